@@ -1,0 +1,1 @@
+"""Groups, calls, tensors, work, rendezvous and engines: everything below the frontends."""

@@ -1,0 +1,65 @@
+"""Who is calling: a frontend function's name and the names it gives to the roles of a collective's arguments.
+
+Core writes its messages with roles (``{output}``, ``{input}``, ``{root}``); a ``Caller`` turns them into the words
+of the frontend the user wrote, and into the class of error that the frontend's framework documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError
+
+if TYPE_CHECKING:
+    from shim.core.groups import ProcessGroup
+
+__all__ = ["Caller"]
+
+_ROLE = re.compile(r"\{(\w+)\}")
+
+
+class Caller:
+    """A frontend function as error messages name it.
+
+    ``parameters`` maps a role (output, input, root, peer, op, output_splits, input_splits, group, tag) to the
+    frontend's parameter; a role that is not given keeps its own name. ``errors`` maps a class of ``shim.errors``
+    to the class to raise in its place (a subclass of it). ``outsider`` says what happens when the caller is
+    not a member of the group: ``"raise"`` a RankError, or ``"warn"`` and do nothing.
+    """
+
+    __slots__ = ("errors", "function", "outsider", "parameters")
+
+    def __init__(
+        self,
+        function: str,
+        /,
+        *,
+        errors: Mapping[type[ShimError], type[ShimError]] | None = None,
+        outsider: Literal["raise", "warn"] = "raise",
+        **parameters: str,
+    ) -> None:
+        self.function = function
+        self.parameters = parameters
+        self.errors = errors or {}
+        self.outsider = outsider
+
+    def explain(self, error: ShimError, group: ProcessGroup | None = None) -> ShimError:
+        """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines."""
+        what, newline, hint = str(error).partition("\n")
+        place = "" if group is None else f" (rank {group.rank} of {group.size}, group {group.name!r})"
+        text = self._in_my_words(f"{self.function}: {what}{place}{newline}{hint}")
+        explained = self._class_for(type(error))(text)
+        if isinstance(error, (PeerLostError, CollectiveTimeoutError)):
+            explained.ranks = error.ranks  # type: ignore[attr-defined]  # the class is a subclass of error's
+        return explained
+
+    def _in_my_words(self, text: str) -> str:
+        return _ROLE.sub(lambda match: self.parameters.get(match[1], match[1]), text)
+
+    def _class_for(self, kind: type[ShimError]) -> type[ShimError]:
+        for base in kind.__mro__:
+            if base in self.errors:
+                return self.errors[base]
+        return kind

@@ -1,0 +1,161 @@
+"""One function per row of the table: hand the call to the group's engine and return the prepared Work.
+
+Each takes the ``Caller`` whose words errors are told in, the group, the tensors, and what the collective needs;
+ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of
+one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from shim.core.callers import Caller
+from shim.core.engines.base import Splits
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.core.work import ABSENT, Work
+from shim.errors import NotMemberError, ShimError, StateError
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "receive",
+    "reduce",
+    "reduce_scatter",
+    "refused",
+    "scatter",
+    "send",
+]
+
+
+def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Work:
+    """Copy *root*'s *tensor* into every rank's *tensor*."""
+    try:
+        return Work(caller, group, group.engine.broadcast(tensor, root))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def all_reduce(
+    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0
+) -> Work:
+    """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor."""
+    try:
+        return Work(caller, group, group.engine.all_reduce(output, input, op, factor))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def reduce(
+    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, root: int, factor: float = 1.0
+) -> Work:
+    """Combine all ranks' *input* by *op* into *root*'s *output*; other ranks' tensors are left as they are."""
+    try:
+        return Work(caller, group, group.engine.reduce(output, input, op, factor, root))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def all_gather(
+    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None
+) -> Work:
+    """Copy every rank's *input* into its part of every rank's *outputs*."""
+    try:
+        return Work(caller, group, group.engine.all_gather(outputs, input, output_splits))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def gather(
+    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, root: int, output_splits: Splits = None
+) -> Work:
+    """Copy every rank's *input* into its part of *root*'s *outputs*; elsewhere *outputs* is not read."""
+    try:
+        return Work(caller, group, group.engine.gather(outputs, input, output_splits, root))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def scatter(
+    caller: Caller, group: ProcessGroup, output: Any, inputs: Any, root: int, input_splits: Splits = None
+) -> Work:
+    """Copy each rank's part of *root*'s *inputs* into its *output*; elsewhere *inputs* is not read."""
+    try:
+        return Work(caller, group, group.engine.scatter(output, inputs, input_splits, root))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def reduce_scatter(
+    caller: Caller,
+    group: ProcessGroup,
+    output: Any,
+    inputs: Any,
+    op: ReduceOp,
+    factor: float = 1.0,
+    input_splits: Splits = None,
+) -> Work:
+    """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
+    try:
+        return Work(caller, group, group.engine.reduce_scatter(output, inputs, input_splits, op, factor))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def all_to_all(
+    caller: Caller,
+    group: ProcessGroup,
+    outputs: Any,
+    inputs: Any,
+    output_splits: Splits = None,
+    input_splits: Splits = None,
+) -> Work:
+    """Copy part *j* of rank *i*'s *inputs* into part *i* of rank *j*'s *outputs*."""
+    try:
+        return Work(caller, group, group.engine.all_to_all(outputs, inputs, output_splits, input_splits))
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def barrier(caller: Caller, group: ProcessGroup) -> Work:
+    """End on no rank before every rank has begun."""
+    try:
+        return Work(caller, group, group.engine.barrier())
+    except ShimError as error:
+        return refused(caller, group, error)
+
+
+def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int = 0) -> Work:
+    """Send *tensor* to *peer*, where a receive with the same *tag* takes it."""
+    try:
+        return Work(caller, group, group.engine.send(tensor, peer, tag))
+    except ShimError as error:
+        raise caller.explain(error, group) from None
+
+
+def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, tag: int = 0) -> Work:
+    """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*."""
+    try:
+        return Work(caller, group, group.engine.receive(tensor, peer, tag))
+    except ShimError as error:
+        raise caller.explain(error, group) from None
+
+
+def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
+    """Raise *error* in the caller's words, after telling the other ranks that this rank's call failed.
+
+    For a process outside the group, whose caller asks for a warning instead, return the work that does nothing.
+    """
+    explained = caller.explain(error, group)
+    if isinstance(error, NotMemberError):
+        if caller.outsider == "warn":
+            warnings.warn(str(explained), UserWarning, stacklevel=4)
+            return ABSENT
+    elif not isinstance(error, StateError):
+        group.engine.refuse(str(explained))
+    raise explained from None

@@ -1,0 +1,79 @@
+"""What an engine is: one method per row of the table of collectives, each of which prepares an operation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.reduce_ops import ReduceOp
+from shim.core.work import EngineWork
+
+__all__ = ["Engine"]
+
+Tensor = Any
+Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor per rank
+Splits = Sequence[int] | None
+
+
+class Engine(ABC):
+    """Carries out the collectives of one group, for the calling rank.
+
+    Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
+    ``TensorError`` whose messages name arguments by role, ``{output}``), and returns a prepared operation:
+    nothing is sent before it is waited for or started.
+
+    ``outputs`` or ``inputs`` is either one tensor, whose elements are the ranks' parts one after the other, or a
+    sequence of ``size`` tensors. Split sizes are rows of dimension 0; None means equal parts.
+    Tensors of one call may alias only where the frameworks allow it: an in-place all_reduce, broadcast or reduce, and
+    an input that is this rank's own part of the output.
+    """
+
+    name: str
+
+    @abstractmethod
+    def broadcast(self, tensor: Tensor, root: int) -> EngineWork: ...
+
+    @abstractmethod
+    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float) -> EngineWork: ...
+
+    @abstractmethod
+    def reduce(self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int) -> EngineWork:
+        """Prepare a reduce; ``output`` is read on the root alone, and no other rank's memory is written."""
+
+    @abstractmethod
+    def all_gather(self, outputs: Tensors, input: Tensor, output_splits: Splits) -> EngineWork: ...
+
+    @abstractmethod
+    def gather(self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int) -> EngineWork: ...
+
+    @abstractmethod
+    def scatter(self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int) -> EngineWork: ...
+
+    @abstractmethod
+    def reduce_scatter(
+        self, output: Tensor, inputs: Tensors, input_splits: Splits, op: ReduceOp, factor: float
+    ) -> EngineWork: ...
+
+    @abstractmethod
+    def all_to_all(
+        self, outputs: Tensors, inputs: Tensors, output_splits: Splits, input_splits: Splits
+    ) -> EngineWork: ...
+
+    @abstractmethod
+    def barrier(self) -> EngineWork: ...
+
+    @abstractmethod
+    def send(self, tensor: Tensor, peer: int, tag: int) -> EngineWork: ...
+
+    @abstractmethod
+    def receive(self, tensor: Tensor, peer: int | None, tag: int) -> EngineWork:
+        """Prepare a receive; a ``peer`` of None takes the first fitting message of any rank."""
+
+    @abstractmethod
+    def refuse(self, reason: str) -> None:
+        """Tell the other ranks that this rank's call of the collective they are in failed before it began."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the group and release its memory, threads and files. Further calls raise StateError."""

@@ -1,0 +1,247 @@
+"""The world and its process groups: who belongs to them, under which rank, and for how long.
+
+There is one world per process, shared by all frontends: the first frontend to initialise makes it, the others join it,
+and it closes when the last one leaves. A subgroup is made by its members alone or by the whole world at once, depending
+on whether it is given a name; see ``new_group``.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shim.core import rendezvous
+from shim.core.callers import Caller
+from shim.core.engines import Place, open_engine
+from shim.core.engines.base import Engine
+from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError
+
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "WORLD_NAME",
+    "ProcessGroup",
+    "close_group",
+    "enter_world",
+    "find_group",
+    "has_entered",
+    "is_initialized",
+    "leave_world",
+    "new_group",
+    "world",
+]
+
+DEFAULT_TIMEOUT = 1800.0  # seconds; what torch and paddle document
+WORLD_NAME = "world"
+
+
+class ProcessGroup:
+    """An ordered set of ranks of the world that communicate; every frontend's group is a view of one.
+
+    ``ranks`` are world ranks in the order of their group ranks; ``rank`` is the caller's group rank, -1 outside.
+    ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
+    """
+
+    __slots__ = ("_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
+
+    def __init__(
+        self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
+    ) -> None:
+        self.name = name
+        self.ranks = ranks
+        self.rank = rank
+        self.size = len(ranks)
+        self.backend = backend
+        self.timeout = timeout
+        self.description = ""
+        self._engine = engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that serves this group. Raises NotMemberError outside it, StateError once it is destroyed."""
+        if self._engine is None:
+            raise self._why_there_is_no_engine()
+        return self._engine
+
+    @property
+    def is_alive(self) -> bool:
+        return self._engine is not None
+
+    def world_rank(self, group_rank: int) -> int:
+        """Return the world rank of *group_rank*."""
+        if not 0 <= group_rank < self.size:
+            raise RankError(f"group rank must be in 0..{self.size - 1}, got {group_rank}")
+        return self.ranks[group_rank]
+
+    def group_rank(self, world_rank: int) -> int:
+        """Return the group rank of *world_rank*."""
+        try:
+            return self.ranks.index(world_rank)
+        except ValueError:
+            raise RankError(
+                f"rank {world_rank} is not in group {self.name!r}, whose ranks are {list(self.ranks)}"
+            ) from None
+
+    def _why_there_is_no_engine(self) -> ShimError:
+        if self.rank < 0:
+            mine = _state.world.rank if _state.world else "?"
+            return NotMemberError(
+                f"rank {mine} does not belong to group {self.name!r}, whose ranks are {list(self.ranks)}"
+            )
+        return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
+
+    def _close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"
+
+
+@dataclass
+class _State:
+    """What this process knows of its world."""
+
+    world: ProcessGroup | None = None
+    key: str = ""
+    groups: dict[str, ProcessGroup] = field(default_factory=dict)
+    frontends: set[str] = field(default_factory=set)
+    created: int = 0  # unnamed groups made so far, the same number on every rank
+
+
+_state = _State()
+
+
+def is_initialized() -> bool:
+    """Tell whether this process is a rank of a world."""
+    return _state.world is not None
+
+
+def has_entered(frontend: str) -> bool:
+    """Tell whether *frontend* has initialised the world, or joined it."""
+    return frontend in _state.frontends
+
+
+def world(caller: Caller) -> ProcessGroup:
+    """Return the group of all ranks. Raises StateError before initialisation."""
+    if _state.world is None:
+        raise caller.explain(StateError("the world is not initialised\nInitialise it first, on every rank."))
+    return _state.world
+
+
+def enter_world(
+    caller: Caller,
+    frontend: str,
+    *,
+    rank: int | None = None,
+    world_size: int | None = None,
+    init_method: str | None = None,
+    backend: str = "",
+    timeout: float = DEFAULT_TIMEOUT,
+) -> ProcessGroup:
+    """Make this process a rank of the world, waiting up to *timeout* seconds for the others, or join what is there."""
+    try:
+        if _state.world is None:
+            _open_world(rendezvous.locate(rank, world_size, init_method), backend, timeout)
+        elif rank not in (None, _state.world.rank) or world_size not in (None, _state.world.size):
+            raise StateError(
+                f"the world is already initialised with rank {_state.world.rank} of {_state.world.size}, "
+                f"got rank {rank} and world size {world_size}"
+            )
+    except ShimError as error:
+        raise caller.explain(error) from None
+    _state.frontends.add(frontend)
+    return world(caller)
+
+
+def _open_world(me: rendezvous.Identity, backend: str, timeout: float) -> None:
+    ranks = tuple(range(me.size))
+    engine = open_engine(Place(me.key, WORLD_NAME, ranks, me.rank, timeout))
+    _state.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout)
+    _state.key = me.key
+    _state.groups = {WORLD_NAME: _state.world}
+    _state.created = 0
+
+
+def leave_world(frontend: str) -> None:
+    """Let *frontend* go; with the last one, every group is closed."""
+    _state.frontends.discard(frontend)
+    if not _state.frontends:
+        _close_all()
+
+
+def new_group(
+    caller: Caller,
+    ranks: Sequence[int] | None = None,
+    *,
+    name: str | None = None,
+    backend: str | None = None,
+    timeout: float | None = None,
+) -> ProcessGroup:
+    """Make a group of the world ranks *ranks* (None: all), in the order given.
+
+    Without a *name* every rank of the world must call this, in the same order, whether it is a member or not;
+    with one, only the members do. Members wait for each other. Raises RankError or ArgumentError for ranks that are not
+    in the world or occur twice, StateError for a name that is taken.
+    """
+    parent = world(caller)
+    try:
+        members = _checked_ranks(ranks, parent)
+        if name is None:
+            _state.created += 1
+            name = f"group_{_state.created}"
+        if name in _state.groups:
+            raise StateError(f"a group named {name!r} already exists")
+        limit = parent.timeout if timeout is None else timeout
+        rank = members.index(parent.rank) if parent.rank in members else -1
+        engine = None
+        if rank >= 0:
+            engine = open_engine(Place(f"{_state.key}/{name}", name, members, rank, limit))
+    except ShimError as error:
+        raise caller.explain(error, parent) from None
+    group = ProcessGroup(name, members, rank, engine, parent.backend if backend is None else backend, limit)
+    _state.groups[name] = group
+    return group
+
+
+def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[int, ...]:
+    if ranks is None:
+        return parent.ranks
+    members = tuple(ranks)
+    for rank in members:
+        if not isinstance(rank, int) or isinstance(rank, bool):
+            raise ArgumentError(f"{{ranks}} must be integers, got {rank!r}")
+        if not 0 <= rank < parent.size:
+            raise RankError(f"{{ranks}} must be in 0..{parent.size - 1}, got {rank}")
+    if not members:
+        raise ArgumentError("{ranks} must name at least one rank, got an empty list")
+    if len(set(members)) != len(members):
+        raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
+    return members
+
+
+def find_group(name: str) -> ProcessGroup | None:
+    """Return the group called *name*, or None."""
+    return _state.groups.get(name)
+
+
+def close_group(group: ProcessGroup) -> None:
+    """Leave *group* and forget it. Closing the world closes every group."""
+    if group is _state.world:
+        _state.frontends.clear()
+        _close_all()
+    else:
+        _state.groups.pop(group.name, None)
+        group._close()
+
+
+def _close_all() -> None:
+    for group in reversed(_state.groups.values()):
+        group._close()
+    _state.groups = {}
+    _state.world = None
+    _state.key = ""
+
+
+atexit.register(_close_all)

@@ -1,0 +1,170 @@
+"""Any framework's tensor: how the engine reads it, and how to make another one like it.
+
+Frameworks are recognised by the module of a tensor's type and found in ``sys.modules``; none is ever imported here.
+The engine asks ``reader_for`` once per type and remembers the answer, so the usual tensors are read by C functions alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from shim.errors import TensorError
+
+__all__ = ["Description", "Reader", "framework_of", "new_like", "reader_for"]
+
+_HOST = 1  # DLPack's kDLCPU
+
+
+class Description(NamedTuple):
+    """Where a tensor's elements are. ``strides`` counts elements; ``owner`` keeps the memory alive."""
+
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    device_type: int
+    read_only: bool
+    owner: Any
+
+
+class Reader(NamedTuple):
+    """How to read tensors of one type.
+
+    ``way`` is ``exchange`` (the C functions of the capsule ``source``), ``buffer``, ``dlpack`` (the ``__dlpack__``
+    method) or ``describe`` (``source`` is a function from a tensor to its Description).
+    ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not.
+    """
+
+    way: str
+    source: Any = None
+    guards: tuple[tuple[str, str], ...] = ()
+
+
+_TORCH_GUARDS = (
+    ("is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj()."),
+    ("is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg()."),
+)
+
+
+def framework_of(kind: type) -> str:
+    """Return the top-level module of *kind* or of the first of its bases that is a framework's tensor, or ''."""
+    for base in kind.__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in _FRAMEWORKS:
+            return root
+    return ""
+
+
+def reader_for(kind: type) -> Reader:
+    """Choose how tensors of type *kind* are read. Raises TensorError for what is no tensor."""
+    framework = framework_of(kind)
+    if framework in _READERS:
+        return _READERS[framework](kind)
+    exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
+    if exchange is not None:
+        return Reader("exchange", exchange)
+    if hasattr(kind, "__dlpack__"):
+        return Reader("dlpack")
+    if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array":
+        return Reader("buffer")
+    raise TensorError(
+        f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
+        "Tensors of numpy, torch, paddle and mindspore work, and any object with __dlpack__."
+    )
+
+
+def _torch_reader(kind: type) -> Reader:
+    torch = sys.modules["torch"]
+    if kind in (torch.Tensor, torch.nn.Parameter):
+        return Reader("exchange", kind.__dlpack_c_exchange_api__, _TORCH_GUARDS)
+    return Reader("describe", _describe_torch_subclass, _TORCH_GUARDS)
+
+
+def _describe_torch_subclass(tensor: Any) -> Description:
+    """Read a tensor whose subclass may hold its elements elsewhere, or nowhere."""
+    if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
+        tensor = tensor.trigger_wait()
+    if tensor.layout is not sys.modules["torch"].strided:
+        raise TensorError(f"{{role}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense().")
+    if tensor.device.type != "cpu":
+        raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .cpu().")
+    address = tensor.data_ptr()
+    if address == 0 and tensor.numel() > 0:
+        raise TensorError(f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor.")
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
+
+
+def _paddle_reader(kind: type) -> Reader:
+    return Reader("exchange", kind.__dlpack_c_exchange_api__)  # type: ignore[attr-defined]
+
+
+def _mindspore_reader(kind: type) -> Reader:
+    return Reader("describe", _describe_mindspore)
+
+
+def _describe_mindspore(tensor: Any) -> Description:
+    """Read a MindSpore tensor, which has no DLPack methods, by its address.
+
+    A lazily initialised one has no address before ``init_data``; ``stride()`` counts elements, whereas ``strides`` is
+    wrong for transposed views, and ``asnumpy`` copies views.
+    """
+    mindspore = sys.modules["mindspore"]
+    if not isinstance(tensor, mindspore.Tensor):
+        raise TensorError(f"{{role}} must be a dense tensor, got {type(tensor).__name__}")
+    if tensor.has_init:
+        tensor.init_data()
+    mindspore.runtime.synchronize()
+    dtype = str(tensor.dtype).lower()
+    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
+
+
+def _numpy_reader(kind: type) -> Reader:
+    if not issubclass(kind, sys.modules["numpy"].ndarray):
+        raise TensorError(f"{{role}} must be an array that can be written to, got {kind.__qualname__}")
+    return Reader("buffer")
+
+
+_READERS: dict[str, Callable[[type], Reader]] = {
+    "numpy": _numpy_reader,
+    "torch": _torch_reader,
+    "paddle": _paddle_reader,
+    "mindspore": _mindspore_reader,
+}
+
+
+def new_like(tensor: Any, shape: Sequence[int] | None = None) -> Any:
+    """Return a new, uninitialised tensor of *tensor*'s kind and dtype, with its shape or another one."""
+    dimensions = tuple(tensor.shape if shape is None else shape)
+    framework = framework_of(type(tensor))
+    if framework in _MAKERS:
+        return _MAKERS[framework](tensor, dimensions)
+    raise TensorError(f"cannot make a new tensor like a {type(tensor).__qualname__}")
+
+
+def _new_numpy(array: Any, shape: tuple[int, ...]) -> Any:
+    return sys.modules["numpy"].empty(shape, array.dtype)
+
+
+def _new_torch(tensor: Any, shape: tuple[int, ...]) -> Any:
+    return tensor.detach().new_empty(shape)
+
+
+def _new_paddle(tensor: Any, shape: tuple[int, ...]) -> Any:
+    return sys.modules["paddle"].empty(list(shape), tensor.dtype)
+
+
+def _new_mindspore(tensor: Any, shape: tuple[int, ...]) -> Any:
+    mindspore = sys.modules["mindspore"]
+    return mindspore.mint.empty(shape, dtype=tensor.dtype)
+
+
+_MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
+    "numpy": _new_numpy,
+    "torch": _new_torch,
+    "paddle": _new_paddle,
+    "mindspore": _new_mindspore,
+}
+_FRAMEWORKS = frozenset(_READERS)

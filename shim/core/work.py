@@ -1,0 +1,105 @@
+"""What a call returns: a collective that is prepared, and then waited for in place or started in the background."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from shim.core.callers import Caller
+from shim.errors import ShimError
+
+if TYPE_CHECKING:
+    from shim.core.groups import ProcessGroup
+
+__all__ = ["ABSENT", "EngineWork", "Work", "finish"]
+
+
+class EngineWork(Protocol):
+    """A prepared operation of an engine. Times are seconds; a negative timeout means the group's own."""
+
+    def start(self) -> None: ...
+    def wait(self, timeout: float = -1.0) -> None: ...
+    def is_completed(self) -> bool: ...
+    def exception(self) -> ShimError | None: ...
+    def source_rank(self) -> int: ...
+
+
+class Work:
+    """One call of a collective by this rank.
+
+    ``calls`` prepares it: arguments are checked, nothing has been sent. Then exactly one of two things happens:
+    ``wait()`` carries it out on the calling thread, which is the fastest way; or ``start()`` puts it into the group's
+    queue, whose operations run in the order they were started on the group's progress thread. The tensors are
+    kept alive until it has ended.
+    """
+
+    __slots__ = ("_caller", "_group", "_operation")
+
+    def __init__(self, caller: Caller, group: ProcessGroup, operation: EngineWork) -> None:
+        self._caller = caller
+        self._group = group
+        self._operation = operation
+
+    def start(self) -> Work | None:
+        """Begin in the background and return self (None where there is nothing to do, see ``ABSENT``)."""
+        try:
+            self._operation.start()
+        except ShimError as error:
+            raise self._caller.explain(error, self._group) from None
+        return self
+
+    def wait(self, timeout: float = -1.0) -> None:
+        """Return when the outputs are written, or raise what went wrong.
+
+        ``timeout`` is in seconds; when it passes, CollectiveTimeoutError is raised while a started operation goes on.
+        A negative one waits for the end, which the group's own timeout bounds.
+        """
+        try:
+            self._operation.wait(timeout)
+        except ShimError as error:
+            raise self._caller.explain(error, self._group) from None
+
+    def is_completed(self) -> bool:
+        """Tell whether it has ended, well or badly."""
+        return self._operation.is_completed()
+
+    def exception(self) -> ShimError | None:
+        """Return the error that ended it, or None."""
+        error = self._operation.exception()
+        return None if error is None else self._caller.explain(error, self._group)
+
+    def source_rank(self) -> int:
+        """Return the group rank a completed receive came from."""
+        return self._operation.source_rank()
+
+
+class _Absent(Work):
+    """The work of a process that is not in the group: there is none."""
+
+    def __init__(self) -> None:
+        pass
+
+    def start(self) -> None:
+        return None
+
+    def wait(self, timeout: float = -1.0) -> None:
+        return None
+
+    def is_completed(self) -> bool:
+        return True
+
+    def exception(self) -> None:
+        return None
+
+    def source_rank(self) -> int:
+        return -1
+
+
+ABSENT = _Absent()
+
+
+def finish(work: Work, in_background: bool) -> Work | None:
+    """Start *work* and return it when *in_background*; otherwise carry it out here and return None."""
+    if in_background:
+        return work.start()
+    work.wait()
+    return None

@@ -1,0 +1,91 @@
+"""The exceptions this project raises.
+
+::
+
+    ShimError
+    ├── ArgumentError            (ValueError)           wrong value or size
+    │   └── RankError                                   rank outside the group, or not a member
+    │       └── NotMemberError                          the calling process is not in the group
+    ├── TensorError              (TypeError)            dtype, device, layout or object that cannot be carried
+    ├── UnsupportedError         (NotImplementedError)  known, deliberate gap; names frontend and engine
+    ├── StateError               (RuntimeError)         not initialised, destroyed group
+    ├── MismatchError            (RuntimeError)         ranks disagree; the group is still usable
+    └── EngineError              (RuntimeError)         the group is now unusable
+        ├── PeerLostError                               which rank, how, since when
+        └── CollectiveTimeoutError (TimeoutError)       which collective, which ranks had not arrived
+
+A frontend whose framework documents another class for the same mistake raises a class that is both.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "CollectiveTimeoutError",
+    "EngineError",
+    "MismatchError",
+    "NotMemberError",
+    "PeerLostError",
+    "RankError",
+    "ShimError",
+    "StateError",
+    "TensorError",
+    "UnsupportedError",
+]
+
+
+class ShimError(Exception):
+    """Every error of this project."""
+
+
+class ArgumentError(ShimError, ValueError):
+    """An argument has a value or a size that the function cannot take."""
+
+
+class RankError(ArgumentError):
+    """A rank is outside the group, or the caller is not a member of it."""
+
+
+class NotMemberError(RankError):
+    """The calling process is not a member of the group."""
+
+
+class TensorError(ShimError, TypeError):
+    """An object is not a tensor, or a tensor's dtype, device or layout cannot be carried."""
+
+
+class UnsupportedError(ShimError, NotImplementedError):
+    """A known and deliberate gap."""
+
+
+class StateError(ShimError, RuntimeError):
+    """The call needs an initialised world or a live group, and there is none."""
+
+
+class MismatchError(ShimError, RuntimeError):
+    """The ranks of a group made calls that do not fit together.
+
+    Raised on every rank before a byte of output is written; the group stays usable.
+    """
+
+
+class EngineError(ShimError, RuntimeError):
+    """The engine failed; the group can no longer be used and outputs in flight are undefined."""
+
+
+class PeerLostError(EngineError):
+    """A rank of the group died or left while others still needed it.
+
+    ``ranks`` holds the group ranks that were lost.
+    """
+
+    ranks: tuple[int, ...] = ()
+
+
+class CollectiveTimeoutError(EngineError, TimeoutError):
+    """A collective did not end within the group's timeout.
+
+    ``ranks`` holds the group ranks that had not arrived.
+    """
+
+    ranks: tuple[int, ...] = ()
