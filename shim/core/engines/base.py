@@ -9,7 +9,7 @@ from typing import Any
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import EngineWork
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Splits", "Tensor", "Tensors"]
 
 Tensor = Any
 Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor per rank
