@@ -1,0 +1,47 @@
+"""Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from checks import deviations, exports, frontend_functions, import_time, prose, sizes, tools
+
+Check = Callable[[Path], list[str]]
+
+CHECKS: dict[str, Check] = {
+    "ruff-check": tools.ruff_check,
+    "ruff-format": tools.ruff_format,
+    "mypy": tools.mypy,
+    "import-linter": tools.import_linter,
+    "clang-format": tools.clang_format,
+    "frontend-functions": frontend_functions.check,
+    "exports": exports.check,
+    "import-time": import_time.check,
+    "sizes": sizes.check,
+    "deviations": deviations.check,
+    "prose": prose.check,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the checks called *names*, or all, print a line for each, and return the exit status."""
+    unknown = [name for name in names if name not in CHECKS]
+    if unknown:
+        print(f"no check is called {', '.join(unknown)}; there are {', '.join(CHECKS)}")
+        return 2
+    root = Path(__file__).resolve().parent.parent
+    failed = 0
+    for name in names or CHECKS:
+        findings = CHECKS[name](root)
+        print(f"{name:20} {'ok' if not findings else f'{len(findings)} finding(s)'}", flush=True)
+        for finding in findings:
+            print(f"    {finding}")
+        failed += bool(findings)
+    print(f"{failed} check(s) failed" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,120 @@
+"""A frontend translates and does not decide: what its public functions may look like.
+
+A public function is one that a module below ``shim/frontends`` whose path has no underscore lists in ``__all__``,
+wherever in the frontends it is defined. It has a docstring of at most six lines, no decorator, and one statement,
+as a rule a return, without loops and branches. Every parameter of every function in the frontends is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from checks.source import Function, Module, is_public, modules, string_list
+
+__all__ = ["DOCSTRING_LINES", "MAY_HAVE_MORE_STATEMENTS", "check"]
+
+DOCSTRING_LINES = 6
+
+# Functions that need more than one statement, each with the reason; the other rules hold for them too.
+MAY_HAVE_MORE_STATEMENTS: dict[str, str] = {}
+
+_DECISIONS = {
+    ast.For: "a loop",
+    ast.AsyncFor: "a loop",
+    ast.While: "a loop",
+    ast.comprehension: "a loop",
+    ast.If: "a branch",
+    ast.IfExp: "a branch",
+    ast.Match: "a branch",
+    ast.Try: "a try",
+}
+
+
+def check(root: Path) -> list[str]:
+    """Find the functions of the frontends that break the rules above, and allowances nobody uses."""
+    by_name = {module.name: module for module in modules(root, "shim/frontends")}
+    findings = []
+    unused = set(MAY_HAVE_MORE_STATEMENTS)
+    for name, module, function in _public_functions(by_name):
+        findings += [f"{module.path}:{function.lineno}: {name} {what}" for what in _faults(name, function)]
+        unused.discard(name)
+    for module in by_name.values():
+        for function in _functions(module.tree):
+            findings += [
+                f"{module.path}:{function.lineno}: {function.name} ignores its parameter {parameter}:"
+                " honour it, or raise UnsupportedError when it is not the default"
+                for parameter in _unread(function)
+            ]
+    findings += [
+        f"checks/frontend_functions.py: nothing public is called {name}, which may have more" for name in unused
+    ]
+    return findings
+
+
+def _public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module, Function]]:
+    """Yield each public function once, under the name of the module that defines it."""
+    seen = set()
+    for module in by_name.values():
+        if not is_public(module.name):
+            continue
+        for name in string_list(module.tree, "__all__") or []:
+            found = _definition(by_name, module, name)
+            if found is not None and id(found[1]) not in seen:
+                seen.add(id(found[1]))
+                yield f"{found[0].name}.{found[1].name}", found[0], found[1]
+
+
+def _definition(by_name: dict[str, Module], module: Module, name: str) -> tuple[Module, Function] | None:
+    """Follow *name* through the imports of the frontends to the function it stands for, if it is one."""
+    for statement in module.tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == name:
+            return module, statement
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if (alias.asname or alias.name) == name and statement.module in by_name:
+                    return _definition(by_name, by_name[statement.module], alias.name)
+    return None
+
+
+def _faults(name: str, function: Function) -> Iterator[str]:
+    docstring = ast.get_docstring(function)
+    if docstring is None:
+        yield "has no docstring"
+    elif len(docstring.splitlines()) > DOCSTRING_LINES:
+        yield f"has a docstring of {len(docstring.splitlines())} lines, at most {DOCSTRING_LINES}"
+    if function.decorator_list:
+        yield "has a decorator, which hides its signature"
+    statements = function.body[docstring is not None :]
+    plain = len(statements) == 1 and isinstance(statements[0], (ast.Return, ast.Expr, ast.Raise))
+    if not plain and name not in MAY_HAVE_MORE_STATEMENTS:
+        yield f"has {len(statements)} statements: leave one return, or say in MAY_HAVE_MORE_STATEMENTS why not"
+    for node in ast.walk(function):
+        if type(node) in _DECISIONS:
+            yield f"has {_DECISIONS[type(node)]} in it: let core decide"
+
+
+def _functions(tree: ast.Module) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def _unread(function: Function) -> list[str]:
+    """Return the parameters that the body of *function* never reads; a body of ``...`` alone declares and reads none."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    if all(isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) for statement in body):
+        return []
+    read = {
+        node.id
+        for statement in function.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return [name for name in _parameters(function.args) if name not in read and name not in ("self", "cls")]
+
+
+def _parameters(arguments: ast.arguments) -> list[str]:
+    variadic = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variadic)]

@@ -1,0 +1,49 @@
+"""The project's Python modules as syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Function", "Module", "is_public", "modules", "string_list"]
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Module(NamedTuple):
+    """One source file. ``path`` is relative to the root of the tree, ``name`` is what one imports."""
+
+    path: Path
+    name: str
+    tree: ast.Module
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.name == "__init__.py"
+
+
+def modules(root: Path, folder: str) -> Iterator[Module]:
+    """Yield the modules below *folder* of the tree at *root*, in the order of their paths."""
+    for file in sorted((root / folder).rglob("*.py")):
+        path = file.relative_to(root)
+        parts = path.with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        yield Module(path, name, ast.parse(file.read_text(encoding="utf-8"), filename=str(path)))
+
+
+def is_public(name: str) -> bool:
+    """Tell whether every part of a dotted *name* is without a leading underscore."""
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def string_list(tree: ast.Module, variable: str) -> list[str] | None:
+    """Return the list of strings that *variable* is assigned at the top of *tree*, or None where there is none."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == variable for target in statement.targets
+        ):
+            value = ast.literal_eval(statement.value)
+            return [str(item) for item in value]
+    return None

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checks import frontend_functions
+
+MODULE = "shim/frontends/torch/distributed/__init__.py"
+
+GOOD = '''
+    """Torch's module."""
+    from shim.frontends.torch._names import _world
+    __all__ = ["all_reduce", "barrier"]
+
+    def all_reduce(tensor, group=None, async_op=False):
+        """Sum *tensor*.
+
+        Raises: MismatchError.
+        Deviates: keeps going.
+        See: a page
+        and its second line.
+        """
+        return finish(calls.all_reduce(group, tensor, tensor), async_op)
+
+    def barrier(group=None):
+        """Wait."""
+        _wait(group)
+
+    class Options:
+        def __init__(self, *args, **kwargs):
+            self.given = args, kwargs
+    '''
+
+
+def test_literal_functions_pass(write_tree) -> None:
+    assert frontend_functions.check(write_tree({MODULE: GOOD})) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "finding"),
+    [
+        ("def f(x):\n    return x", "has no docstring"),
+        ('def f(x):\n    """1\n    2\n    3\n    4\n    5\n    6\n    7"""\n    return x', "docstring of 7 lines"),
+        ('def f(x):\n    """Do."""\n    y = x\n    return y', "has 2 statements"),
+        ('def f(x):\n    """Do."""', "has 0 statements"),
+        ('def f(x):\n    """Do."""\n    x = 1', "has 1 statements"),
+        ('def f(x):\n    """Do."""\n    if x:\n        return 1', "a branch"),
+        ('def f(x):\n    """Do."""\n    return 1 if x else 2', "a branch"),
+        ('def f(x):\n    """Do."""\n    return [y for y in x]', "a loop"),
+        ('def f(x):\n    """Do."""\n    for y in x:\n        print(y)', "a loop"),
+        ('def f(x):\n    """Do."""\n    while x:\n        pass', "a loop"),
+        ('def f(x):\n    """Do."""\n    try:\n        return x\n    finally:\n        pass', "a try"),
+        ('@wraps(g)\ndef f(x):\n    """Do."""\n    return x', "has a decorator"),
+        ('def f(x, tag=0):\n    """Do with tag."""\n    return x', "ignores its parameter tag"),
+        ('def f(x, *rest):\n    """Do."""\n    return x', "ignores its parameter rest"),
+        ('def f(x, *, tag=0):\n    """Do."""\n    tag = x\n    return x', "ignores its parameter tag"),
+    ],
+)
+def test_what_decides_is_found(write_tree, function: str, finding: str) -> None:
+    root = write_tree({MODULE: f'__all__ = ["f"]\n{function}\n'})
+    assert any(finding in line for line in frontend_functions.check(root))
+
+
+def test_the_place_is_told(write_tree) -> None:
+    root = write_tree({MODULE: '__all__ = ["f"]\n\n\ndef f(x):\n    return x\n'})
+    assert frontend_functions.check(root) == [f"{MODULE}:4: shim.frontends.torch.distributed.f has no docstring"]
+
+
+@pytest.mark.parametrize("body", ["    if x:\n        return 1\n    return 2", "    y = x\n    return y"])
+def test_private_functions_may_decide(write_tree, body: str) -> None:
+    assert frontend_functions.check(write_tree({MODULE: f"__all__ = []\ndef _f(x):\n{body}\n"})) == []
+
+
+def test_private_functions_and_methods_read_their_parameters(write_tree) -> None:
+    source = "__all__ = []\ndef _f(x):\n    return 1\nclass Work:\n    def wait(self, timeout):\n        return None\n"
+    findings = frontend_functions.check(write_tree({MODULE: source}))
+    assert [line.partition(": ")[2].partition(":")[0] for line in findings] == [
+        "_f ignores its parameter x",
+        "wait ignores its parameter timeout",
+    ]
+
+
+def test_a_declaration_need_not_read(write_tree) -> None:
+    source = "__all__ = []\nclass _Work(Protocol):\n    def wait(self, timeout): ...\n"
+    assert frontend_functions.check(write_tree({MODULE: source})) == []
+
+
+def test_functions_from_a_private_package_are_followed(write_tree) -> None:
+    root = write_tree(
+        {
+            "shim/frontends/paddle_3/distributed.py": (
+                'from shim.frontends._paddle.ranks import rank_of as get_rank\n__all__ = ["get_rank"]\n'
+            ),
+            "shim/frontends/paddle_2/distributed.py": (
+                'from shim.frontends._paddle.ranks import rank_of as get_rank\n__all__ = ["get_rank"]\n'
+            ),
+            "shim/frontends/_paddle/ranks.py": "def rank_of(group):\n    return group\n\ndef other(group):\n    return group\n",
+        }
+    )
+    assert frontend_functions.check(root) == [
+        "shim/frontends/_paddle/ranks.py:1: shim.frontends._paddle.ranks.rank_of has no docstring"
+    ]
+
+
+def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root: Path = write_tree({MODULE: '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    y = x\n    return y\n'})
+    name = "shim.frontends.torch.distributed.f"
+    monkeypatch.setattr(frontend_functions, "MAY_HAVE_MORE_STATEMENTS", {name: "a reason"})
+    assert frontend_functions.check(root) == []
+    monkeypatch.setattr(frontend_functions, "MAY_HAVE_MORE_STATEMENTS", {name: "a reason", "gone": "a reason"})
+    assert frontend_functions.check(root) == [
+        "checks/frontend_functions.py: nothing public is called gone, which may have more"
+    ]

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from checks import import_time
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import numpy\n",
+        "import torchless\n",
+        "from shim.frontends.torch import distributed\n",
+        "from .torch import distributed\n",
+        "def ask():\n    import torch\n",
+        "class Adapter:\n    def ask(self):\n        from paddle import distributed\n",
+        "if TYPE_CHECKING:\n    import mindspore\n",
+    ],
+)
+def test_imports_that_do_not_run_at_once_pass(write_tree, source: str) -> None:
+    assert import_time.check(write_tree({"shim/a.py": source})) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("import torch\n", "torch"),
+        ("import os, paddle.distributed as dist\n", "paddle.distributed"),
+        ("from mindspore import ops\n", "mindspore"),
+        ("try:\n    from mpi4py import MPI\nexcept ImportError:\n    MPI = None\n", "mpi4py"),
+        ("if True:\n    import torch\n", "torch"),
+        ("class Adapter:\n    import torch\n", "torch"),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    import torch\n", "torch"),
+    ],
+)
+def test_imports_that_run_at_once_are_found(write_tree, source: str, name: str) -> None:
+    findings = import_time.check(write_tree({"shim/a.py": source}))
+    assert len(findings) == 1
+    assert f"imports {name} when" in findings[0]
+
+
+def test_importing_everything_imports_no_framework() -> None:
+    program = (
+        "import importlib, pkgutil, sys, shim\n"
+        "for module in pkgutil.walk_packages(shim.__path__, 'shim.', onerror=lambda name: None):\n"
+        "    if not module.name.endswith('__main__') and module.name != 'shim.frontends.paddle':\n"
+        "        importlib.import_module(module.name)\n"
+        f"print(sorted({set(import_time.FOREIGN)!r} & set(sys.modules)))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "[]"), ended.stderr
