@@ -1,0 +1,1 @@
+"""PyTorch's collective-communication API, at the signatures of torch 2.13."""

@@ -1,0 +1,123 @@
+"""What torch requires of arguments beyond what the engine checks, and its ways to name a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, NoReturn
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.errors import ArgumentError, ShimError
+from shim.frontends.torch.distributed._errors import ArgumentTypeError
+from shim.frontends.torch.distributed._groups import group_of
+
+__all__ = ["list_at_root", "list_of", "peer_of", "refuse", "root_of", "source_of", "splits_of", "whole_of"]
+
+
+def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
+    """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
+    members = group_of(caller, group)
+    if members.is_alive:
+        calls.refused(caller, members, error)
+    raise caller.explain(error, members)
+
+
+def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
+    """Return *tensors*, which must be a list."""
+    if isinstance(tensors, list):
+        return tensors
+    refuse(
+        caller, group, ArgumentTypeError(f"{{{role}}} must be a list of tensors, got a {type(tensors).__qualname__}")
+    )
+
+
+def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role: str, part: Any) -> Any:
+    """Return *whole*, whose shape must be that of all ranks' *part*, concatenated or stacked along dimension 0.
+
+    Buffers without a shape are left to the engine, which compares the numbers of elements.
+    """
+    if not (hasattr(whole, "shape") and hasattr(part, "shape")):
+        return whole
+    size = group_of(caller, group).size
+    given = tuple(whole.shape)
+    one = tuple(part.shape)
+    if given == (size, *one) or (one and given == (size * one[0], *one[1:])) or size == 0:
+        return whole
+    allowed = f"{(size * one[0], *one[1:])} or {(size, *one)}" if one else f"{(size,)}"
+    refuse(
+        caller,
+        group,
+        ArgumentError(f"{{{whole_role}}} must have shape {allowed} for {{{part_role}}} of shape {one}, got {given}"),
+    )
+
+
+def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int] | None:
+    """Return the split *sizes* as integers; None and an empty list mean equal parts."""
+    if sizes is None:
+        return None
+    try:
+        return [index(size) for size in sizes] or None
+    except TypeError:
+        refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
+
+
+def root_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
+    """Return the group rank of the root, named by its rank in the world or in the group; *default* is a world rank."""
+    try:
+        return _rank_in(group_of(caller, group), world_rank, group_rank, default)
+    except ShimError as error:
+        refuse(caller, group, error)
+
+
+def peer_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
+    """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
+    members = group_of(caller, group)
+    try:
+        peer = _rank_in(members, world_rank, group_rank, None)
+        if peer == members.rank:
+            raise ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}")
+    except ShimError as error:
+        raise caller.explain(error, members) from None
+    return peer
+
+
+def source_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int | None:
+    """Return the group rank to receive from, None for any."""
+    return None if world_rank is None and group_rank is None else peer_of(caller, group, world_rank, group_rank)
+
+
+def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:
+    """Return *tensors*, which must be a list on the group rank *root*, and None or empty on the others."""
+    members = group_of(caller, group)
+    is_missing = tensors is None or (isinstance(tensors, (list, tuple)) and not tensors)
+    if members.rank == root:
+        if is_missing:
+            refuse(caller, group, ArgumentError(f"{{{role}}} must be given on the rank that {{root}} names"))
+        return list_of(caller, group, role, tensors)
+    if not is_missing and members.rank >= 0:
+        refuse(caller, group, ArgumentError(f"{{{role}}} must not be given on other ranks than the one {{root}} names"))
+    return None
+
+
+def _rank_in(members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None) -> int:
+    if members.rank < 0:
+        return 0  # outside the group nothing is sent
+    if world_rank is not None and group_rank is not None:
+        raise ArgumentError(f"{{root}} and group_{{root}} must not both be given, got {world_rank} and {group_rank}")
+    if group_rank is not None:
+        members.world_rank(_integer("group_{root}", group_rank))
+        return index(group_rank)
+    if world_rank is None:
+        world_rank = default
+    if world_rank is None:
+        raise ArgumentError("{root} or group_{root} must be given")
+    return members.group_rank(_integer("{root}", world_rank))
+
+
+def _integer(role: str, rank: Any) -> int:
+    try:
+        return index(rank)
+    except TypeError:
+        raise ArgumentTypeError(f"{role} must be an integer, got {rank!r}") from None

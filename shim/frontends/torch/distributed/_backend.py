@@ -1,0 +1,81 @@
+"""Backend strings, which torch code passes and asks for; here each of them names the one engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, UnsupportedError
+from shim.frontends.torch.distributed._errors import ArgumentAssertionError
+
+__all__ = ["Backend", "backend_of"]
+
+
+class Backend(str):
+    """The backend names as constants; calling it with a name returns that name in lower case.
+
+    Raises: ValueError for what is not a string.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Backend
+    """
+
+    __slots__ = ()
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    FAKE = "fake"
+
+    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]  # noqa: RUF012  # torch's is a list too
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}  # noqa: RUF012
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ArgumentError(f"torch.distributed.Backend: name must be a string, got {name!r}")
+        return name.lower()  # type: ignore[return-value]  # torch returns a plain str as well
+
+    @classmethod
+    def register_backend(cls, name: str, func: Any, extended_api: bool = False, devices: Any = None) -> None:
+        """Refuse the backend *name*, made by *func* with or without *extended_api* for *devices*.
+
+        Raises: UnsupportedError, always: groups are served by this project's engines.
+        """
+        raise UnsupportedError(
+            f"torch.distributed.Backend.register_backend: the frontend runs on the shared_memory engine and takes "
+            f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices})"
+        )
+
+
+def backend_of(caller: Caller, backend: str | None) -> str:
+    """Return *backend* in lower case after checking it as torch does; None is ``undefined``, which torch calls it."""
+    if backend is None:
+        return Backend.UNDEFINED
+    if not isinstance(backend, str):
+        raise caller.explain(ArgumentError(f"backend must be a string, got {backend!r}"))
+    name = backend.lower()
+    for known in _names(caller, name):
+        if known == Backend.FAKE:
+            raise caller.explain(
+                UnsupportedError("the torch frontend has no backend 'fake': the shared_memory engine communicates")
+            )
+        if known not in Backend.backend_list:
+            raise caller.explain(
+                ArgumentAssertionError(
+                    f"backend must be one of {', '.join(Backend.backend_list[1:-1])}, got {backend!r}"
+                )
+            )
+    return name
+
+
+def _names(caller: Caller, backend: str) -> list[str]:
+    """Return the names in *backend*, which is one name or ``device:name`` pairs with commas between them."""
+    if ":" not in backend:
+        return [backend]
+    pairs = [pair.split(":") for pair in backend.split(",")]
+    if any(len(pair) != 2 for pair in pairs) or len({pair[0] for pair in pairs}) != len(pairs):
+        raise caller.explain(
+            ArgumentError(f"backend must name each device once, got {backend!r}\nWrite it like 'cpu:gloo,cuda:nccl'.")
+        )
+    return [name for _, name in pairs]

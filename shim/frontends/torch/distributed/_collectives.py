@@ -1,0 +1,332 @@
+"""The collectives, at torch's signatures; tensors of any framework are taken."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core import calls
+from shim.frontends.torch.distributed._arguments import list_at_root, list_of, root_of, splits_of, whole_of
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
+from shim.frontends.torch.distributed._objects import gather_into_slots
+from shim.frontends.torch.distributed._options import barrier_seconds_of, refuse_device
+from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
+from shim.frontends.torch.distributed._work import Work, finish
+
+__all__ = [
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_gather_single",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+]
+
+Tensor = Any
+
+_BROADCAST = torch_function("broadcast", output="tensor", input="tensor", root="src")
+_ALL_REDUCE = torch_function("all_reduce", output="tensor", input="tensor")
+_ALL_GATHER = torch_function("all_gather", output="tensor_list", input="tensor")
+_ALL_GATHER_SINGLE = torch_function("all_gather_single", output="output_tensor", input="input_tensor")
+_ALL_GATHER_INTO_TENSOR = torch_function("all_gather_into_tensor", output="output_tensor", input="input_tensor")
+_ALL_GATHER_OBJECT = torch_function("all_gather_object", output="object_list", input="obj")
+_GATHER = torch_function("gather", output="gather_list", input="tensor", root="dst")
+_SCATTER = torch_function("scatter", output="tensor", input="scatter_list", root="src")
+_REDUCE_SCATTER_SINGLE = torch_function("reduce_scatter_single")
+_REDUCE_SCATTER_TENSOR = torch_function("reduce_scatter_tensor")
+_ALL_TO_ALL = torch_function("all_to_all", output="output_tensor_list", input="input_tensor_list")
+_ALL_TO_ALL_SINGLE = torch_function(
+    "all_to_all_single", output_splits="output_split_sizes", input_splits="input_split_sizes"
+)
+_BARRIER = torch_function("barrier")
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Copy the *tensor* of the world's rank *src*, or of *group*'s rank *group_src*, into every rank's *tensor*.
+
+    Raises: ValueError unless exactly one of *src* and *group_src* is given.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
+    """
+    return finish(
+        calls.broadcast(_BROADCAST, group_of(_BROADCAST, group), tensor, root_of(_BROADCAST, group, src, group_src)),
+        async_op,
+        tensor,
+    )
+
+
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *tensor* by *op*, in place.
+
+    Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
+    """
+    return finish(
+        calls.all_reduce(
+            _ALL_REDUCE,
+            group_of(_ALL_REDUCE, group),
+            tensor,
+            tensor,
+            engine_op(_ALL_REDUCE, group, op, tensor),
+            factor_of(_ALL_REDUCE, group, op),
+        ),
+        async_op,
+        tensor,
+    )
+
+
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of the right size for each.
+
+    Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
+    """
+    return finish(
+        calls.all_gather(
+            _ALL_GATHER, group_of(_ALL_GATHER, group), list_of(_ALL_GATHER, group, "output", tensor_list), tensor
+        ),
+        async_op,
+        tensor_list,
+    )
+
+
+def all_gather_single(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
+
+    Raises: ValueError for another shape or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
+    """
+    return finish(
+        calls.all_gather(
+            _ALL_GATHER_SINGLE,
+            group_of(_ALL_GATHER_SINGLE, group),
+            whole_of(_ALL_GATHER_SINGLE, group, "output", output_tensor, "input", input_tensor),
+            input_tensor,
+        ),
+        async_op,
+        output_tensor,
+    )
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
+
+    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
+    """
+    _warn_renamed("all_gather_into_tensor", "all_gather_single")
+    return finish(
+        calls.all_gather(
+            _ALL_GATHER_INTO_TENSOR,
+            group_of(_ALL_GATHER_INTO_TENSOR, group),
+            whole_of(_ALL_GATHER_INTO_TENSOR, group, "output", output_tensor, "input", input_tensor),
+            input_tensor,
+        ),
+        async_op,
+        output_tensor,
+    )
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+    """Pickle every rank's *obj* and put all of them into the first slots of *object_list*.
+
+    Raises: IndexError when *object_list* has fewer slots than *group* has ranks, before anything is sent.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_object
+    """
+    return gather_into_slots(_ALL_GATHER_OBJECT, group, object_list, obj)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Copy every rank's *tensor* into its place in *gather_list* on *dst* or *group_dst* (neither: the world's rank 0).
+
+    Raises: ValueError when *gather_list* is missing there or given elsewhere.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
+    """
+    return finish(
+        calls.gather(
+            _GATHER,
+            group_of(_GATHER, group),
+            list_at_root(_GATHER, group, "output", gather_list, root_of(_GATHER, group, dst, group_dst, 0)),
+            tensor,
+            root_of(_GATHER, group, dst, group_dst, 0),
+        ),
+        async_op,
+        gather_list or [],
+    )
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Copy each rank's place in the *scatter_list* of *src* or *group_src* (neither: the world's rank 0) into *tensor*.
+
+    Raises: ValueError when *scatter_list* is missing there or given elsewhere.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
+    """
+    return finish(
+        calls.scatter(
+            _SCATTER,
+            group_of(_SCATTER, group),
+            tensor,
+            list_at_root(_SCATTER, group, "input", scatter_list, root_of(_SCATTER, group, src, group_src, 0)),
+            root_of(_SCATTER, group, src, group_src, 0),
+        ),
+        async_op,
+        tensor,
+    )
+
+
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+
+    Raises: ValueError for another shape or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
+    """
+    return finish(
+        calls.reduce_scatter(
+            _REDUCE_SCATTER_SINGLE,
+            group_of(_REDUCE_SCATTER_SINGLE, group),
+            output,
+            whole_of(_REDUCE_SCATTER_SINGLE, group, "input", input, "output", output),
+            engine_op(_REDUCE_SCATTER_SINGLE, group, op, input),
+            factor_of(_REDUCE_SCATTER_SINGLE, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+
+    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
+    """
+    _warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
+    return finish(
+        calls.reduce_scatter(
+            _REDUCE_SCATTER_TENSOR,
+            group_of(_REDUCE_SCATTER_TENSOR, group),
+            output,
+            whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
+            engine_op(_REDUCE_SCATTER_TENSOR, group, op, input),
+            factor_of(_REDUCE_SCATTER_TENSOR, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Send tensor *j* of *input_tensor_list* to rank *j*, which finds it in its *output_tensor_list* at this rank.
+
+    Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
+    """
+    return finish(
+        calls.all_to_all(
+            _ALL_TO_ALL,
+            group_of(_ALL_TO_ALL, group),
+            list_of(_ALL_TO_ALL, group, "output", output_tensor_list),
+            list_of(_ALL_TO_ALL, group, "input", input_tensor_list),
+        ),
+        async_op,
+        output_tensor_list,
+    )
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Cut *input* along dimension 0 into a part for each rank and put the parts received one after the other in *output*.
+
+    The split sizes are rows; None means equal parts.
+    Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
+    """
+    return finish(
+        calls.all_to_all(
+            _ALL_TO_ALL_SINGLE,
+            group_of(_ALL_TO_ALL_SINGLE, group),
+            output,
+            input,
+            splits_of(_ALL_TO_ALL_SINGLE, group, "output_splits", output_split_sizes),
+            splits_of(_ALL_TO_ALL_SINGLE, group, "input_splits", input_split_sizes),
+        ),
+        async_op,
+        output,
+    )
+
+
+def barrier(
+    group: ProcessGroup | None = GroupMember.WORLD,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: timedelta | None = None,
+) -> Work | None:
+    """Return on no rank of *group* before every rank has called, within *timeout* (None: the group's own).
+
+    Raises: UnsupportedError for *device_ids*, which name accelerators.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
+    """
+    refuse_device(_BARRIER, "device_ids", device_ids)
+    return finish(
+        calls.barrier(_BARRIER, group_of(_BARRIER, group)), async_op, [], barrier_seconds_of(_BARRIER, timeout)
+    )
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(
+        f"torch 2.13 renamed torch.distributed.{old} to torch.distributed.{new}; call it by the new name",
+        FutureWarning,
+        stacklevel=3,
+    )

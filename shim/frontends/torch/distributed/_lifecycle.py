@@ -1,0 +1,181 @@
+"""Initialising and destroying the default process group, making subgroups, and asking about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core import groups
+from shim.frontends.torch.distributed import _groups, _membership, _options
+from shim.frontends.torch.distributed._backend import Backend, backend_of
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
+
+__all__ = [
+    "default_pg_timeout",
+    "destroy_process_group",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "is_available",
+    "is_initialized",
+    "new_group",
+]
+
+default_pg_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
+
+_INIT = torch_function("init_process_group")
+_NEW_GROUP = torch_function("new_group")
+_DESTROY = torch_function("destroy_process_group")
+_GET_BACKEND = torch_function("get_backend")
+_GET_RANK = torch_function("get_rank")
+_GET_WORLD_SIZE = torch_function("get_world_size")
+_GET_RANKS = torch_function("get_process_group_ranks")
+_GET_GROUP_RANK = torch_function("get_group_rank")
+_GET_GLOBAL_RANK = torch_function("get_global_rank")
+
+
+def is_available() -> bool:
+    """Tell whether the frontend can be used, which is always so.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_available
+    """
+    return True
+
+
+def is_initialized() -> bool:
+    """Tell whether ``init_process_group`` was called and the world is there.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_initialized
+    """
+    return _groups.world_view() is not None
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+    _ranks: list[int] | None = None,
+) -> None:
+    """Make this process *rank* of *world_size*, found through *init_method*, *store* or the launcher's environment.
+
+    Raises: ValueError when initialised already; AssertionError for arguments that exclude each other.
+    Deviates: every *backend* names the shared_memory engine; a lone process needs no environment.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
+    """
+    _options.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
+    name = backend_of(_INIT, backend)
+    world = groups.enter_world(
+        _INIT,
+        _groups.FRONTEND,
+        rank=_options.given(rank),
+        world_size=_options.given(world_size),
+        init_method=_options.address_of(_INIT, init_method, store),
+        backend=name,
+        timeout=_options.seconds_of(_INIT, timeout),
+    )
+    _groups.set_world(world, group_name or world.name, name)
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Leave *group*; without one, or for the world, leave every group and end the initialisation.
+
+    Raises: AssertionError when not initialised; ValueError for a group that was destroyed before.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.destroy_process_group
+    """
+    _membership.destroy(_DESTROY, group)
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """Make a group of the world ranks *ranks* (None: all); every rank calls it, or its members alone if synchronised so.
+
+    Returns ``GroupMember.NON_GROUP_MEMBER`` outside the group, or None where only members call.
+    Raises: ValueError for ranks that are not in the world or occur twice.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
+    """
+    return _membership.make_group(
+        _NEW_GROUP, ranks, timeout, backend, pg_options, use_local_synchronization, group_desc, device_id, sort_ranks
+    )
+
+
+def get_rank(group: Any = None) -> int:
+    """Return the caller's rank in *group* (None: the world), -1 outside it.
+
+    Raises: ValueError when not initialised.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_rank
+    """
+    return -1 if _groups.is_outsider(group) else _groups.view_of(_GET_RANK, group).core.rank
+
+
+def get_world_size(group: Any = None) -> int:
+    """Return the number of ranks in *group* (None: the world), -1 outside it.
+
+    Raises: ValueError when not initialised.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_world_size
+    """
+    return -1 if _groups.is_outsider(group) else _groups.view_of(_GET_WORLD_SIZE, group).core.size
+
+
+def get_backend(group: Any = None) -> str:
+    """Return the backend string that *group* (None: the world) was made with, in lower case.
+
+    Raises: ValueError when not initialised or outside the group.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend
+    """
+    return Backend(_groups.view_of(_GET_BACKEND, group).backend)
+
+
+def get_process_group_ranks(group: Any) -> list[int]:
+    """Return the world ranks of *group* (None: the world) in the order of their group ranks.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_process_group_ranks
+    """
+    return list(_groups.view_of(_GET_RANKS, group).core.ranks)
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """Return the rank in *group* of the world's *global_rank*.
+
+    Raises: ValueError for a rank outside the group.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_group_rank
+    """
+    return _membership.group_rank(_GET_GROUP_RANK, group, global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """Return the rank in the world of *group*'s *group_rank*.
+
+    Raises: ValueError for a rank outside the group.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_global_rank
+    """
+    return _membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)
+
+
+def _get_default_group() -> ProcessGroup:
+    """Return the group of all ranks. Raises: ValueError when not initialised."""
+    return _groups.view_of(_GET_RANK, None)
+
+
+def _rank_not_in_group(group: Any) -> bool:
+    """Tell whether *group* is ``GroupMember.NON_GROUP_MEMBER``."""
+    return bool(group == GroupMember.NON_GROUP_MEMBER)

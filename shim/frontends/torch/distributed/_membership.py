@@ -1,0 +1,100 @@
+"""Making and destroying groups, and translating ranks between them and the world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.errors import ShimError
+from shim.frontends.torch.distributed import _groups
+from shim.frontends.torch.distributed._backend import backend_of
+from shim.frontends.torch.distributed._errors import ArgumentTypeError, DefaultGroupMissingError
+from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
+from shim.frontends.torch.distributed._options import refuse_device, refuse_option, seconds_of
+
+__all__ = ["destroy", "group_rank", "make_group", "world_rank"]
+
+
+def make_group(
+    caller: Caller,
+    ranks: Sequence[int] | None,
+    timeout: timedelta | None,
+    backend: str | None,
+    pg_options: Any,
+    use_local_synchronization: bool,
+    group_desc: str | None,
+    device_id: Any,
+    sort_ranks: bool,
+) -> Any:
+    """Do what ``new_group`` documents."""
+    refuse_option(caller, "pg_options", pg_options)
+    refuse_device(caller, "device_id", device_id)
+    world = _groups.view_of(caller, None)
+    seconds = seconds_of(caller, timeout)
+    backend = backend_of(caller, backend) if backend else world.backend
+    members = _members(caller, ranks, sort_ranks)
+    name = None
+    if use_local_synchronization:
+        if members is not None and world.core.rank not in members:
+            return None
+        name = _name_for(world.core.ranks if members is None else members)
+    core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
+    if core.rank < 0:
+        return GroupMember.NON_GROUP_MEMBER
+    core.description = group_desc or "undefined"
+    return _groups.open_view(core, core.description, backend)
+
+
+def destroy(caller: Caller, group: Any) -> None:
+    """Do what ``destroy_process_group`` documents."""
+    if _groups.is_outsider(group):
+        return
+    world = _groups.world_view()
+    if group is None and world is None:
+        raise caller.explain(DefaultGroupMissingError("the default process group is not initialised"))
+    if group is None or group is world:
+        for view in _groups.forget_all():
+            groups.close_group(view.core)
+        groups.leave_world(_groups.FRONTEND)
+        return
+    groups.close_group(_groups.member_of(caller, group).core)
+    _groups.forget(group)
+
+
+def group_rank(caller: Caller, group: ProcessGroup, global_rank: int) -> int:
+    """Return the rank in *group* of *global_rank*."""
+    core = _groups.member_of(caller, group).core
+    try:
+        return core.group_rank(global_rank)
+    except ShimError as error:
+        raise caller.explain(error, core) from None
+
+
+def world_rank(caller: Caller, group: ProcessGroup, group_rank: int) -> int:
+    """Return the rank in the world of *group*'s *group_rank*."""
+    core = _groups.member_of(caller, group).core
+    try:
+        return core.world_rank(group_rank)
+    except ShimError as error:
+        raise caller.explain(error, core) from None
+
+
+def _members(caller: Caller, ranks: Sequence[int] | None, sort_ranks: bool) -> list[int] | None:
+    """Return *ranks*, sorted when asked for."""
+    if ranks is None:
+        return None
+    try:
+        return sorted(ranks) if sort_ranks else list(ranks)
+    except TypeError:
+        raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
+
+
+def _name_for(ranks: Sequence[int]) -> str:
+    """Return a name that the members of a group find alone: all of them make their groups in the same order."""
+    name = "local_" + "_".join(map(str, ranks))
+    while groups.find_group(name) is not None:
+        name += "'"
+    return name

@@ -1,0 +1,109 @@
+"""What the options of initialisation and of new groups mean here, and which of them cannot be honoured."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.frontends.torch.distributed import _groups
+from shim.frontends.torch.distributed._errors import ArgumentAssertionError, ArgumentTypeError
+
+__all__ = [
+    "address_of",
+    "barrier_seconds_of",
+    "check_init",
+    "given",
+    "refuse_device",
+    "refuse_option",
+    "seconds_of",
+]
+
+
+def check_init(
+    caller: Caller,
+    init_method: str | None,
+    store: Any,
+    world_size: int,
+    rank: int,
+    pg_options: Any,
+    device_id: Any,
+    ranks: list[int] | None,
+) -> None:
+    """Raise for a second initialisation, for arguments that exclude each other, and for those without a meaning here."""
+    if _groups.world_view() is not None:
+        raise caller.explain(
+            StateError("the default process group is initialised already\nCall destroy_process_group before.")
+        )
+    if store is not None and init_method is not None:
+        raise caller.explain(ArgumentAssertionError("store and init_method must not both be given"))
+    if store is not None and (world_size <= 0 or rank < 0):
+        raise caller.explain(
+            ArgumentAssertionError(f"store needs world_size and rank, got world_size {world_size} and rank {rank}")
+        )
+    refuse_option(caller, "pg_options", pg_options)
+    refuse_option(caller, "_ranks", ranks)
+    refuse_device(caller, "device_id", device_id)
+
+
+def refuse_option(caller: Caller, name: str, value: Any) -> None:
+    """Raise UnsupportedError unless *value* is None."""
+    if value is not None:
+        raise caller.explain(
+            UnsupportedError(
+                f"{name} must be None: the torch frontend's shared_memory engine has no such, got {value!r}"
+            )
+        )
+
+
+def refuse_device(caller: Caller, name: str, device: Any) -> None:
+    """Raise UnsupportedError unless *device*, or each of a list of them, is None or the CPU.
+
+    A number names an accelerator, and what a caller expects of one, order with its streams, cannot be given.
+    """
+    for one in device if isinstance(device, (list, tuple)) else [device]:
+        if one is not None and not str(one).startswith("cpu"):
+            raise caller.explain(
+                UnsupportedError(
+                    f"{name} must be None or the CPU: the torch frontend's shared_memory engine works on host memory, "
+                    f"got {device!r}"
+                )
+            )
+
+
+def seconds_of(caller: Caller, timeout: timedelta | None) -> float:
+    """Return *timeout* in seconds; None is torch's default."""
+    if timeout is None:
+        return groups.DEFAULT_TIMEOUT
+    if not isinstance(timeout, timedelta):
+        raise caller.explain(ArgumentTypeError(f"timeout must be a datetime.timedelta, got {timeout!r}"))
+    if timeout <= timedelta(0):
+        raise caller.explain(ArgumentError(f"timeout must be positive, got {timeout!r}"))
+    return timeout.total_seconds()
+
+
+def given(number: int) -> int | None:
+    """Return *number*, or None for torch's -1, which stands for a number that was not given."""
+    return None if number == -1 else number
+
+
+def address_of(caller: Caller, init_method: str | None, store: Any) -> str | None:
+    """Return where the ranks meet: *init_method*, or the address that a TCPStore stands for."""
+    if store is None:
+        return init_method
+    host, port = getattr(store, "host", None), getattr(store, "port", None)
+    if isinstance(host, str) and isinstance(port, int):
+        return f"tcp://{host}:{port}"
+    raise caller.explain(
+        UnsupportedError(
+            f"store must be a TCPStore: the torch frontend's shared_memory engine needs an address, got {store!r}\n"
+            "Pass init_method='tcp://127.0.0.1:PORT' or 'file:///PATH' instead of the store."
+        )
+    )
+
+
+def barrier_seconds_of(caller: Caller, timeout: timedelta | None) -> float:
+    """Return *timeout* in seconds; None is -1.0, which stands for the group's own."""
+    return -1.0 if timeout is None else seconds_of(caller, timeout)

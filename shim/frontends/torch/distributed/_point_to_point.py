@@ -1,0 +1,51 @@
+"""Sending and receiving, at torch's signatures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.frontends.torch.distributed._arguments import peer_of, source_of
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
+from shim.frontends.torch.distributed._work import finish, sender
+
+__all__ = ["recv", "send"]
+
+Tensor = Any
+
+_SEND = torch_function("send", input="tensor", root="dst", peer="dst")
+_RECV = torch_function("recv", output="tensor", root="src", peer="src")
+
+
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*, which receives it under the same *tag*.
+
+    Raises: ValueError for the caller's own rank.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
+    """
+    finish(calls.send(_SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag), False, [])
+
+
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Receive *tensor* from the world's rank *src* or *group*'s *group_src* (neither: any) and return the world's rank.
+
+    Raises: ValueError for a message of another size or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
+    """
+    return sender(
+        calls.receive(_RECV, group_of(_RECV, group), tensor, source_of(_RECV, group, src, group_src), tag),
+        group_of(_RECV, group),
+    )

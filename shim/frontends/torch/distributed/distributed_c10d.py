@@ -1,0 +1,77 @@
+"""The names of ``torch.distributed.distributed_c10d``, where code that needs torch's internals finds them."""
+
+from __future__ import annotations
+
+from shim.frontends.torch.distributed._backend import Backend
+from shim.frontends.torch.distributed._collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_object,
+    all_gather_single,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+    scatter,
+)
+from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group
+from shim.frontends.torch.distributed._lifecycle import (
+    _get_default_group,
+    _rank_not_in_group,
+    default_pg_timeout,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_initialized,
+    new_group,
+)
+from shim.frontends.torch.distributed._point_to_point import recv, send
+from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum
+from shim.frontends.torch.distributed._work import Work
+
+__all__ = [
+    "Backend",
+    "GroupMember",
+    "ProcessGroup",
+    "ReduceOp",
+    "Work",
+    "_get_default_group",
+    "_make_nccl_premul_sum",
+    "_rank_not_in_group",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_gather_single",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "default_pg_timeout",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_initialized",
+    "new_group",
+    "recv",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+    "send",
+]
