@@ -41,9 +41,7 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Wo
         return refused(caller, group, error)
 
 
-def all_reduce(
-    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0
-) -> Work:
+def all_reduce(caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0) -> Work:
     """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor."""
     try:
         return Work(caller, group, group.engine.all_reduce(output, input, op, factor))
@@ -61,9 +59,7 @@ def reduce(
         return refused(caller, group, error)
 
 
-def all_gather(
-    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None
-) -> Work:
+def all_gather(caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None) -> Work:
     """Copy every rank's *input* into its part of every rank's *outputs*."""
     try:
         return Work(caller, group, group.engine.all_gather(outputs, input, output_splits))
@@ -134,6 +130,8 @@ def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int =
     """Send *tensor* to *peer*, where a receive with the same *tag* takes it."""
     try:
         return Work(caller, group, group.engine.send(tensor, peer, tag))
+    except NotMemberError as error:
+        return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
 
@@ -142,6 +140,8 @@ def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, 
     """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*."""
     try:
         return Work(caller, group, group.engine.receive(tensor, peer, tag))
+    except NotMemberError as error:
+        return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
 
