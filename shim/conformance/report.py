@@ -1,0 +1,218 @@
+"""Tell what a run of the conformance suite found: as it goes, as a table, and as JSON."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+import shim
+from shim.conformance.case import Case, Document
+from shim.conformance.kinds import KINDS
+from shim.conformance.runner import Failure, Result, Run, Selection
+
+__all__ = ["as_json", "print_cases", "print_report", "progress_of"]
+
+_WIDE = 110  # columns from which a document's name fits on one line beside four kinds of tensor
+
+
+class _Told(Protocol):
+    def __call__(self, result: Result) -> None: ...
+
+
+@contextmanager
+def progress_of(documents: Sequence[Document], selection: Selection, console: Console) -> Iterator[_Told]:
+    """Show a bar while a run goes on, or where output is no terminal, a line for every kind of tensor.
+
+    The value is a function to be called with every result.
+    """
+    totals = {kind: sum(case.is_for(kind) for page in documents for case in page.cases) for kind in selection.present}
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=sum(totals.values()))
+        counts = dict.fromkeys(totals, 0)
+
+        def tell(result: Result) -> None:
+            counts[result.kind] += 1
+            bar.update(task, advance=1, description=f"{result.kind}: {result.document}")
+            if counts[result.kind] == totals[result.kind] and not console.is_terminal:
+                console.print(f"{result.kind}: {totals[result.kind]} cases run")
+
+        yield tell
+
+
+def print_report(run: Run, console: Console) -> None:
+    """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
+    console.print(_results_table(run, console.width >= _WIDE))
+    _print_notes(run.documents, console)
+    _print_failures(run, console)
+    console.print(_summary(run))
+
+
+def _results_table(run: Run, wide: bool) -> Table:
+    table = Table("document", title="Documented examples, run on this machine")
+    for kind in KINDS:
+        if _has_column(run.selection, kind):
+            version = run.versions.get(kind, "")
+            table.add_column(Text(f"{kind}\n{version}" if version else kind), justify="center")
+    for page in run.documents:
+        cells = [_cell(run, page, kind, wide) for kind in KINDS if _has_column(run.selection, kind)]
+        table.add_row(_name(page, wide), *cells)
+    return table
+
+
+def _has_column(selection: Selection, kind: str) -> bool:
+    return kind in (*selection.present, *selection.missing, *selection.absent)
+
+
+def _name(page: Document, wide: bool) -> Text:
+    module, _, function = page.name.rpartition(".")
+    return Text(page.name) if wide else Text(f"{module}.\n  {function}")
+
+
+def _cell(run: Run, page: Document, kind: str, wide: bool) -> Text:
+    if kind in run.selection.missing:
+        return Text("missing", style="bold red")
+    if kind in run.selection.absent:
+        return Text("not installed" if wide else "not\ninstalled", style="dim")
+    results = run.results_of(page, kind)
+    passed = sum(result.passed for result in results)
+    if passed == len(results):
+        return Text(f"{passed} passed", style="green")
+    return Text(f"{passed} of {len(results)} passed", style="bold red")
+
+
+def _print_notes(documents: Sequence[Document], console: Console) -> None:
+    console.print(Text("\nWhere the documents are wrong, or hold for one version only", style="bold"))
+    for page in documents:
+        console.print(Text(page.name))
+        for note in page.notes:
+            told = Text(f"says: {note.says}\ntrue: {note.true}\ncase: {note.case}")
+            console.print(Padding(told, (0, 0, 1, 2), expand=False))
+
+
+def _print_failures(run: Run, console: Console) -> None:
+    for kind in run.selection.missing:
+        console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
+    told: dict[str, str] = {}
+    for result in run.results:
+        for failure in result.failures:
+            place = (
+                f"{result.document}, case {result.case!r}, {result.kind} tensors, rank {failure.rank} of {result.ranks}"
+            )
+            console.print(Text(f"\nfailed: {place}", style="bold red"))
+            console.print(
+                Padding(_failure(failure, told.setdefault(failure.details, place), place), (0, 0, 0, 2), expand=False)
+            )
+
+
+def _failure(failure: Failure, first_place: str, place: str) -> Group:
+    """Return a failure in full; a traceback that has been printed is referred to."""
+    if failure.against == "call":
+        return Group(Text(failure.details if first_place == place else f"the same traceback as {first_place}"))
+    against = "the document" if failure.against == "documented" else "the oracle"
+    return Group(
+        Text(f"against {against}: {failure.details}"),
+        Text(f"expected: {failure.expected}"),
+        Text(f"seen:     {failure.seen}"),
+    )
+
+
+def _summary(run: Run) -> Text:
+    failed = sum(not result.passed for result in run.results)
+    kinds = ", ".join(run.selection.present) or "no kind of tensor"
+    count = f"{len(run.documents)} document{'s' if len(run.documents) != 1 else ''}"
+    if run.passed:
+        text = f"{count}, {len(run.results)} runs of cases, all passed with {kinds}, in {run.seconds:.1f} s."
+        return Text(text, style="bold green")
+    missing = f", {', '.join(run.selection.missing)} missing" if run.selection.missing else ""
+    text = (
+        f"{count}, {failed} of {len(run.results)} runs of cases failed with {kinds}{missing}, in {run.seconds:.1f} s."
+    )
+    return Text(text, style="bold red")
+
+
+def print_cases(documents: Sequence[Document], console: Console) -> None:
+    """Print the cases of *documents*, with where each document is found and what it describes."""
+    for page in documents:
+        console.print(Text(page.name, style="bold"))
+        console.print(Text(f"{page.version}\n{page.source}"), soft_wrap=True)
+        table = Table("case", "ranks", "collective", "tensors", "shows")
+        for case in page.cases:
+            kinds = ", ".join(case.kinds) or "all"
+            table.add_row(Text(case.name), str(case.ranks), case.collective, kinds, Text(case.shows))
+        console.print(table)
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    """Return a run as JSON values.
+
+    ::
+
+        schema       1; a change that breaks readers counts it up
+        passed       whether everything that ran passed and nothing that was asked for was missing
+        seconds      how long it took
+        shim, python, platform    versions, as text
+        tensors      [{name, status: "run" | "missing" | "not installed", version: text or null}]
+        documents    [{name, source, version, frontend, notes: [{says, true, case}],
+                       cases: [{name, shows, collective, ranks, tensors: [names]}]}]
+        results      [{document, case, tensors, ranks, passed, seconds,
+                       failures: [{rank, against: "documented" | "oracle" | "call", expected, seen, details}]}]
+    """
+    return {
+        "schema": 1,
+        "passed": run.passed,
+        "seconds": run.seconds,
+        "shim": shim.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "tensors": [_kind_as_json(run, kind) for kind in KINDS if _has_column(run.selection, kind)],
+        "documents": [_document_as_json(page) for page in run.documents],
+        "results": [_result_as_json(result) for result in run.results],
+    }
+
+
+def _kind_as_json(run: Run, kind: str) -> dict[str, Any]:
+    selection = run.selection
+    status = "run" if kind in selection.present else "missing" if kind in selection.missing else "not installed"
+    return {"name": kind, "status": status, "version": run.versions.get(kind)}
+
+
+def _document_as_json(page: Document) -> dict[str, Any]:
+    return {
+        "name": page.name,
+        "source": page.source,
+        "version": page.version,
+        "frontend": page.frontend,
+        "notes": [{"says": note.says, "true": note.true, "case": note.case} for note in page.notes],
+        "cases": [_case_as_json(case) for case in page.cases],
+    }
+
+
+def _case_as_json(case: Case) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "shows": case.shows,
+        "collective": case.collective,
+        "ranks": case.ranks,
+        "tensors": [kind for kind in KINDS if case.is_for(kind)],
+    }
+
+
+def _result_as_json(result: Result) -> dict[str, Any]:
+    return {
+        "document": result.document,
+        "case": result.case,
+        "tensors": result.kind,
+        "ranks": result.ranks,
+        "passed": result.passed,
+        "seconds": result.seconds,
+        "failures": [vars(failure) for failure in result.failures],
+    }

@@ -1,0 +1,154 @@
+"""Run cases on rank processes with every kind of tensor, and check what every rank saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shim.conformance.assertions import assert_same_arrays
+from shim.conformance.case import Array, Case, Document
+from shim.conformance.kinds import KINDS, is_installed
+from shim.conformance.ranks import Sight
+from shim.launch.pool import RankPool
+
+__all__ = ["Failure", "Result", "Run", "Selection", "check_sights", "run_documents", "select_kinds"]
+
+_DEADLINE = 60.0  # seconds for one case; the first of a pool imports the framework
+# The frameworks' own remarks on start-up would end up between the lines of the table.
+_QUIET = {"GLOG_v": "3", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which kinds of tensor run: ``missing`` ones were asked for and are not installed, ``absent`` ones were not asked for."""
+
+    present: tuple[str, ...]
+    missing: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What one rank did not do as it should.
+
+    ``against`` is ``documented`` or ``oracle``, whose values are ``expected``; or ``call``, when the case ended with an
+    error. ``details`` is what differs, or the traceback.
+    """
+
+    rank: int
+    against: str
+    expected: str
+    seen: str
+    details: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one case went with one kind of tensor, in ``seconds``."""
+
+    document: str
+    case: str
+    kind: str
+    ranks: int
+    seconds: float
+    failures: tuple[Failure, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+@dataclass
+class Run:
+    """Everything that one run of the conformance suite found; ``versions`` is by kind of tensor."""
+
+    documents: tuple[Document, ...]
+    selection: Selection
+    results: list[Result] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether something ran, all that ran passed, and nothing that was asked for was missing."""
+        return bool(self.results) and not self.selection.missing and all(result.passed for result in self.results)
+
+    def results_of(self, document: Document, kind: str) -> list[Result]:
+        return [result for result in self.results if (result.document, result.kind) == (document.name, kind)]
+
+
+def select_kinds(requested: Sequence[str] | None) -> Selection:
+    """Return what to run: the *requested* kinds, or, with None, all that are installed."""
+    wanted = KINDS if requested is None else tuple(kind for kind in KINDS if kind in requested)
+    present = tuple(kind for kind in wanted if is_installed(kind))
+    away = tuple(kind for kind in wanted if kind not in present)
+    return Selection(present, () if requested is None else away, away if requested is None else ())
+
+
+def run_documents(
+    documents: Sequence[Document], selection: Selection, on_result: Callable[[Result], None] = lambda result: None
+) -> Run:
+    """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends.
+
+    Ranks are processes, one pool for each kind and number of ranks, so that each imports one framework, once.
+    """
+    run = Run(tuple(documents), selection)
+    begin = time.perf_counter()
+    for kind in selection.present:
+        cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
+        for ranks in sorted({case.ranks for _, case in cases}):
+            pool = RankPool(ranks, environment=_QUIET)
+            try:
+                for page, case in cases:
+                    if case.ranks == ranks:
+                        run.results.append(_run_case(pool, page, case, kind, run.versions))
+                        on_result(run.results[-1])
+            finally:
+                pool.close()
+    run.seconds = time.perf_counter() - begin
+    return run
+
+
+def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
+    begin = time.perf_counter()
+    outcomes = pool.run("shim.conformance.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
+    seconds = time.perf_counter() - begin
+    errors = dict.fromkeys(range(case.ranks), "this rank said nothing")
+    sights: dict[int, Sight] = {}
+    for outcome in outcomes:
+        if outcome.error is None:
+            del errors[outcome.rank]
+            sights[outcome.rank] = outcome.value
+            versions[kind] = outcome.value.version
+        else:
+            errors[outcome.rank] = outcome.error
+    failures = [Failure(rank, "call", "", "", error) for rank, error in errors.items()]
+    failures += check_sights(case, {rank: sight.arrays for rank, sight in sights.items()})
+    return Result(document.name, case.name, kind, case.ranks, seconds, tuple(failures))
+
+
+def check_sights(case: Case, seen: dict[int, list[Array]]) -> list[Failure]:
+    """Compare what ranks saw with what the document prints, and with what the oracle computes from all ranks' inputs."""
+    computed = case.oracle([case.inputs(rank) for rank in range(case.ranks)])
+    failures = []
+    for rank, arrays in sorted(seen.items()):
+        if case.documented is not None:
+            failures += _differences(rank, "documented", case.documented[rank], arrays)
+        failures += _differences(rank, "oracle", computed[rank], arrays)
+    return failures
+
+
+def _differences(rank: int, against: str, expected: list[Array], seen: list[Array]) -> list[Failure]:
+    try:
+        assert_same_arrays(seen, expected)
+    except AssertionError as difference:
+        return [Failure(rank, against, _as_text(expected), _as_text(seen), str(difference))]
+    return []
+
+
+def _as_text(arrays: Sequence[Any]) -> str:
+    return ", ".join(np.array2string(array, separator=", ", threshold=64) for array in arrays)

@@ -1,0 +1,143 @@
+"""``shim conformance``: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from shim.cli.conformance import conformance
+from shim.conformance import report, runner
+from shim.conformance.cases import DOCUMENTS
+from shim.conformance.kinds import KINDS
+from shim.conformance.runner import Failure, Result, Run, Selection
+
+application = typer.Typer()
+application.command()(conformance)
+NUMBER_OF_CASES = {kind: sum(case.is_for(kind) for page in DOCUMENTS for case in page.cases) for kind in KINDS}
+
+
+def shim_conformance(*arguments, width="200"):
+    """Run the command in this process, with output that is no terminal."""
+    return CliRunner().invoke(application, list(arguments), env={"COLUMNS": width})
+
+
+def printed(run, width=200):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    report.print_report(run, console)
+    return console.file.getvalue()
+
+
+def a_run(selection, failures=(), kind="numpy"):
+    page, case = DOCUMENTS[0], DOCUMENTS[0].cases[0]
+    return Run((page,), selection, [Result(page.name, case.name, kind, case.ranks, 0.25, tuple(failures))])
+
+
+def test_numpy_passes_and_json_says_everything(tmp_path):
+    file = tmp_path / "result.json"
+    result = shim_conformance("--tensors", "numpy", "--json", str(file))
+    assert result.exit_code == 0, result.output
+    told = json.loads(file.read_text(encoding="utf-8"))
+    assert told["schema"] == 1
+    assert told["passed"] is True
+    assert [kind["status"] for kind in told["tensors"]] == ["run"]
+    assert [page["name"] for page in told["documents"]] == [page.name for page in DOCUMENTS]
+    assert len(told["results"]) == NUMBER_OF_CASES["numpy"]
+    assert all(one["passed"] and one["failures"] == [] for one in told["results"])
+    for page in DOCUMENTS:
+        assert page.name in result.output
+        for note in page.notes:
+            assert note.case in result.output
+    assert f"5 documents, {NUMBER_OF_CASES['numpy']} runs of cases, all passed with numpy" in result.output
+
+
+def test_one_document(tmp_path):
+    file = tmp_path / "result.json"
+    name = "paddle.distributed.alltoall_single"
+    result = shim_conformance("--tensors", "numpy", "--document", name, "--json", str(file))
+    assert result.exit_code == 0, result.output
+    told = json.loads(file.read_text(encoding="utf-8"))
+    assert {one["document"] for one in told["results"]} == {name}
+    assert "1 document, " in result.output
+
+
+def test_a_missing_framework_that_was_asked_for_fails(monkeypatch, tmp_path):
+    monkeypatch.setattr(runner, "is_installed", lambda kind: False)
+    file = tmp_path / "result.json"
+    result = shim_conformance("--tensors", "torch", "--json", str(file))
+    assert result.exit_code == 1
+    assert "missing: torch was asked for and is not installed" in result.output
+    told = json.loads(file.read_text(encoding="utf-8"))
+    assert told["passed"] is False
+    assert told["tensors"] == [{"name": "torch", "status": "missing", "version": None}]
+
+
+def test_frameworks_that_are_absent_and_not_asked_for_are_shown():
+    text = printed(a_run(Selection(("numpy",), (), ("torch", "paddle", "mindspore"))))
+    assert text.count("not installed") == 3
+    assert "all passed with numpy" in text
+
+
+def test_failures_are_shown_in_full():
+    differs = Failure(2, "documented", "[0], [4]", "[0], [5]", "tensor 1: 1 of 1 elements differ")
+    died = [Failure(rank, "call", "", "", "Traceback of a rank that died") for rank in (0, 1)]
+    text = printed(a_run(Selection(("numpy",), (), ()), [differs, *died]))
+    assert "0 of 1 passed" in text
+    assert "failed: torch.distributed.all_to_all, case 'equal parts', numpy tensors, rank 2 of 4" in text
+    assert "against the document: tensor 1: 1 of 1 elements differ" in text
+    assert "expected: [0], [4]" in text
+    assert "seen:     [0], [5]" in text
+    assert text.count("Traceback of a rank that died") == 1
+    assert "the same traceback as torch.distributed.all_to_all, case 'equal parts', numpy tensors, rank 0 of 4" in text
+    assert "1 of 1 runs of cases failed with numpy" in text
+
+
+def test_markup_in_a_traceback_is_printed_as_it_is():
+    text = printed(a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "list[int] [/red] [bold]")]))
+    assert "list[int] [/red] [bold]" in text
+
+
+def test_a_narrow_terminal_shows_whole_names():
+    text = printed(a_run(Selection(KINDS, (), ())), width=80)
+    assert "all_to_all" in text
+
+
+def test_list_shows_every_case_and_runs_none(monkeypatch):
+    monkeypatch.setattr(runner, "run_documents", None)
+    result = shim_conformance("--list")
+    assert result.exit_code == 0, result.output
+    for page in DOCUMENTS:
+        for case in page.cases:
+            assert case.name in result.output
+            assert case.shows in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "choices"),
+    [
+        (["--tensors", "numpy,jax"], KINDS),
+        (["--tensors", ""], KINDS),
+        (["--document", "all_to_all"], [page.name for page in DOCUMENTS]),
+    ],
+)
+def test_unknown_names_are_refused_with_the_choices(arguments, choices):
+    result = shim_conformance(*arguments)
+    assert result.exit_code == 2
+    for choice in choices:
+        assert choice in result.output.replace("\n", "").replace("│", "")
+
+
+def test_a_json_file_in_no_folder_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "run_documents", None)
+    result = shim_conformance("--json", str(tmp_path / "absent" / "result.json"))
+    assert result.exit_code == 2
+
+
+def test_the_exit_status_of_a_failed_run_is_1(monkeypatch):
+    failed = a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "an error")])
+    monkeypatch.setattr(runner, "run_documents", lambda pages, selection, on_result: failed)
+    assert shim_conformance("--tensors", "numpy").exit_code == 1
