@@ -1,7 +1,7 @@
 """A frontend translates and does not decide: what its public functions may look like.
 
-A public function is one that a module below ``shim/frontends`` whose path has no underscore lists in ``__all__``,
-wherever in the frontends it is defined. It has a docstring of at most six lines, no decorator, and one statement,
+A public function is one without a leading underscore that a module below ``shim/frontends`` whose path has none lists
+in ``__all__``, wherever in the frontends it is defined. It has a docstring of at most six lines, no decorator, and one statement,
 as a rule a return, without loops and branches. Every parameter of every function in the frontends is read.
 """
 
@@ -59,7 +59,7 @@ def _public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module,
     for module in by_name.values():
         if not is_public(module.name):
             continue
-        for name in string_list(module.tree, "__all__") or []:
+        for name in filter(is_public, string_list(module.tree, "__all__") or []):
             found = _definition(by_name, module, name)
             if found is not None and id(found[1]) not in seen:
                 seen.add(id(found[1]))
