@@ -22,7 +22,7 @@ def tree(write_tree):
     """Write a tree with the project's settings and layers, and then *files*."""
 
     def write(files: dict[str, str]) -> Path:
-        return write_tree({**SETTINGS, **{f"shim/{name}.py": "" for name in LAYERS}, **files})
+        return write_tree({**SETTINGS, "checks/__init__.py": "", **{f"shim/{name}.py": "" for name in LAYERS}, **files})
 
     return write
 
