@@ -1,0 +1,98 @@
+"""What paddle requires of arguments beyond what the engine checks, and the lists it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, NoReturn
+
+from shim.core import calls, tensors
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, ShimError
+from shim.frontends._paddle.errors import ArgumentRuntimeError, ArgumentTypeError
+from shim.frontends._paddle.groups import group_of
+from shim.frontends._paddle.tasks import Task
+
+__all__ = ["exchange_places", "filled", "places_for", "rank_of", "refuse", "splits_of"]
+
+
+def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
+    """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
+    members = group_of(caller, group)
+    if members.is_alive:
+        calls.refused(caller, members, error)
+    raise caller.explain(error, members)
+
+
+def places_for(caller: Caller, group: Any, outputs: Any, tensor: Any) -> Any:
+    """Return *outputs*, or for an empty list a new tensor like *tensor* for each rank."""
+    members = group_of(caller, group)
+    if not _is_list(outputs) or len(outputs) > 0 or members.rank < 0:
+        return outputs
+    return _new_like(caller, group, outputs, [tensor] * members.size)
+
+
+def exchange_places(caller: Caller, group: Any, outputs: Any, inputs: Any) -> Any:
+    """Return *outputs*, or for an empty list a new tensor like each of *inputs*; both must be tensors, or both lists."""
+    if group_of(caller, group).rank < 0:
+        return outputs
+    for role, value in (("output", outputs), ("input", inputs)):
+        if value is None:
+            refuse(caller, group, ArgumentRuntimeError(f"{{{role}}} must be given, got None"))
+    if _is_list(outputs) != _is_list(inputs):
+        refuse(
+            caller,
+            group,
+            ArgumentRuntimeError(
+                "{output} and {input} must both be tensors or both be lists, "
+                f"got a {type(outputs).__qualname__} and a {type(inputs).__qualname__}"
+            ),
+        )
+    if not _is_list(outputs):
+        return outputs
+    if not inputs:
+        refuse(caller, group, ArgumentRuntimeError("{input} must have a tensor for each rank, got an empty list"))
+    return outputs if outputs else _new_like(caller, group, outputs, inputs)
+
+
+def filled(outputs: Any, places: Any, task: Task | None) -> Task | None:
+    """Append *places* to the list *outputs* where they were made for it, now that the call was not refused."""
+    if places is not outputs and task is not None:
+        outputs.extend(places)
+    return task
+
+
+def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int] | None:
+    """Return the split *sizes* as integers; None and an empty list mean equal parts."""
+    if sizes is None:
+        return None
+    try:
+        return [index(size) for size in sizes] or None
+    except TypeError:
+        refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
+
+
+def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:
+    """Return the group rank of *world_rank*."""
+    members = group_of(caller, group)
+    if members.rank < 0:
+        return 0  # outside the group nothing is sent
+    try:
+        return members.group_rank(index(world_rank))
+    except ShimError as error:
+        refuse(caller, group, error)
+    except TypeError:
+        refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be an integer, got {world_rank!r}"))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _new_like(caller: Caller, group: Any, outputs: Any, models: Sequence[Any]) -> list[Any]:
+    if not isinstance(outputs, list):
+        refuse(caller, group, ArgumentError("{output} must be a list where it is to be filled, got an empty tuple"))
+    try:
+        return [tensors.new_like(model) for model in models]
+    except ShimError as error:
+        refuse(caller, group, error)

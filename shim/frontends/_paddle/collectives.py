@@ -1,0 +1,72 @@
+"""The collectives whose signatures are the same in every version of paddle; tensors of any framework are taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.errors import NotMemberError
+from shim.frontends._paddle.arguments import filled, places_for
+from shim.frontends._paddle.errors import OutsiderError, paddle_function
+from shim.frontends._paddle.groups import Group, group_of
+from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
+from shim.frontends._paddle.tasks import Task, finish
+from shim.frontends._paddle.waiting import meet, settled
+
+__all__ = ["all_gather", "all_reduce", "barrier", "wait"]
+
+Tensor = Any
+
+_ALL_GATHER = paddle_function(
+    "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_list", input="tensor"
+)
+_ALL_REDUCE = paddle_function("all_reduce", output="tensor", input="tensor")
+_BARRIER = paddle_function("barrier")
+_WAIT = paddle_function("wait", input="tensor")
+
+
+def all_gather(
+    tensor_list: list[Tensor] | Tensor, tensor: Tensor, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Copy every rank's *tensor* into its place in *tensor_list*: new ones in an empty list, or parts of one tensor.
+
+    Raises: RuntimeError outside *group*; ValueError for a wrong length, size or dtype.
+    Deviates: returns a task always, as paddle does where its page says None.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
+    """
+    places = places_for(_ALL_GATHER, group, tensor_list, tensor)
+    return filled(
+        tensor_list,
+        places,
+        finish(calls.all_gather(_ALL_GATHER, group_of(_ALL_GATHER, group), places, tensor), sync_op, group),
+    )
+
+
+def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Combine every rank's *tensor* by *op*, in place.
+
+    Raises: ValueError for an *op* that is not paddle's, or that the dtype has not.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_reduce_en.html
+    """
+    return finish(
+        calls.all_reduce(_ALL_REDUCE, group_of(_ALL_REDUCE, group), tensor, tensor, engine_op(_ALL_REDUCE, group, op)),
+        sync_op,
+        group,
+    )
+
+
+def barrier(group: Group | None = None) -> None:
+    """Return on no rank of *group* before every rank has called; outside it, at once.
+
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/barrier_en.html
+    """
+    return meet(_BARRIER, group)
+
+
+def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
+    """Return when what *group* was asked to do with *tensor*, or before it, has ended.
+
+    Deviates: host tensors have no streams; with either *use_calc_stream* both computing and communicating have ended.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/wait_en.html
+    """
+    return settled(_WAIT, tensor, group, use_calc_stream)

@@ -1,0 +1,47 @@
+"""The classes that are both this project's error and the one paddle raises for the same mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, NotMemberError, ShimError, StateError, TensorError
+
+__all__ = [
+    "ArgumentRuntimeError",
+    "ArgumentTypeError",
+    "GroupMissingError",
+    "OutsiderError",
+    "PaddleTensorError",
+    "paddle_function",
+]
+
+
+class PaddleTensorError(TensorError, ValueError):
+    """A tensor cannot be carried; paddle raises ValueError for it."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument is of a type that the function does not take."""
+
+
+class ArgumentRuntimeError(ArgumentError, RuntimeError):
+    """Outputs or inputs are missing, empty, or of two kinds."""
+
+
+class GroupMissingError(StateError, AssertionError):
+    """The global group is not initialised, or the group to destroy is none of paddle's."""
+
+
+class OutsiderError(NotMemberError, RuntimeError):
+    """The calling process is not in the group, where paddle requires it."""
+
+
+def paddle_function(name: str, errors: Mapping[type[ShimError], type[ShimError]] | None = None, **roles: str) -> Caller:
+    """Return the Caller of ``paddle.distributed.name``, whose arguments play *roles*.
+
+    Outside the group it warns and does nothing, unless *errors* says what to raise for NotMemberError.
+    """
+    classes = {TensorError: PaddleTensorError, **(errors or {})}
+    outsider = "raise" if NotMemberError in classes else "warn"
+    return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)  # type: ignore[arg-type]

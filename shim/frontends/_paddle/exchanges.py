@@ -1,0 +1,39 @@
+"""All-to-all, for the versions of paddle to give their own order of arguments to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.frontends._paddle.arguments import exchange_places, filled, splits_of
+from shim.frontends._paddle.groups import group_of
+from shim.frontends._paddle.tasks import Task, finish
+
+__all__ = ["exchange", "exchange_single"]
+
+
+def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:
+    """Send each of *inputs* to its rank and put what every rank sent into *outputs*, filling it when it is empty."""
+    places = exchange_places(caller, group, outputs, inputs)
+    return filled(
+        outputs, places, finish(calls.all_to_all(caller, group_of(caller, group), places, inputs), sync_op, group)
+    )
+
+
+def exchange_single(
+    caller: Caller, output: Any, input: Any, output_splits: Any, input_splits: Any, group: Any, sync_op: bool
+) -> Task | None:
+    """Send the parts of *input* to their ranks and put what every rank sent one after the other into *output*."""
+    return finish(
+        calls.all_to_all(
+            caller,
+            group_of(caller, group),
+            output,
+            input,
+            splits_of(caller, group, "output_splits", output_splits),
+            splits_of(caller, group, "input_splits", input_splits),
+        ),
+        sync_op,
+        group,
+    )

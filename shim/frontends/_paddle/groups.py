@@ -1,0 +1,184 @@
+"""Groups as paddle code sees them, and the registry of those it has made."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.errors import StateError
+from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError
+
+__all__ = ["FRONTEND", "Group", "destroy", "find", "group_of", "is_entered", "make_group", "member_of", "open_world"]
+
+FRONTEND = "paddle"
+_WORLD_ID = 0
+_WORLD_NAME = "_default_pg"
+
+
+class Group:
+    """A group of ranks; the view of ``process_group``, which is core's.
+
+    Deviates: a group of one rank is a group like any other, whose member has rank 0.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/new_group_en.html
+    """
+
+    def __init__(
+        self,
+        rank_in_group: int,
+        id: int,
+        ranks: list[int],
+        pg: groups.ProcessGroup | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._rank = rank_in_group
+        self._id = id
+        self._ranks = ranks
+        self._core = pg
+        self._name = name
+
+    @property
+    def rank(self) -> int:
+        """The caller's rank in this group, -1 outside it."""
+        return self._rank
+
+    @property
+    def ranks(self) -> list[int]:
+        """The world ranks of its members, in the order of their group ranks."""
+        return self._ranks
+
+    @property
+    def nranks(self) -> int:
+        """The number of its members."""
+        return len(self._ranks)
+
+    @property
+    def name(self) -> str | None:
+        """Its name."""
+        return self._name
+
+    @property
+    def process_group(self) -> groups.ProcessGroup | None:
+        """Core's group, which this is a view of."""
+        return self._core
+
+    @property
+    def world_size(self) -> int:
+        """The number of its members, -1 outside it."""
+        return len(self._ranks) if self._rank >= 0 else -1
+
+    @property
+    def backend(self) -> str:
+        """The backend string it was made with, in upper case."""
+        return "" if self._core is None else self._core.backend.upper()
+
+    @property
+    def id(self) -> int:
+        """Its number, the same on every rank; 0 is the world."""
+        return self._id
+
+    def is_member(self) -> bool:
+        """Tell whether the caller is in it."""
+        return self._rank >= 0
+
+    def get_group_rank(self, rank: int) -> int:
+        """Return the rank in this group of the world's *rank*, -1 when the caller is outside.
+
+        Raises: ValueError for a rank outside the group.
+        """
+        return -1 if self._core is None or self._rank < 0 else self._core.group_rank(rank)
+
+    def get_global_rank(self, rank: int) -> int:
+        """Return the rank in the world of this group's *rank*, -1 when the caller is outside.
+
+        Raises: ValueError for a rank outside the group.
+        """
+        return -1 if self._core is None or self._rank < 0 else self._core.world_rank(rank)
+
+    def __repr__(self) -> str:
+        members = ", ".join(map(str, self._ranks))
+        return f"rank: {self._rank}, nranks: {self.nranks}, id: {self._id}, ranks: {members}; name: {self._name}"
+
+
+class _Registry:
+    """The groups made through this frontend and not destroyed, by their ids."""
+
+    groups: dict[int, Group] = {}  # noqa: RUF012  # one per process, like the world itself
+    made: int = 0
+
+
+_registry = _Registry()
+
+
+def open_world(core: groups.ProcessGroup) -> Group:
+    """Make the view of the world, or return the one there is."""
+    known = _registry.groups.get(_WORLD_ID)
+    if known is None or known.process_group is not core:
+        known = Group(core.rank, _WORLD_ID, list(core.ranks), core, _WORLD_NAME)
+        _registry.groups = {_WORLD_ID: known}
+        _registry.made = 0
+    return known
+
+
+def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: float) -> Group:
+    """Make the group of *ranks* (None: all), sorted as paddle does; every rank of the world calls this."""
+    core = groups.new_group(caller, ranks, backend=backend, timeout=seconds)
+    _registry.made += 1
+    name = f"{_WORLD_NAME}{_registry.made}"
+    made = Group(core.rank, _registry.made, list(core.ranks), core, name)
+    _registry.groups[made.id] = made
+    return made
+
+
+def is_entered() -> bool:
+    """Tell whether this frontend has initialised the world, and it was not closed since."""
+    world = _registry.groups.get(_WORLD_ID)
+    return world is not None and world.process_group is not None and world.process_group.is_alive
+
+
+def find(id: int) -> Group | None:
+    """Return the group *id*, or warn and return None."""
+    if id in _registry.groups:
+        return _registry.groups[id]
+    warnings.warn(f"paddle.distributed.get_group: there is no group {id!r}", UserWarning, stacklevel=3)
+    return None
+
+
+def group_of(caller: Caller, group: Any) -> groups.ProcessGroup:
+    """Return core's group for a ``group`` argument; None is the world. Raises StateError before initialisation."""
+    view = member_of(caller, group)
+    if view.process_group is None:
+        raise caller.explain(ArgumentTypeError(f"{{group}} must be made by new_group, got {group!r}"))
+    return view.process_group
+
+
+def member_of(caller: Caller, group: Any) -> Group:
+    """Return the view for a ``group`` argument; None is the world. Raises StateError before initialisation."""
+    if group is None:
+        world = _registry.groups.get(_WORLD_ID)
+        if world is None:
+            raise caller.explain(
+                StateError("the global group is not initialised\nCall init_parallel_env first, on every rank.")
+            )
+        return world
+    if isinstance(group, Group):
+        return group
+    raise caller.explain(
+        ArgumentTypeError(f"{{group}} must be a Group or None, got {group!r}\nGroups are made by new_group.")
+    )
+
+
+def destroy(caller: Caller, group: Any) -> list[int]:
+    """Leave *group*, or every group and the world when it is the world or None; return the ids of those left."""
+    view = member_of(caller, group)
+    if _registry.groups.get(view.id) is not view:
+        raise caller.explain(GroupMissingError(f"{{group}} must be a group that was not destroyed, got {group!r}"))
+    leaving = [view] if view.id != _WORLD_ID else list(reversed(_registry.groups.values()))
+    for one in leaving:
+        del _registry.groups[one.id]
+        if one.id != _WORLD_ID and one.process_group is not None:
+            groups.close_group(one.process_group)
+    if view.id == _WORLD_ID:
+        groups.leave_world(FRONTEND)
+    return [one.id for one in leaving]

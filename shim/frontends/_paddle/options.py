@@ -1,0 +1,67 @@
+"""What the options of initialisation and of new groups mean here, and which of them cannot be honoured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core import groups, rendezvous
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, ShimError, UnsupportedError
+from shim.frontends._paddle import groups as views
+from shim.frontends._paddle.errors import ArgumentTypeError
+
+__all__ = ["default_timeout", "enter", "environment_of", "new_subgroup", "refuse_option"]
+
+default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
+_BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
+
+
+def enter(caller: Caller) -> views.Group:
+    """Make this process a rank of the world that its environment describes, and return the world's group."""
+    if views.is_entered():
+        return views.member_of(caller, None)
+    name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
+    backend = "gloo" if name == "auto" else _backend_of(caller, name)
+    return views.open_world(groups.enter_world(caller, views.FRONTEND, backend=backend))
+
+
+def new_subgroup(caller: Caller, ranks: Sequence[int] | None, backend: str | None, timeout: timedelta) -> views.Group:
+    """Make the group of *ranks* in rising order."""
+    world = views.group_of(caller, None)
+    if not isinstance(timeout, timedelta):
+        raise caller.explain(ArgumentTypeError(f"timeout must be a datetime.timedelta, got {timeout!r}"))
+    if timeout <= timedelta(0):
+        raise caller.explain(ArgumentError(f"timeout must be positive, got {timeout!r}"))
+    try:
+        members = None if ranks is None else sorted(ranks)
+    except TypeError:
+        raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
+    name = world.backend if backend is None else _backend_of(caller, backend)
+    return views.make_group(caller, members, name, timeout.total_seconds())
+
+
+def refuse_option(caller: Caller, name: str, value: Any, default: Any = None) -> None:
+    """Raise UnsupportedError unless *value* is the *default*."""
+    if value != default:
+        raise caller.explain(
+            UnsupportedError(
+                f"{name} must be {default!r}: the paddle frontend's shared_memory engine has no such, got {value!r}"
+            )
+        )
+
+
+def environment_of(caller: Caller) -> rendezvous.Identity:
+    """Return the rank and size that the launcher's environment gives this process before initialisation."""
+    try:
+        return rendezvous.locate()
+    except ShimError as error:
+        raise caller.explain(error) from None
+
+
+def _backend_of(caller: Caller, backend: Any) -> str:
+    if backend not in _BACKENDS:
+        raise caller.explain(ArgumentError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}"))
+    return str(backend)

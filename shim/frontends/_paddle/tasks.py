@@ -1,0 +1,77 @@
+"""Tasks: what every call returns, synchronous or not, with paddle's methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from shim.core.work import ABSENT, Work
+
+__all__ = ["Task", "finish", "forget", "settle"]
+
+_NO_TIMEOUT = timedelta(0)
+_latest: dict[int, Work] = {}  # what was started last in each group, by its id; a group's operations end in order
+
+
+class Task:
+    """A collective that has ended (``is_sync``) or runs in the background.
+
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/Overview_en.html
+    """
+
+    __slots__ = ("__weakref__", "_group_id", "_is_sync", "_work")
+
+    def __init__(self, work: Work, is_sync: bool, group_id: int) -> None:
+        self._work = work
+        self._is_sync = is_sync
+        self._group_id = group_id
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        """Wait until it has ended, at most *timeout* (zero: the group's own), and return True.
+
+        Raises: what ended it; CollectiveTimeoutError when *timeout* passes.
+        """
+        if not self._is_sync:
+            self._work.wait(timeout.total_seconds() if timeout > _NO_TIMEOUT else -1.0)
+            if _latest.get(self._group_id) is self._work:
+                del _latest[self._group_id]
+        return True
+
+    def is_completed(self) -> bool:
+        """Tell whether it has ended, well or badly."""
+        return self._is_sync or self._work.is_completed()
+
+    def is_sync(self) -> bool:
+        """Tell whether it had ended when the call returned."""
+        return self._is_sync
+
+    def synchronize(self) -> None:
+        """Wait until it has ended: host tensors have no stream to order it in."""
+        self.wait()
+
+
+def finish(prepared: Work, sync_op: bool, group: Any) -> Task | None:
+    """Carry *prepared* out here when *sync_op*, else start it, and return its Task; None outside the *group*."""
+    group_id = 0 if group is None else group.id
+    if sync_op:
+        prepared.wait()
+        return None if prepared is ABSENT else Task(prepared, True, group_id)
+    started = prepared.start()
+    if started is None:
+        return None
+    _latest[group_id] = started
+    return Task(started, False, group_id)
+
+
+def settle(group_id: int) -> None:
+    """Wait until everything that was started in the group has ended; raise what ended the last of it."""
+    work = _latest.pop(group_id, None)
+    if work is not None:
+        work.wait()
+
+
+def forget(group_ids: Iterable[int]) -> None:
+    """Let go of what was started in groups that are destroyed."""
+    for group_id in group_ids:
+        _latest.pop(group_id, None)
