@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-__all__ = ["FRONTENDS", "Record", "RecordedParameter", "Signatures", "parameters_of", "read", "recorded_module"]
+__all__ = ["FRONTENDS", "Record", "RecordedParameter", "Signatures", "parameters_of", "read", "recorded_of"]
 
 Record = str | Mapping[str, str]
 
@@ -32,8 +32,11 @@ FRONTENDS = {
     "shim.frontends.torch": "torch-2.13.0",
 }
 
-# Modules that offer what another one defines.
-_DEFINED_IN = {"mindspore.ops": "mindspore.ops.operations.comm_ops"}
+# Modules that also offer what is recorded of another one.
+_ALSO_OFFERS = {
+    "mindspore.ops": "mindspore.ops.operations.comm_ops",
+    "torch.distributed.distributed_c10d": "torch.distributed",
+}
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,20 @@ def read(name: str) -> Signatures:
     return Signatures(**json.loads(text))
 
 
-def recorded_module(module: str) -> tuple[Signatures, str] | None:
-    """Return the signatures that a frontend's *module* answers to, and the framework's module in them.
+def recorded_of(module: str) -> tuple[Signatures, Mapping[str, Record]] | None:
+    """Return what is recorded of the framework's module that a frontend's *module* stands for, and the file it is in.
 
-    None where nothing is recorded: the frontend's own private modules, for one.
+    None where nothing is: for a package that has only modules in it, and for the frontend's own private modules.
     """
     for frontend, file in FRONTENDS.items():
         if module.startswith(f"{frontend}."):
             signatures = read(file)
             theirs = signatures.framework + module.removeprefix(frontend)
-            theirs = _DEFINED_IN.get(theirs, theirs)
-            return (signatures, theirs) if theirs in signatures.modules else None
+            names = {
+                **signatures.modules.get(_ALSO_OFFERS.get(theirs, ""), {}),
+                **signatures.modules.get(theirs, {}),
+            }
+            return (signatures, names) if names else None
     return None
 
 
