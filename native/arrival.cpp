@@ -1,0 +1,132 @@
+#include "arrival.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agreement.hpp"
+
+namespace shim {
+namespace {
+
+bool is_uniform(const std::vector<std::uint64_t>& counts) {
+  return std::all_of(counts.begin(), counts.end(), [&](std::uint64_t count) { return count == counts.front(); });
+}
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ (hash >> 29);
+}
+
+// Equal for calls that fit together, as far as one number per rank can tell; see agreement.cpp for the rest.
+std::uint32_t fingerprint_of(const CallDescriptor& call) {
+  std::uint64_t hash = mixed(0, static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.dtype) << 8 |
+                                    static_cast<std::uint64_t>(call.op) << 16 |
+                                    static_cast<std::uint64_t>(call.dimensions) << 24 |
+                                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
+  hash = mixed(mixed(hash, call.sends), call.receives);
+  for (std::size_t d = 0; d < call.dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(call.shape[d]));
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
+void publish(Group& group, std::uint64_t sequence, const Call& call, std::size_t bytes, const std::vector<Part>& contribution) {
+  group.call(group.rank(), sequence) = call.descriptor;
+  const auto size = static_cast<std::size_t>(group.size());
+  std::uint64_t* table = group.call_table(group.rank(), sequence);
+  std::copy(call.sends.begin(), call.sends.end(), table);
+  std::copy(call.receives.begin(), call.receives.end(), table + size);
+
+  ArrivalLine& line = group.arrival(group.rank(), sequence);
+  line.bytes = bytes;
+  line.fingerprint = fingerprint_of(call.descriptor);
+  line.varied = call.is_varied() ? 1 : 0;
+  if (bytes <= inline_bytes) {
+    std::byte* payload = line.payload;
+    for (const Part& part : contribution) {
+      if (part.bytes > 0) std::memcpy(payload, part.data, part.bytes);
+      payload += part.bytes;
+    }
+  }
+  line.sequence.exchange(sequence);
+  group.ring_bells();
+}
+
+void wait_for_arrivals(Group& group, std::uint64_t sequence) {
+  const auto arrived = [&group, sequence](int rank) { return group.arrival(rank, sequence).sequence.load() >= sequence; };
+  for (int peer = 0; peer < group.size(); ++peer)
+    if (peer != group.rank()) group.wait_for(peer, arrived);
+  group.confirmed = sequence;
+}
+
+// A rank may arrive at an operation only when all have arrived at the one before, because the slots of the one
+// before that are used again. Operations wait for that themselves; a refused call did not.
+std::uint64_t next_sequence(Group& group) {
+  group.check_usable();
+  if (group.confirmed < group.sequence) wait_for_arrivals(group, group.sequence);
+  return ++group.sequence;
+}
+
+Call refused_call(const std::string& reason) {
+  Call call(OperationKind::refused, Dtype::none);
+  const std::size_t bytes = std::min(reason.size(), sizeof(call.descriptor.reason) - 1);
+  std::memcpy(call.descriptor.reason, reason.data(), bytes);
+  return call;
+}
+
+}  // namespace
+
+void Call::set_shape(const TensorView& view) {
+  descriptor.dimensions = static_cast<std::uint8_t>(view.dimensions);
+  std::copy(view.shape.begin(), view.shape.end(), descriptor.shape);
+}
+
+void Call::set_sends(const std::vector<std::uint64_t>& counts) {
+  descriptor.sends = is_uniform(counts) ? counts.front() : CallDescriptor::in_table;
+  if (descriptor.sends == CallDescriptor::in_table) sends = counts;
+}
+
+void Call::set_receives(const std::vector<std::uint64_t>& counts) {
+  descriptor.receives = is_uniform(counts) ? counts.front() : CallDescriptor::in_table;
+  if (descriptor.receives == CallDescriptor::in_table) receives = counts;
+}
+
+Agreement arrive(Group& group, const Call& call, std::size_t bytes, const std::vector<Part>& contribution) {
+  while (!group.owed_refusals.empty()) {
+    publish(group, next_sequence(group), refused_call(group.owed_refusals.front()), 0, {});
+    group.owed_refusals.pop_front();
+  }
+  const std::uint64_t sequence = next_sequence(group);
+  publish(group, sequence, call, bytes, contribution);
+  wait_for_arrivals(group, sequence);
+
+  const ArrivalLine& mine = group.arrival(group.rank(), sequence);
+  bool agreed = mine.varied == 0;
+  std::size_t most = 0;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const ArrivalLine& line = group.arrival(rank, sequence);
+    agreed = agreed && line.varied == 0 && line.fingerprint == mine.fingerprint;
+    most = std::max(most, static_cast<std::size_t>(line.bytes));
+  }
+  if (!agreed) check_agreement(group, sequence);
+  if (agreed && most <= inline_bytes) return {true, 0, sequence};
+  std::size_t largest = 0;
+  for (int rank = 0; rank < group.size(); ++rank)
+    largest = std::max(largest, static_cast<std::size_t>(group.call(rank, sequence).largest));
+  return {false, largest, sequence};
+}
+
+void arrive_refused(Group& group, const std::string& reason) {
+  const auto all_arrived = [&group] {
+    for (int rank = 0; rank < group.size(); ++rank)
+      if (group.arrival(rank, group.sequence).sequence.load() < group.sequence) return false;
+    return true;
+  };
+  if (!group.owed_refusals.empty() || (group.confirmed < group.sequence && !all_arrived())) {
+    group.owed_refusals.push_back(reason);  // told when this rank next has to wait for the others anyway
+    return;
+  }
+  group.check_usable();
+  group.confirmed = group.sequence;
+  publish(group, ++group.sequence, refused_call(reason), 0, {});
+}
+
+}  // namespace shim

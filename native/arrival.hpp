@@ -1,0 +1,46 @@
+// How every operation begins: each rank says what it is about to do, and nobody goes on before all have agreed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "group.hpp"
+#include "tensor_view.hpp"
+
+namespace shim {
+
+// One rank's call of a collective, as it is compared with the others'.
+struct Call {
+  CallDescriptor descriptor;
+  std::vector<std::uint64_t> sends;     // elements to each rank, where descriptor.sends is in_table
+  std::vector<std::uint64_t> receives;  // elements from each rank, likewise
+
+  Call(OperationKind kind, Dtype dtype) {
+    descriptor.kind = kind;
+    descriptor.dtype = dtype;
+  }
+  void set_shape(const TensorView& view);
+  // Takes one number where all are the same, the table where they are not.
+  void set_sends(const std::vector<std::uint64_t>& counts);
+  void set_receives(const std::vector<std::uint64_t>& counts);
+  bool is_varied() const {
+    return descriptor.sends == CallDescriptor::in_table || descriptor.receives == CallDescriptor::in_table;
+  }
+};
+
+// What was agreed on, the same on all ranks.
+struct Agreement {
+  bool is_inline;          // every contribution is in its rank's arrival line
+  std::size_t largest;     // bytes of the largest part of any rank
+  std::uint64_t sequence;  // of the operation
+};
+
+// Arrives at the group's next operation with `call` and the `contribution` of `bytes` bytes that `write` puts into the
+// line if it is small, and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not fit.
+Agreement arrive(Group& group, const Call& call, std::size_t bytes, const std::vector<Part>& contribution);
+
+// Arrives with the news that this rank's call was wrong, without waiting for anybody.
+void arrive_refused(Group& group, const std::string& reason);
+
+}  // namespace shim

@@ -1,0 +1,58 @@
+#include "errors.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include "../failure.hpp"
+#include "work.hpp"
+
+namespace nb = nanobind;
+
+namespace shim::bindings {
+namespace {
+
+const char* class_name_of(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::argument:
+      return "ArgumentError";
+    case FailureKind::rank:
+      return "RankError";
+    case FailureKind::tensor:
+      return "TensorError";
+    case FailureKind::state:
+      return "StateError";
+    case FailureKind::mismatch:
+      return "MismatchError";
+    case FailureKind::peer_lost:
+      return "PeerLostError";
+    case FailureKind::timeout:
+      return "CollectiveTimeoutError";
+    case FailureKind::engine:
+      break;
+  }
+  return "EngineError";
+}
+
+}  // namespace
+
+nb::object exception_of(const Failure& failure) {
+  nb::object exception = nb::module_::import_("shim.errors").attr(class_name_of(failure.kind))(failure.what());
+  if (!failure.ranks.empty()) {
+    nb::list ranks;
+    for (const int rank : failure.ranks) ranks.append(rank);
+    exception.attr("ranks") = nb::tuple(ranks);
+  }
+  return exception;
+}
+
+void translate_failures() {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Failure& failure) {
+      const nb::object exception = exception_of(failure);
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+    }
+  });
+}
+
+}  // namespace shim::bindings

@@ -1,0 +1,182 @@
+// The Python module shim._native: groups and works. Arguments are checked here, with the GIL; engines know no Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "../collectives/collectives.hpp"
+#include "../rendezvous.hpp"
+#include "errors.hpp"
+#include "work.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace shim::bindings {
+namespace {
+
+ReduceOp reduce_op_of(int number) {
+  if (number < 0 || number >= static_cast<int>(ReduceOp::count_))
+    throw Failure(FailureKind::argument, "{op} is not a reduce op: " + std::to_string(number));
+  return static_cast<ReduceOp>(number);
+}
+
+// One rank of a group.
+class PyGroup {
+ public:
+  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout)
+      : member_(Member::join({std::move(key), std::move(name), std::move(ranks), rank, timeout})) {}
+
+  Work broadcast(nb::handle tensor, int root) {
+    Owners owners;
+    return prepare(make_broadcast(seat(), read_tensor(tensor, "tensor", owners), root), owners);
+  }
+
+  Work all_reduce(nb::handle output, nb::handle input, int op, double factor) {
+    Owners owners;
+    const TensorArgument from = read_tensor(input, "input", owners);
+    const TensorArgument to = output.is(input) ? TensorArgument{"output", from.views, false} : read_tensor(output, "output", owners);
+    return prepare(make_all_reduce(seat(), to, from, {reduce_op_of(op), factor}), owners);
+  }
+
+  Work reduce(nb::handle output, nb::handle input, int op, double factor, int root) {
+    Owners owners;
+    const TensorArgument from = read_tensor(input, "input", owners);
+    const TensorArgument to = on_root(output, "output", root, owners, read_tensor);
+    return prepare(make_reduce(seat(), to, from, {reduce_op_of(op), factor}, root), owners);
+  }
+
+  Work all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits) {
+    Owners owners;
+    const TensorArgument to = read_tensors(outputs, "output", owners);
+    const TensorArgument from = read_tensor(input, "input", owners);
+    return prepare(make_all_gather(seat(), to, from, read_splits(output_splits, "output_splits")), owners);
+  }
+
+  Work gather(nb::handle outputs, nb::handle input, nb::handle output_splits, int root) {
+    Owners owners;
+    const TensorArgument to = on_root(outputs, "output", root, owners, read_tensors);
+    const TensorArgument from = read_tensor(input, "input", owners);
+    return prepare(make_gather(seat(), to, from, read_splits(output_splits, "output_splits"), root), owners);
+  }
+
+  Work scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int root) {
+    Owners owners;
+    const TensorArgument to = read_tensor(output, "output", owners);
+    const TensorArgument from = on_root(inputs, "input", root, owners, read_tensors);
+    return prepare(make_scatter(seat(), to, from, read_splits(input_splits, "input_splits"), root), owners);
+  }
+
+  Work reduce_scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int op, double factor) {
+    Owners owners;
+    const TensorArgument to = read_tensor(output, "output", owners);
+    const TensorArgument from = read_tensors(inputs, "input", owners);
+    const SplitArgument splits = read_splits(input_splits, "input_splits");
+    return prepare(make_reduce_scatter(seat(), to, from, splits, {reduce_op_of(op), factor}), owners);
+  }
+
+  Work all_to_all(nb::handle outputs, nb::handle inputs, nb::handle output_splits, nb::handle input_splits) {
+    Owners owners;
+    const TensorArgument to = read_tensors(outputs, "output", owners);
+    const TensorArgument from = read_tensors(inputs, "input", owners);
+    const SplitArgument to_splits = read_splits(output_splits, "output_splits");
+    const SplitArgument from_splits = read_splits(input_splits, "input_splits");
+    return prepare(make_all_to_all(seat(), to, from, to_splits, from_splits), owners);
+  }
+
+  Work barrier() {
+    Owners owners;
+    return prepare(make_barrier(seat()), owners);
+  }
+
+  Work transfer(nb::handle tensor, bool is_send, int peer, int tag) {
+    Owners owners;
+    const TensorArgument what = read_tensor(tensor, "tensor", owners);
+    if (is_send || peer != Transfer::any_rank) check_rank("peer", peer, member_->group.size());
+    if (!is_send) check_writable(what);
+    member_->group.check_usable();
+    auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag);
+    return {member_, std::move(task), std::move(owners)};
+  }
+
+  void refuse(const std::string& reason) {
+    if (!member_->group.has_left()) member_->progress.refuse(reason);
+  }
+
+  void close() { member_->close(); }
+
+ private:
+  Seat seat() const { return {member_->group.rank(), member_->group.size()}; }
+
+  Work prepare(std::unique_ptr<Operation> operation, Owners& owners) {
+    member_->group.check_usable();
+    auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
+    return {member_, std::move(task), std::move(owners)};
+  }
+
+  // What only the root gives; on the other ranks it is not looked at.
+  template <class Read>
+  TensorArgument on_root(nb::handle object, std::string_view role, int root, Owners& owners, const Read& read) const {
+    check_rank("root", root, member_->group.size());
+    if (member_->group.rank() != root) return {role, {}, false};
+    if (object.is_none()) throw Failure(FailureKind::argument, "{" + std::string(role) + "} must be given on the root");
+    return read(object, role, owners);
+  }
+
+  std::shared_ptr<Member> member_;
+};
+
+// Started works are kept alive by their group until they have ended.
+void start(nb::object self) {
+  Work& work = nb::cast<Work&>(self);
+  std::vector<nb::object>& started = work.member->started;
+  const auto has_ended = [](const nb::object& held) { return nb::cast<Work&>(held).task->is_completed(); };
+  started.erase(std::remove_if(started.begin(), started.end(), has_ended), started.end());
+  work.task->start();
+  started.push_back(std::move(self));
+}
+
+nb::object exception_or_none(const Work& work) {
+  const std::optional<Failure> failure = work.task->failure();
+  return failure ? exception_of(*failure) : nb::none();
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+  module.doc() = "The native engine for ranks on one host.";
+  translate_failures();
+  module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
+             "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
+
+  nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
+      .def("start", &start)
+      .def("wait", &Work::wait, "timeout"_a = -1.0)
+      .def("is_completed", [](const Work& work) { return work.task->is_completed(); })
+      .def("exception", &exception_or_none)
+      .def("source_rank", [](const Work& work) { return work.task->source_rank(); });
+
+  nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
+      .def(nb::init<std::string, std::string, std::vector<int>, int, double>(), "key"_a, "name"_a, "ranks"_a, "rank"_a,
+           "timeout"_a)
+      .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a)
+      .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a)
+      .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a)
+      .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none())
+      .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a)
+      .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a)
+      .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "op"_a,
+           "factor"_a)
+      .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
+           "input_splits"_a.none())
+      .def("barrier", &PyGroup::barrier)
+      .def("send", [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, true, peer, tag); },
+           "tensor"_a.none(), "peer"_a, "tag"_a)
+      .def("receive", [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, false, peer, tag); },
+           "tensor"_a.none(), "peer"_a, "tag"_a)
+      .def("refuse", &PyGroup::refuse, "reason"_a)
+      .def("close", &PyGroup::close);
+}
+
+}  // namespace shim::bindings

@@ -1,0 +1,68 @@
+#include "work.hpp"
+
+#include "../process.hpp"
+#include "../watcher.hpp"
+
+namespace nb = nanobind;
+
+namespace shim::bindings {
+namespace {
+
+// Above this, moving the data takes longer than giving up the interpreter's lock and getting it back.
+constexpr std::size_t large_bytes = 64 * 1024;
+
+}  // namespace
+
+void GilHooks::about_to_block() {
+  if (released_ == nullptr) released_ = PyEval_SaveThread();
+}
+
+void GilHooks::check_interrupted() {
+  take_back();
+  if (PyErr_CheckSignals() != 0) throw Interrupted();  // the Python error stays set for the boundary
+  about_to_block();
+}
+
+void GilHooks::take_back() {
+  if (released_ != nullptr) PyEval_RestoreThread(std::exchange(released_, nullptr));
+}
+
+std::shared_ptr<Member> Member::join(const Meeting& meeting) {
+  std::shared_ptr<Member> member;
+  try {
+    GilHooks hooks;
+    hooks.about_to_block();
+    Encounter encounter = meet(meeting, [&hooks] { hooks.check_interrupted(); });
+    encounter.segment.close_file();
+    auto segment = std::make_shared<Segment>(std::move(encounter.segment));
+    const std::uint64_t generation = process_generation();
+    member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
+                 [generation](Member* made) {
+                   if (generation == process_generation()) delete made;
+                 });
+    Watcher::instance().watch(member->group, std::move(encounter.pidfds));
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+  return member;
+}
+
+void Member::close() {
+  if (!group.is_of_this_process()) return;
+  Watcher::instance().forget(group);
+  progress.stop();
+  started.clear();
+}
+
+void Work::wait(double timeout) {
+  try {
+    GilHooks hooks;
+    const WaitHooksScope scope(hooks);
+    if (task->bytes() > large_bytes) hooks.about_to_block();
+    task->wait(timeout);
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
+}  // namespace shim::bindings

@@ -1,0 +1,55 @@
+// A rank's membership of a group and its calls, as Python holds them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../rendezvous.hpp"
+#include "../tasks.hpp"
+#include "tensor_reader.hpp"
+
+namespace shim::bindings {
+
+nanobind::object exception_of(const Failure& failure);
+
+// Lives as long as the group or any work of it. In a forked child it is never destroyed: it belongs to the parent.
+struct Member {
+  Member(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment)
+      : group(std::move(name), std::move(world_ranks), rank, timeout, std::move(segment)), progress(group) {}
+  ~Member() { close(); }
+  // Meets the other ranks.
+  static std::shared_ptr<Member> join(const Meeting& meeting);
+  void close();
+
+  Group group;
+  Progress progress;
+  std::vector<nanobind::object> started;  // works that have not ended
+};
+
+// One prepared call.
+struct Work {
+  std::shared_ptr<Member> member;
+  std::unique_ptr<Task> task;
+  Owners owners;
+
+  void wait(double timeout);
+};
+
+// Lets other Python threads run while the calling one waits, and Ctrl-C interrupt it.
+class GilHooks final : public WaitHooks {
+ public:
+  GilHooks() = default;
+  ~GilHooks() override { take_back(); }
+  void about_to_block() override;
+  void check_interrupted() override;
+
+ private:
+  void take_back();
+
+  PyThreadState* released_ = nullptr;
+};
+
+}  // namespace shim::bindings

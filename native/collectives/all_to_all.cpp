@@ -1,0 +1,89 @@
+// all_to_all: every rank puts a cell for each rank into its ring's slots; each copies the cells meant for it.
+// Each rank: (N-1)/N*S bytes in and out through the ring, its own part copied directly.
+#include "../exchange.hpp"
+#include "collectives.hpp"
+
+namespace shim {
+namespace {
+
+class AllToAll final : public Operation {
+ public:
+  AllToAll(Call call, Seat seat, Parts outputs, Parts inputs)
+      : Operation(std::move(call)), rank_(seat.rank), outputs_(std::move(outputs)), inputs_(std::move(inputs)) {
+    for (Buffer& input : inputs_.buffers())
+      for (const Buffer& output : outputs_.buffers())
+        if (input.shares_memory_with(output)) input.detach();
+  }
+  std::size_t bytes() const override { return inputs_.total_bytes() + outputs_.total_bytes(); }
+
+ private:
+  void load() override {
+    for (Buffer& input : inputs_.buffers()) input.load();
+    for (Buffer& output : outputs_.buffers()) output.reserve();
+  }
+  std::vector<Part> contribution() const override {
+    std::vector<Part> parts;
+    for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
+    return parts;
+  }
+
+  void read_lines(Group& group, const Agreement& agreement) override {
+    for (int peer = 0; peer < group.size(); ++peer) {
+      const Part part = outputs_[peer];
+      copy_bytes(part.data, group.arrival(peer, agreement.sequence).payload + static_cast<std::size_t>(rank_) * part.bytes,
+                 part.bytes);
+    }
+  }
+
+  void read_rings(Group& group, const Agreement& agreement) override {
+    Exchange exchange(group, agreement.largest, cell_bytes(group));
+    copy_bytes(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          for (int peer = 0; peer < group.size(); ++peer) {
+            if (peer == rank_) continue;
+            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
+            copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
+          }
+        },
+        [&](std::uint64_t step) {
+          const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
+          for (int i = 1; i < group.size(); ++i) {
+            const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
+            const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
+            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
+          }
+        });
+  }
+
+  void store() override {
+    for (Buffer& output : outputs_.buffers()) output.store();
+  }
+
+  int rank_;
+  Parts outputs_;
+  Parts inputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_all_to_all(Seat seat, const TensorArgument& outputs, const TensorArgument& inputs,
+                                           const SplitArgument& output_splits, const SplitArgument& input_splits) {
+  const std::vector<std::uint64_t> receives = part_counts(outputs, output_splits, seat.size);
+  const std::vector<std::uint64_t> sends = part_counts(inputs, input_splits, seat.size);
+  check_writable(outputs);
+  check_same_dtype(outputs, inputs);
+  const auto own = static_cast<std::size_t>(seat.rank);
+  if (receives[own] != sends[own])
+    throw Failure(FailureKind::argument, "this rank's own parts of {output} and {input} must be equally large, got " +
+                                             std::to_string(receives[own]) + " and " + std::to_string(sends[own]) + " elements");
+  Parts output_parts(outputs.views, receives);
+  Parts input_parts(inputs.views, sends);
+  Call call(OperationKind::all_to_all, inputs.tensor().dtype);
+  call.set_sends(sends);
+  call.set_receives(receives);
+  call.descriptor.largest = std::max(output_parts.largest_bytes(), input_parts.largest_bytes());
+  return std::make_unique<AllToAll>(std::move(call), seat, std::move(output_parts), std::move(input_parts));
+}
+
+}  // namespace shim

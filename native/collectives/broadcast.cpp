@@ -1,0 +1,60 @@
+// broadcast: the root fills its ring, the others copy out of it. Root: S bytes in; others: S bytes out.
+#include "../exchange.hpp"
+#include "collectives.hpp"
+
+namespace shim {
+namespace {
+
+class Broadcast final : public Operation {
+ public:
+  Broadcast(Call call, Seat seat, const TensorView& tensor, int root)
+      : Operation(std::move(call)), is_root_(seat.rank == root), root_(root), tensor_(tensor) {}
+  std::size_t bytes() const override { return tensor_.bytes(); }
+
+ private:
+  void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
+  std::vector<Part> contribution() const override {
+    if (!is_root_) return {};
+    return {{tensor_.data(), tensor_.bytes()}};
+  }
+  void read_lines(Group& group, const Agreement& agreement) override {
+    if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
+  }
+  void read_rings(Group& group, const Agreement& agreement) override {
+    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    const Part whole{tensor_.data(), tensor_.bytes()};
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          if (!is_root_) return;
+          const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
+          copy_bytes(slot, piece.data, piece.bytes);
+        },
+        [&](std::uint64_t step) {
+          if (is_root_) return;
+          const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
+          copy_bytes(piece.data, exchange.slot_of(root_, step), piece.bytes);
+        });
+  }
+  void store() override {
+    if (!is_root_) tensor_.store();
+  }
+
+  bool is_root_;
+  int root_;
+  Buffer tensor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_broadcast(Seat seat, const TensorArgument& tensor, int root) {
+  check_rank("root", root, seat.size);
+  if (seat.rank != root) check_writable(tensor);
+  Call call(OperationKind::broadcast, tensor.tensor().dtype);
+  call.descriptor.root = root;
+  call.descriptor.sends = call.descriptor.receives = tensor.tensor().count();
+  call.descriptor.largest = tensor.tensor().bytes();
+  call.set_shape(tensor.tensor());
+  return std::make_unique<Broadcast>(std::move(call), seat, tensor.tensor(), root);
+}
+
+}  // namespace shim

@@ -1,0 +1,99 @@
+// all_gather and gather: every rank fills its ring; those who get the result copy each ring into that rank's part.
+// Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
+#include "../exchange.hpp"
+#include "collectives.hpp"
+
+namespace shim {
+namespace {
+
+class Gather final : public Operation {
+ public:
+  // `outputs` is empty on ranks that get nothing.
+  Gather(Call call, Seat seat, const TensorView& input, Parts outputs)
+      : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
+    for (const Buffer& output : outputs_.buffers()) {
+      const bool is_own_part = input.is_contiguous() && output.view().is_contiguous() && outputs_[rank_].data == input.data;
+      if (!is_own_part && input_.shares_memory_with(output)) input_.detach();
+    }
+  }
+  std::size_t bytes() const override { return input_.bytes() + outputs_.total_bytes(); }
+
+ private:
+  void load() override {
+    input_.load();
+    for (Buffer& output : outputs_.buffers()) output.reserve();
+  }
+  std::vector<Part> contribution() const override { return {{input_.data(), input_.bytes()}}; }
+
+  void read_lines(Group& group, const Agreement& agreement) override {
+    if (outputs_.empty()) return;
+    for (int peer = 0; peer < group.size(); ++peer)
+      copy_bytes(outputs_[peer].data, group.arrival(peer, agreement.sequence).payload, outputs_[peer].bytes);
+  }
+
+  void read_rings(Group& group, const Agreement& agreement) override {
+    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    const Part mine{input_.data(), input_.bytes()};
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
+          copy_bytes(slot, piece.data, piece.bytes);
+          if (!outputs_.empty()) {
+            const Part own = piece_of(outputs_[rank_], exchange.start_of(step), exchange.chunk());
+            copy_bytes(own.data, piece.data, own.bytes);
+          }
+        },
+        [&](std::uint64_t step) {
+          if (outputs_.empty()) return;
+          for (int i = 1; i < group.size(); ++i) {
+            const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
+            const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
+            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step), piece.bytes);
+          }
+        });
+  }
+
+  void store() override {
+    for (Buffer& output : outputs_.buffers()) output.store();
+  }
+
+  int rank_;
+  Buffer input_;
+  Parts outputs_;
+};
+
+// On a rank that gets the parts, `outputs` is given.
+std::unique_ptr<Operation> make(Call call, Seat seat, const TensorArgument* outputs, const TensorArgument& input,
+                                const SplitArgument& output_splits) {
+  const TensorView& view = input.tensor();
+  call.descriptor.sends = call.descriptor.receives = view.count();
+  call.descriptor.largest = view.bytes();
+  call.set_shape(view);
+  Parts parts;
+  if (outputs != nullptr) {
+    const std::vector<std::uint64_t> counts = gathered_counts(*outputs, output_splits, seat.size, input);
+    check_writable(*outputs);
+    check_same_dtype(*outputs, input);
+    check_own_part(*outputs, counts, seat.rank, input);
+    call.set_receives(counts);
+    parts = Parts(outputs->views, counts);
+  }
+  return std::make_unique<Gather>(std::move(call), seat, view, std::move(parts));
+}
+
+}  // namespace
+
+std::unique_ptr<Operation> make_all_gather(Seat seat, const TensorArgument& outputs, const TensorArgument& input,
+                                           const SplitArgument& output_splits) {
+  return make(Call(OperationKind::all_gather, input.tensor().dtype), seat, &outputs, input, output_splits);
+}
+
+std::unique_ptr<Operation> make_gather(Seat seat, const TensorArgument& outputs, const TensorArgument& input,
+                                       const SplitArgument& output_splits, int root) {
+  check_rank("root", root, seat.size);
+  Call call(OperationKind::gather, input.tensor().dtype);
+  call.descriptor.root = root;
+  return make(std::move(call), seat, seat.rank == root ? &outputs : nullptr, input, output_splits);
+}
+
+}  // namespace shim

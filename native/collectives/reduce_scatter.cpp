@@ -1,0 +1,86 @@
+// reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for it,
+// in rank order. Each rank: S bytes in, its part of N inputs read, its part written.
+#include "../exchange.hpp"
+#include "collectives.hpp"
+#include "reductions.hpp"
+
+namespace shim {
+namespace {
+
+class ReduceScatter final : public Operation {
+ public:
+  ReduceScatter(Call call, Seat seat, const TensorView& output, Parts inputs)
+      : Operation(std::move(call)), rank_(seat.rank), output_(output), inputs_(std::move(inputs)) {
+    for (Buffer& input : inputs_.buffers())
+      if (input.shares_memory_with(output_)) input.detach();
+  }
+  std::size_t bytes() const override { return inputs_.total_bytes(); }
+
+ private:
+  void load() override {
+    for (Buffer& input : inputs_.buffers()) input.load();
+    output_.reserve();
+  }
+  std::vector<Part> contribution() const override {
+    std::vector<Part> parts;
+    for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
+    return parts;
+  }
+
+  void read_lines(Group& group, const Agreement& agreement) override {
+    const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
+    combine_ranks(group, dtype(), op(), factors_of(group, agreement.sequence, op()), output_.data(),
+                  output_.bytes() / bytes_of(dtype()),
+                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
+  }
+
+  void read_rings(Group& group, const Agreement& agreement) override {
+    Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const auto factors = factors_of(group, agreement.sequence, op());
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          for (int peer = 0; peer < group.size(); ++peer) {
+            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
+            copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
+          }
+        },
+        [&](std::uint64_t step) {
+          const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
+          if (piece.bytes == 0) return;
+          const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
+          combine_ranks(group, dtype(), op(), factors, piece.data, piece.bytes / bytes_of(dtype()),
+                        [&](int rank) { return exchange.slot_of(rank, step) + cell; });
+        });
+  }
+
+  void store() override { output_.store(); }
+  Dtype dtype() const { return call_.descriptor.dtype; }
+  ReduceOp op() const { return call_.descriptor.op; }
+
+  int rank_;
+  Buffer output_;
+  Parts inputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_reduce_scatter(Seat seat, const TensorArgument& output, const TensorArgument& inputs,
+                                               const SplitArgument& input_splits, Reduction how) {
+  const TensorView& view = output.tensor();
+  check_op(how.op, view.dtype);
+  check_writable(output);
+  const std::vector<std::uint64_t> counts = part_counts(inputs, input_splits, seat.size);
+  check_same_dtype(output, inputs);
+  check_own_part(inputs, counts, seat.rank, output);
+  Parts parts(inputs.views, counts);
+  Call call(OperationKind::reduce_scatter, view.dtype);
+  call.descriptor.op = how.op;
+  call.descriptor.factor = how.factor;
+  call.set_sends(counts);
+  call.descriptor.receives = view.count();
+  call.descriptor.largest = parts.largest_bytes();
+  call.set_shape(view);
+  return std::make_unique<ReduceScatter>(std::move(call), seat, view, std::move(parts));
+}
+
+}  // namespace shim

@@ -1,0 +1,84 @@
+// scatter: the root puts a cell for each rank into its ring's slots, each rank copies its own cell out.
+// Root: S bytes in for S bytes of input; others: their part out.
+#include "../exchange.hpp"
+#include "collectives.hpp"
+
+namespace shim {
+namespace {
+
+class Scatter final : public Operation {
+ public:
+  // `inputs` is empty except on the root.
+  Scatter(Call call, Seat seat, const TensorView& output, Parts inputs, int root)
+      : Operation(std::move(call)), rank_(seat.rank), root_(root), output_(output), inputs_(std::move(inputs)) {
+    for (Buffer& input : inputs_.buffers())
+      if (input.shares_memory_with(output_)) input.detach();
+  }
+  std::size_t bytes() const override { return output_.bytes() + inputs_.total_bytes(); }
+
+ private:
+  void load() override {
+    for (Buffer& input : inputs_.buffers()) input.load();
+    output_.reserve();
+  }
+  std::vector<Part> contribution() const override {
+    std::vector<Part> parts;
+    if (!inputs_.empty())
+      for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
+    return parts;
+  }
+
+  void read_lines(Group& group, const Agreement& agreement) override {
+    const std::byte* all = group.arrival(root_, agreement.sequence).payload;
+    copy_bytes(output_.data(), all + static_cast<std::size_t>(rank_) * output_.bytes(), output_.bytes());
+  }
+
+  void read_rings(Group& group, const Agreement& agreement) override {
+    Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const auto cell = [&exchange](auto* slot, int rank) { return slot + static_cast<std::size_t>(rank) * exchange.chunk(); };
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          if (inputs_.empty()) return;
+          for (int peer = 0; peer < group.size(); ++peer) {
+            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
+            copy_bytes(cell(slot, peer), piece.data, piece.bytes);
+          }
+        },
+        [&](std::uint64_t step) {
+          const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
+          if (piece.bytes > 0) copy_bytes(piece.data, cell(exchange.slot_of(root_, step), rank_), piece.bytes);
+        });
+  }
+
+  void store() override { output_.store(); }
+
+  int rank_;
+  int root_;
+  Buffer output_;
+  Parts inputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_scatter(Seat seat, const TensorArgument& output, const TensorArgument& inputs,
+                                        const SplitArgument& input_splits, int root) {
+  check_rank("root", root, seat.size);
+  check_writable(output);
+  const TensorView& view = output.tensor();
+  Call call(OperationKind::scatter, view.dtype);
+  call.descriptor.root = root;
+  call.descriptor.sends = call.descriptor.receives = view.count();
+  call.set_shape(view);
+  Parts parts;
+  if (seat.rank == root) {
+    const std::vector<std::uint64_t> counts = part_counts(inputs, input_splits, seat.size);
+    check_same_dtype(output, inputs);
+    check_own_part(inputs, counts, seat.rank, output);
+    call.set_sends(counts);
+    parts = Parts(inputs.views, counts);
+  }
+  call.descriptor.largest = std::max(view.bytes(), parts.largest_bytes());
+  return std::make_unique<Scatter>(std::move(call), seat, view, std::move(parts), root);
+}
+
+}  // namespace shim

@@ -1,0 +1,83 @@
+// Moves data that does not fit into the arrival lines: through rings of chunks that stay in the processors' caches.
+//
+// All ranks go through the same number of steps. In a step, a rank fills one slot of its ring, and reads what it needs
+// from the others' slots of that step. A slot is filled again when every rank has said that it is done with the step
+// that used it. Filling runs one step ahead of reading, so copying in and copying out overlap between ranks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "group.hpp"
+#include "tensor_view.hpp"
+
+namespace shim {
+
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+// Bytes [start, start + bytes) of a part; empty past its end.
+inline Part piece_of(const Part& part, std::size_t start, std::size_t bytes) {
+  if (start >= part.bytes) return {part.data, 0};
+  return {part.data + start, std::min(bytes, part.bytes - start)};
+}
+
+class Exchange {
+ public:
+  // `chunk` is the bytes of each part that one step moves; a slot holds one chunk, or one for each rank.
+  Exchange(Group& group, std::size_t largest_part, std::size_t chunk)
+      : group_(group), base_(group.steps), chunk_(chunk), steps_((largest_part + chunk - 1) / chunk) {}
+
+  std::size_t chunk() const { return chunk_; }
+  std::size_t start_of(std::uint64_t step) const { return step * chunk_; }
+
+  // write(step, slot) fills this rank's slot; read(step) takes what it needs through slot_of.
+  template <class Write, class Read>
+  void run(const Write& write, const Read& read) {
+    if (steps_ > 0) fill(0, write);
+    for (std::uint64_t step = 0; step < steps_; ++step) {
+      if (step + 1 < steps_) fill(step + 1, write);
+      read(step);
+      group_.progress(group_.rank()).done.exchange(base_ + step + 1);
+      group_.ring_bells();
+    }
+    group_.steps = base_ + steps_;
+  }
+
+  // Waits until `peer` has filled its slot of `step`.
+  const std::byte* slot_of(int peer, std::uint64_t step) const {
+    const std::uint64_t wanted = base_ + step + 1;
+    group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).ready.load() >= wanted; });
+    return group_.ring_slot(peer, base_ + step);
+  }
+
+ private:
+  template <class Write>
+  void fill(std::uint64_t step, const Write& write) {
+    const std::uint64_t number = base_ + step + 1;
+    if (number > ring_slots) {
+      const auto is_done = [this, number](int rank) {
+        return rank == group_.rank() || group_.progress(rank).done.load() >= number - ring_slots;
+      };
+      for (int peer = 0; peer < group_.size(); ++peer) group_.wait_for(peer, is_done);
+    }
+    write(step, group_.ring_slot(group_.rank(), base_ + step));
+    group_.progress(group_.rank()).ready.exchange(number);
+    group_.ring_bells();
+  }
+
+  Group& group_;
+  std::uint64_t base_;
+  std::size_t chunk_;
+  std::uint64_t steps_;
+};
+
+// Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
+inline std::size_t cell_bytes(const Group& group) {
+  return ring_slot_bytes / static_cast<std::size_t>(group.size()) / 64 * 64;
+}
+
+}  // namespace shim

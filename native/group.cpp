@@ -1,0 +1,197 @@
+#include "group.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <ctime>
+
+#include "process.hpp"
+
+namespace shim {
+namespace {
+
+constexpr int spin_polls_alone = 1000;  // about 30 us: less than a futex costs to wake
+constexpr int spin_polls_crowded = 1;   // more ranks than processors: who spins keeps the other from running
+constexpr int yields = 4;
+constexpr long sleep_slice_ns = 50'000'000;  // how late Ctrl-C and deadlines are noticed
+
+thread_local WaitHooks* current_hooks = nullptr;
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
+}
+
+}  // namespace
+
+WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { current_hooks = &hooks; }
+WaitHooksScope::~WaitHooksScope() { current_hooks = previous_; }
+WaitHooks* WaitHooksScope::current() { return current_hooks; }
+
+Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout,
+             std::shared_ptr<Segment> segment)
+    : name_(std::move(name)),
+      world_ranks_(std::move(world_ranks)),
+      rank_(rank),
+      timeout_(timeout),
+      layout_(static_cast<int>(world_ranks_.size())),
+      segment_(std::move(segment)),
+      generation_(process_generation()),
+      spin_polls_(layout_.size() > usable_processors() ? spin_polls_crowded : spin_polls_alone),
+      lost_(std::make_unique<std::atomic<bool>[]>(world_ranks_.size())) {}
+
+Group::~Group() { leave(); }
+
+bool Group::is_of_this_process() const { return generation_ == process_generation(); }
+
+void Group::check_usable() const {
+  if (!is_of_this_process())
+    throw Failure(FailureKind::state,
+                  "group '" + name_ + "' was made before this process was forked and belongs to its parent\n"
+                  "Initialise in the process that communicates, or start it with the spawn method.");
+  if (failed_.load(std::memory_order_acquire)) throw *failure_;
+  if (left_.load(std::memory_order_acquire)) throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
+}
+
+void Group::leave() {
+  if (!is_of_this_process() || left_.exchange(true)) return;
+  RankState active = RankState::active;
+  status(rank_).state.compare_exchange_strong(active, RankState::left);
+  ring_bells();
+}
+
+void Group::mark_lost(int rank) {
+  lost_[static_cast<std::size_t>(rank)].store(true);
+  ring_bell(rank_);
+}
+
+bool Group::is_gone(int rank) const {
+  return lost_[static_cast<std::size_t>(rank)].load() || status(rank).state.load() != RankState::active;
+}
+
+bool Group::is_alone() const {
+  for (int rank = 0; rank < size(); ++rank)
+    if (rank != rank_ && !is_gone(rank)) return false;
+  return size() > 1;
+}
+
+void Group::record(const Failure& failure) {
+  {
+    const std::lock_guard lock(failing_);
+    if (!failed_.load()) {
+      failure_ = std::make_unique<Failure>(failure);
+      failed_.store(true, std::memory_order_release);
+    }
+  }
+  const bool peer_lost = failure.kind == FailureKind::peer_lost && !failure.ranks.empty();
+  status(rank_).cause.store(peer_lost ? failure.ranks.front() : -1);
+  status(rank_).state.store(RankState::failed);
+  ring_bells();
+}
+
+void Group::fail(const Failure& failure) {
+  record(failure);
+  throw failure;
+}
+
+void Group::ring_bell(int peer) const {
+  Doorbell& bell = doorbell(peer);
+  if (bell.sleepers.load() == 0) return;
+  bell.rings.fetch_add(1);
+  futex(bell.rings, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Group::wait_slowly(int peer, const std::function<bool(int)>& ready_for) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
+  if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
+  int polls = spin_polls_;
+  int turns = yields;
+  while (!ready_for(peer)) {
+    BackgroundWork* background = background_.load(std::memory_order_relaxed);
+    if (background != nullptr && background->advance()) continue;
+    if (polls > 0) {
+      --polls;
+      pause_processor();
+      if (polls % 64 != 0) continue;
+    } else if (turns > 0) {
+      --turns;
+      ::sched_yield();
+    } else {
+      sleep_until_rung(peer, ready_for);
+    }
+    check_peers(ready_for);
+    if (Clock::now() < deadline) continue;
+    give_up(ready_for);
+  }
+}
+
+void Group::give_up(const std::function<bool(int)>& ready_for) {
+  std::vector<int> missing;
+  std::string names;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == rank_ || ready_for(rank)) continue;
+    missing.push_back(rank);
+    names += (names.empty() ? "" : ", ") + rank_label(rank);
+  }
+  char limit[32];
+  std::snprintf(limit, sizeof(limit), "%g", timeout_);
+  fail(Failure(FailureKind::timeout,
+               "operation " + std::to_string(sequence) + " of the group made no progress for " + limit +
+                   " s; not arrived: " + names + "\nThe group can no longer be used.",
+               missing));
+}
+
+void Group::sleep_until_rung(int peer, const std::function<bool(int)>& ready_for) {
+  if (WaitHooks* hooks = WaitHooksScope::current()) {
+    try {
+      hooks->check_interrupted();
+    } catch (const Interrupted&) {
+      record(Failure(FailureKind::engine, "the group was given up when a wait in it was interrupted"));
+      throw;
+    }
+  }
+  Doorbell& bell = doorbell(rank_);
+  bell.sleepers.fetch_add(1);
+  const std::uint32_t rings = bell.rings.load();
+  const timespec slice{0, sleep_slice_ns};
+  // A rank that writes after this check sees the sleeper and rings.
+  if (!ready_for(peer)) futex(bell.rings, FUTEX_WAIT, rings, &slice);
+  bell.sleepers.fetch_sub(1);
+}
+
+void Group::check_peers(const std::function<bool(int)>& ready_for) {
+  if (left_.load() && !failed_.load())
+    throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
+  for (int rank = 0; rank < size(); ++rank) {
+    // In this order: what a rank wrote before it went is still good.
+    if (rank != rank_ && is_gone(rank) && !ready_for(rank)) fail(lost_failure(rank));
+  }
+}
+
+Failure Group::lost_failure(int rank) const {
+  const std::string tail =
+      " at operation " + std::to_string(sequence) + " of the group\nThe group can no longer be used.";
+  const auto lost = [&tail](int which, const std::string& what) {
+    return Failure(FailureKind::peer_lost, what + tail, {which});
+  };
+  const RankState state = status(rank).state.load();
+  if (state == RankState::left) return lost(rank, rank_label(rank) + " left the group");
+  if (state == RankState::active) return lost(rank, rank_label(rank) + " died");
+  const int cause = status(rank).cause.load();
+  if (cause < 0 || cause >= size()) return lost(rank, rank_label(rank) + " gave the group up");
+  return lost(cause, rank_label(cause) + " was lost, " + rank_label(rank) + " reports,");
+}
+
+std::string Group::rank_label(int rank) const {
+  std::string label = "rank " + std::to_string(rank);
+  if (world_rank(rank) != rank) label += " (rank " + std::to_string(world_rank(rank)) + " of the world)";
+  return label;
+}
+
+}  // namespace shim

@@ -1,0 +1,160 @@
+// One rank's membership of a group: its shared memory, its place in the sequence of operations, and how it waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "failure.hpp"
+#include "segment.hpp"
+#include "shared_layout.hpp"
+
+namespace shim {
+
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// What the owner of the waiting thread wants to do around a wait. Set per thread by WaitHooksScope.
+class WaitHooks {
+ public:
+  virtual ~WaitHooks() = default;
+  virtual void about_to_block() = 0;     // the wait is going to take long; called any number of times
+  virtual void check_interrupted() = 0;  // may throw Interrupted
+};
+
+class WaitHooksScope {
+ public:
+  explicit WaitHooksScope(WaitHooks& hooks);
+  ~WaitHooksScope();
+  static WaitHooks* current();
+
+ private:
+  WaitHooks* previous_;
+};
+
+// Work that any waiting thread of the group carries on with: the point-to-point messages.
+class BackgroundWork {
+ public:
+  virtual ~BackgroundWork() = default;
+  virtual bool advance() = 0;  // whether anything moved
+};
+
+// Threads: operations are carried out by one thread at a time; Progress sees to that. `mark_lost` may come from any thread.
+// After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
+class Group {
+ public:
+  // `segment` is shared only by tests whose ranks are threads. Times are seconds.
+  Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  const std::string& name() const { return name_; }
+  int rank() const { return rank_; }
+  int size() const { return layout_.size(); }
+  int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
+  const SharedLayout& layout() const { return layout_; }
+
+  // False in a forked child, which must leave the group alone.
+  bool is_of_this_process() const;
+  // Throws Failure(state) when the group was closed or made before a fork, and the old failure when it has failed.
+  void check_usable() const;
+  // Tells the others that this rank is gone; they raise when they wait for it. Idempotent.
+  void leave();
+  bool has_left() const { return left_.load(std::memory_order_relaxed); }
+  // Whether every other rank is gone.
+  bool is_alone() const;
+  // Says that group rank `rank` died.
+  void mark_lost(int rank);
+
+  ArrivalLine& arrival(int rank, std::uint64_t sequence) const {
+    return *at<ArrivalLine>(layout_.arrival(rank, sequence & 1));
+  }
+  CallDescriptor& call(int rank, std::uint64_t sequence) const {
+    return *at<CallDescriptor>(layout_.call(rank, sequence & 1));
+  }
+  // The tables behind a CallDescriptor: `size` counts sent to, then `size` counts received from each rank.
+  std::uint64_t* call_table(int rank, std::uint64_t sequence) const {
+    return reinterpret_cast<std::uint64_t*>(&call(rank, sequence) + 1);
+  }
+  ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
+  std::byte* ring_slot(int rank, std::uint64_t step) const {
+    return at<std::byte>(layout_.ring(rank)) + (step % ring_slots) * ring_slot_bytes;
+  }
+  Channel& channel(int from, int to) const { return *at<Channel>(layout_.channel(from, to)); }
+  ChannelSlot& channel_slot(int from, int to, std::uint64_t slot) const {
+    return *at<ChannelSlot>(layout_.channel_slot(from, to, slot));
+  }
+
+  // Returns once ready_for(peer), which reads shared memory with sequentially consistent loads and stays true.
+  // Throws Failure(peer_lost) when a rank for which it is not true is gone, Failure(timeout) after the timeout.
+  template <class ReadyFor>
+  void wait_for(int peer, const ReadyFor& ready_for) {
+    for (int poll = 0; poll < quick_polls; ++poll) {
+      if (ready_for(peer)) return;
+      pause_processor();
+    }
+    wait_slowly(peer, ready_for);
+  }
+  // Wakes the ranks that sleep; called after anything they may wait for was written with a sequentially consistent store.
+  void ring_bells() const {
+    for (int peer = 0; peer < size(); ++peer) ring_bell(peer);
+  }
+  void ring_bell(int peer) const;
+
+  // `work` is carried on with while a thread of this group waits; null ends that.
+  void set_background_work(BackgroundWork* work) { background_.store(work); }
+  // Remembers that the group failed on this rank, and lets the others know. `fail` also throws `failure`.
+  void record(const Failure& failure);
+  [[noreturn]] void fail(const Failure& failure);
+
+  // Of the one thread that carries out an operation.
+  std::uint64_t sequence = 0;             // the last operation this rank arrived at
+  std::uint64_t confirmed = 0;            // the last operation all ranks were seen to arrive at
+  std::uint64_t steps = 0;                // chunks of all operations so far
+  std::deque<std::string> owed_refusals;  // refused calls the others have not been told of
+
+ private:
+  static constexpr int quick_polls = 64;
+
+  template <class T>
+  T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(segment_->data() + offset);
+  }
+  Doorbell& doorbell(int rank) const { return *at<Doorbell>(layout_.doorbell(rank)); }
+  StatusLine& status(int rank) const { return *at<StatusLine>(layout_.status(rank)); }
+  void wait_slowly(int peer, const std::function<bool(int)>& ready_for);
+  void check_peers(const std::function<bool(int)>& ready_for);
+  [[noreturn]] void give_up(const std::function<bool(int)>& ready_for);
+  bool is_gone(int rank) const;
+  void sleep_until_rung(int peer, const std::function<bool(int)>& ready_for);
+  std::string rank_label(int rank) const;
+  Failure lost_failure(int rank) const;
+
+  std::string name_;
+  std::vector<int> world_ranks_;
+  int rank_;
+  double timeout_;
+  SharedLayout layout_;
+  std::shared_ptr<Segment> segment_;
+  std::uint64_t generation_;
+  int spin_polls_;
+  std::unique_ptr<std::atomic<bool>[]> lost_;
+  std::atomic<BackgroundWork*> background_{nullptr};
+  std::atomic<bool> left_{false};
+  std::atomic<bool> failed_{false};
+  std::unique_ptr<Failure> failure_;  // written once, before failed_
+  std::mutex failing_;
+};
+
+}  // namespace shim

@@ -1,0 +1,224 @@
+#include "point_to_point.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "exchange.hpp"
+
+namespace shim {
+namespace {
+
+std::string size_of(Dtype dtype, std::uint64_t bytes) {
+  return std::to_string(bytes / bytes_of(dtype)) + " elements of " + std::string(name_of(dtype));
+}
+
+std::byte* payload_of(ChannelSlot& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
+const std::byte* payload_of(const ChannelSlot& slot) { return reinterpret_cast<const std::byte*>(&slot + 1); }
+
+bool takes(const Transfer& receive, int peer, int tag) {
+  return (receive.peer == peer || receive.peer == Transfer::any_rank) && receive.tag == tag;
+}
+
+}  // namespace
+
+PointToPoint::PointToPoint(Group& group)
+    : group_(group),
+      outgoing_(static_cast<std::size_t>(group.size())),
+      incoming_(static_cast<std::size_t>(group.size())),
+      sent_(static_cast<std::size_t>(group.size())) {}
+
+void PointToPoint::post(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  pending_.fetch_add(1);
+  if (transfer.is_send) {
+    transfer.buffer.load();
+    transfer.number = ++sent_[static_cast<std::size_t>(transfer.peer)];
+    outgoing_[static_cast<std::size_t>(transfer.peer)].push_back(&transfer);
+    advance_send(transfer.peer);
+    return;
+  }
+  transfer.buffer.reserve();
+  const int first = transfer.peer == Transfer::any_rank ? 0 : transfer.peer;
+  const int last = transfer.peer == Transfer::any_rank ? group_.size() - 1 : transfer.peer;
+  for (int peer = first; peer <= last; ++peer)
+    if (take_from_aside(transfer, peer)) return;
+  posted_.push_back(&transfer);
+  for (int peer = first; peer <= last && !transfer.ended; ++peer) advance_receive(peer);
+}
+
+void PointToPoint::withdraw(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  if (transfer.ended) return;
+  posted_.remove(&transfer);
+  for (auto& queue : outgoing_) queue.erase(std::remove(queue.begin(), queue.end(), &transfer), queue.end());
+  for (Incoming& incoming : incoming_)
+    if (incoming.target == &transfer) {
+      incoming.target = nullptr;
+      incoming.dropped = true;
+    }
+  end(transfer);
+}
+
+bool PointToPoint::advance() {
+  if (!has_pending()) return false;
+  const std::lock_guard lock(mutex_);
+  bool moved = false;
+  for (int peer = 0; peer < group_.size(); ++peer) {
+    moved = advance_send(peer) || moved;
+    moved = advance_receive(peer) || moved;
+  }
+  return moved;
+}
+
+bool PointToPoint::needs(int rank) {
+  const std::lock_guard lock(mutex_);
+  const auto i = static_cast<std::size_t>(rank);
+  return !outgoing_[i].empty() || (incoming_[i].in_message && incoming_[i].target != nullptr) ||
+         std::any_of(posted_.begin(), posted_.end(), [rank](const Transfer* receive) { return receive->peer == rank; });
+}
+
+void PointToPoint::fail_all(const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  const auto fail = [&](Transfer* transfer) {
+    transfer->failure = failure;
+    end(*transfer);
+  };
+  for (auto& queue : outgoing_) {
+    std::for_each(queue.begin(), queue.end(), fail);
+    queue.clear();
+  }
+  std::for_each(posted_.begin(), posted_.end(), fail);
+  posted_.clear();
+  for (Incoming& incoming : incoming_)
+    if (Transfer* target = std::exchange(incoming.target, nullptr)) {
+      incoming.dropped = true;
+      fail(target);
+    }
+}
+
+bool PointToPoint::advance_send(int peer) {
+  auto& queue = outgoing_[static_cast<std::size_t>(peer)];
+  const std::size_t room = group_.layout().channel_payload_bytes();
+  bool moved = false;
+  while (!queue.empty()) {
+    Channel& channel = group_.channel(group_.rank(), peer);
+    const std::uint64_t written = channel.written.load();
+    if (written - channel.read.load() >= channel_slots) break;
+    Transfer& transfer = *queue.front();
+    ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, written);
+    slot = {transfer.number, transfer.buffer.bytes(), transfer.moved, transfer.tag, transfer.dtype};
+    const Part piece = piece_of({transfer.buffer.data(), transfer.buffer.bytes()}, transfer.moved, room);
+    copy_bytes(payload_of(slot), piece.data, piece.bytes);
+    transfer.moved += piece.bytes;
+    channel.written.exchange(written + 1);
+    group_.ring_bell(peer);
+    moved = true;
+    if (transfer.moved < transfer.buffer.bytes()) continue;
+    if (channel.refused.load() == transfer.number)
+      transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " did not expect " +
+                                                            size_of(transfer.dtype, transfer.buffer.bytes()) +
+                                                            " with tag " + std::to_string(transfer.tag));
+    queue.pop_front();
+    end(transfer);
+  }
+  return moved;
+}
+
+bool PointToPoint::advance_receive(int peer) {
+  Channel& channel = group_.channel(peer, group_.rank());
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  bool moved = false;
+  for (;;) {
+    const std::uint64_t read = channel.read.load();
+    if (read == channel.written.load()) return moved;
+    const ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read);
+    if (!incoming.in_message && !begin_message(peer, slot)) return moved;
+    take_payload(incoming, slot);
+    const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
+    channel.read.exchange(read + 1);
+    group_.ring_bell(peer);
+    moved = true;
+    if (!is_last) continue;
+    incoming.in_message = false;
+    if (Transfer* target = std::exchange(incoming.target, nullptr)) {
+      target->buffer.store();
+      end(*target);
+    } else if (!incoming.dropped) {  // put aside: perhaps its receive was posted meanwhile
+      const int tag = incoming.aside.back().tag;
+      const auto receive =
+          std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, tag); });
+      if (receive != posted_.end() && take_from_aside(**receive, peer)) posted_.erase(receive);
+    }
+  }
+}
+
+// Decides where a new message goes. False when it stays in the channel, because nobody waits for anything of this rank.
+bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  const auto wanted = [&](const Transfer* receive) { return receive->peer == peer || receive->peer == Transfer::any_rank; };
+  if (std::none_of(posted_.begin(), posted_.end(), wanted)) return false;
+  incoming.in_message = true;
+  incoming.dropped = false;
+  const auto receive =
+      std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, slot.tag); });
+  if (receive == posted_.end()) {
+    incoming.aside.push_back({slot.tag, slot.dtype, std::vector<std::byte>(slot.bytes), 0});
+    return true;
+  }
+  Transfer& transfer = **receive;
+  posted_.erase(receive);
+  if (fits(transfer, peer, slot.dtype, slot.bytes)) {
+    incoming.target = &transfer;
+  } else {
+    incoming.dropped = true;
+    group_.channel(peer, group_.rank()).refused.store(slot.message);
+    end(transfer);
+  }
+  return true;
+}
+
+void PointToPoint::take_payload(Incoming& incoming, const ChannelSlot& slot) {
+  if (incoming.dropped) return;
+  Part whole{};
+  if (incoming.target != nullptr)
+    whole = {incoming.target->buffer.data(), incoming.target->buffer.bytes()};
+  else
+    whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
+  const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
+  copy_bytes(piece.data, payload_of(slot), piece.bytes);
+}
+
+// Gives `transfer` the first complete message of `peer` with its tag that was put aside; false when there is none.
+bool PointToPoint::take_from_aside(Transfer& transfer, int peer) {
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  const bool last_is_open = incoming.in_message && incoming.target == nullptr && !incoming.dropped;
+  const auto end_of_complete = incoming.aside.end() - (last_is_open ? 1 : 0);
+  const auto found = std::find_if(incoming.aside.begin(), end_of_complete,
+                                  [&](const Aside& message) { return message.tag == transfer.tag; });
+  if (found == end_of_complete) return false;
+  if (fits(transfer, peer, found->dtype, found->bytes.size())) {
+    copy_bytes(transfer.buffer.data(), found->bytes.data(), found->bytes.size());
+    transfer.buffer.store();
+  }
+  incoming.aside.erase(found);
+  end(transfer);
+  return true;
+}
+
+bool PointToPoint::fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes) {
+  transfer.source = peer;
+  if (dtype == transfer.dtype && bytes == transfer.buffer.bytes()) return true;
+  transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " sent " + size_of(dtype, bytes) +
+                                                        " where this rank receives " +
+                                                        size_of(transfer.dtype, transfer.buffer.bytes()) +
+                                                        "\nThe message was dropped; the group can still be used.");
+  return false;
+}
+
+void PointToPoint::end(Transfer& transfer) {
+  pending_.fetch_sub(1);
+  transfer.ended.store(true);
+}
+
+}  // namespace shim

@@ -1,0 +1,86 @@
+// send and receive: messages between two ranks of a group, beside the order of the collectives.
+//
+// Each ordered pair of ranks has a channel, a small ring of slots. A message is a run of slots; small ones lie in the
+// channel until they are received, so a send of one ends at once, while a long one ends when its receiver has taken
+// most of it. Messages of one pair arrive in order; a receive takes the first one with its tag. When the first message
+// in a channel has another tag, it is put aside into the receiver's own memory.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "group.hpp"
+#include "tensor_view.hpp"
+
+namespace shim {
+
+// One send or receive. Owned by its task; PointToPoint holds it from post() until it has ended or was withdrawn.
+struct Transfer {
+  static constexpr int any_rank = -1;
+
+  Transfer(const TensorView& view, bool is_send, int peer, int tag)
+      : buffer(view), dtype(view.dtype), is_send(is_send), peer(peer), tag(tag) {}
+
+  Buffer buffer;
+  Dtype dtype;
+  bool is_send;
+  int peer;  // of a receive, any_rank takes a message of whichever rank
+  int tag;
+  int source = -1;               // of an ended receive
+  std::uint64_t moved = 0;       // bytes
+  std::uint64_t number = 0;      // of the message in its channel
+  std::optional<Failure> failure;
+  std::atomic<bool> ended{false};
+};
+
+// Thread-safe. Transfers move on when any thread calls advance(), which every waiting thread of the group does.
+class PointToPoint final : public BackgroundWork {
+ public:
+  explicit PointToPoint(Group& group);
+
+  void post(Transfer& transfer);
+  void withdraw(Transfer& transfer);
+  bool advance() override;
+  bool has_pending() const { return pending_.load() > 0; }
+  // Whether a transfer that has not ended depends on `rank` alone.
+  bool needs(int rank);
+  // Ends all transfers with `failure`.
+  void fail_all(const Failure& failure);
+
+ private:
+  struct Aside {  // a message that came before its receive
+    int tag;
+    Dtype dtype;
+    std::vector<std::byte> bytes;
+    std::uint64_t received = 0;
+  };
+  struct Incoming {  // from one rank
+    bool in_message = false;
+    Transfer* target = nullptr;  // null while in_message: put aside, or dropped
+    bool dropped = false;
+    std::deque<Aside> aside;  // complete ones, and at the end the one in progress
+  };
+
+  bool advance_send(int peer);
+  bool advance_receive(int peer);
+  bool begin_message(int peer, const ChannelSlot& slot);
+  void take_payload(Incoming& incoming, const ChannelSlot& slot);
+  bool take_from_aside(Transfer& transfer, int peer);
+  bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
+  void end(Transfer& transfer);
+
+  Group& group_;
+  std::mutex mutex_;
+  std::atomic<int> pending_{0};
+  std::vector<std::deque<Transfer*>> outgoing_;  // by rank
+  std::list<Transfer*> posted_;                  // receives without a message yet, in order
+  std::vector<Incoming> incoming_;               // by rank
+  std::vector<std::uint64_t> sent_;              // messages begun, by rank
+};
+
+}  // namespace shim

@@ -1,0 +1,246 @@
+#include "rendezvous.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "failure.hpp"
+#include "shared_layout.hpp"
+#include "socket_messages.hpp"
+
+namespace shim {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int slice_ms = 50;
+constexpr auto address_in_use_patience = std::chrono::seconds(5);  // an earlier group with this key may be ending
+constexpr auto connect_pause = std::chrono::milliseconds(1);
+
+// Messages begin with one of these letters.
+constexpr char welcome = '+';  // the memory
+constexpr char files = 'p';    // pidfds, from the rank that follows
+constexpr char refusal = '!';  // a FailureKind as one letter, and why
+
+std::string list_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+// What all ranks of a group must agree on, as they would tell it to a person.
+std::string identity_of(const Meeting& meeting) {
+  return "a group of " + std::to_string(meeting.world_ranks.size()) + " with the ranks [" + list_of(meeting.world_ranks) +
+         "], protocol " + std::to_string(protocol_version) + ", " +
+         std::to_string(SharedLayout(static_cast<int>(meeting.world_ranks.size())).total_bytes()) + " bytes";
+}
+
+std::string patience_of(const Meeting& meeting) {
+  char limit[32];
+  std::snprintf(limit, sizeof(limit), "%g s", meeting.timeout);
+  return limit;
+}
+
+Descriptor pidfd_of_this_process() {
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  if (!pidfd) throw Failure(FailureKind::engine, std::string("cannot open a pidfd: ") + std::strerror(errno));
+  return pidfd;
+}
+
+bool has_event(int fd, short events) {
+  pollfd entry{fd, events, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+// Rank 0's side.
+class Host {
+ public:
+  Host(const Meeting& meeting, const std::function<void()>& check_interrupted)
+      : meeting_(meeting),
+        check_interrupted_(check_interrupted),
+        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(meeting.timeout))),
+        guests_(meeting.world_ranks.size()) {}
+
+  Encounter gather() {
+    try {
+      open();
+      while (missing().size() > 0) admit_one();
+      Segment segment = Segment::create(SharedLayout(static_cast<int>(guests_.size())).total_bytes());
+      for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
+      return {std::move(segment), take_pidfds()};
+    } catch (const Failure& failure) {
+      for (const Guest& guest : guests_) refuse(guest.socket, failure);
+      throw;
+    }
+  }
+
+ private:
+  struct Guest {
+    Descriptor socket;
+    Descriptor pidfd;
+  };
+
+  void open() {
+    const auto patience = std::min(deadline_, Clock::now() + address_in_use_patience);
+    while (!(listener_ = listen_at(meeting_.key))) {
+      if (Clock::now() > patience)
+        throw Failure(FailureKind::state, "another process is already rank 0 of group '" + meeting_.name +
+                                              "' of this job\nEither two processes were given rank 0, or another job on this "
+                                              "host uses the same address: choose another MASTER_PORT.");
+      check_interrupted_();
+      std::this_thread::sleep_for(connect_pause);
+    }
+  }
+
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (std::size_t rank = 1; rank < guests_.size(); ++rank)
+      if (!guests_[rank].socket) ranks.push_back(static_cast<int>(rank));
+    return ranks;
+  }
+
+  void admit_one() {
+    check_interrupted_();
+    if (Clock::now() > deadline_)
+      throw Failure(FailureKind::timeout,
+                    "after " + patience_of(meeting_) + ", these ranks of group '" + meeting_.name +
+                        "' had not come: " + list_of(missing()),
+                    missing());
+    for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
+    Descriptor socket = accept_from(listener_, slice_ms);
+    if (!socket) return;
+    std::optional<Message> hello = receive_message(socket, slice_ms);
+    if (!hello || hello->files.size() != 1) return;
+    const std::size_t end = hello->bytes.find('\n');
+    const long rank = std::strtol(hello->bytes.c_str(), nullptr, 10);
+    const std::string theirs = end == std::string::npos ? "" : hello->bytes.substr(end + 1);
+    try {
+      check_identity(rank, theirs);
+    } catch (const Failure& failure) {
+      refuse(socket, failure);
+      throw;
+    }
+    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0])};
+  }
+
+  void check_identity(long rank, const std::string& theirs) const {
+    const std::string mine = identity_of(meeting_);
+    if (theirs != mine)
+      throw Failure(FailureKind::mismatch, "ranks differ about group '" + meeting_.name + "'\n  rank 0: " + mine + "\n  rank " +
+                                               std::to_string(rank) + ": " + theirs);
+    if (rank < 1 || static_cast<std::size_t>(rank) >= guests_.size())
+      throw Failure(FailureKind::mismatch, "a process came as rank " + std::to_string(rank) + " of group '" + meeting_.name +
+                                               "', which has " + std::to_string(guests_.size()));
+    if (guests_[static_cast<std::size_t>(rank)].socket)
+      throw Failure(FailureKind::mismatch,
+                    "two processes came as rank " + std::to_string(rank) + " of group '" + meeting_.name + "'");
+  }
+
+  void check_alive(std::size_t rank) const {
+    const Guest& guest = guests_[rank];
+    if (guest.socket && (has_event(guest.pidfd.get(), POLLIN) || has_event(guest.socket.get(), POLLRDHUP | POLLHUP)))
+      throw Failure(FailureKind::peer_lost,
+                    "rank " + std::to_string(rank) + " went while group '" + meeting_.name + "' was being formed",
+                    {static_cast<int>(rank)});
+  }
+
+  void send_welcome(std::size_t rank, const Segment& segment) {
+    const Descriptor mine = pidfd_of_this_process();
+    send_message(guests_[rank].socket, std::string(1, welcome), {segment.file()});
+    for (std::size_t first = 0; first < guests_.size(); first += max_files) {
+      std::vector<int> pidfds;
+      for (std::size_t peer = first; peer < std::min(first + max_files, guests_.size()); ++peer)
+        pidfds.push_back(peer == 0 ? mine.get() : guests_[peer].pidfd.get());
+      send_message(guests_[rank].socket, files + std::to_string(first), pidfds);
+    }
+  }
+
+  static void refuse(const Descriptor& socket, const Failure& failure) {
+    if (!socket) return;
+    std::string text = {refusal, static_cast<char>('a' + static_cast<int>(failure.kind))};
+    for (const int rank : failure.ranks) text += std::to_string(rank) + ',';
+    send_message(socket, text + '\n' + failure.what(), {});
+  }
+
+  std::vector<Descriptor> take_pidfds() {
+    std::vector<Descriptor> pidfds;
+    for (Guest& guest : guests_) pidfds.push_back(std::move(guest.pidfd));
+    return pidfds;
+  }
+
+  const Meeting& meeting_;
+  const std::function<void()>& check_interrupted_;
+  Clock::time_point deadline_;
+  Descriptor listener_;
+  std::vector<Guest> guests_;  // by rank; rank 0's stays empty
+};
+
+[[noreturn]] void throw_refusal(const std::string& bytes) {
+  const std::size_t end = bytes.find('\n');
+  std::vector<int> ranks;
+  for (std::size_t at = 2; at < end;) {
+    ranks.push_back(std::stoi(bytes.substr(at)));
+    at = bytes.find(',', at) + 1;
+  }
+  throw Failure(static_cast<FailureKind>(bytes[1] - 'a'), bytes.substr(end + 1), ranks);
+}
+
+// The side of every other rank.
+Encounter visit(const Meeting& meeting, const std::function<void()>& check_interrupted) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(meeting.timeout);
+  const auto check_time = [&](const char* what) {
+    check_interrupted();
+    if (Clock::now() > deadline)
+      throw Failure(FailureKind::timeout,
+                    "after " + patience_of(meeting) + ", " + what + " (group '" + meeting.name + "')", {0});
+  };
+  Descriptor socket;
+  while (!(socket = connect_to(meeting.key))) {
+    check_time("rank 0 had not come");
+    std::this_thread::sleep_for(connect_pause);
+  }
+  const Descriptor mine = pidfd_of_this_process();
+  send_message(socket, std::to_string(meeting.rank) + "\n" + identity_of(meeting), {mine.get()});
+
+  std::optional<Segment> segment;
+  std::vector<Descriptor> pidfds(meeting.world_ranks.size());
+  for (std::size_t known = 0; known < pidfds.size();) {
+    // Rank 0's own limit began later than this one's and its answer names who is missing, so it gets a moment more.
+    std::optional<Message> message = receive_message(socket, slice_ms);
+    if (!message) {
+      check_interrupted();
+      if (Clock::now() > deadline + std::chrono::seconds(1)) check_time("rank 0 had not gathered all ranks");
+      continue;
+    }
+    if (message->bytes.empty())
+      throw Failure(FailureKind::peer_lost, "rank 0 went while group '" + meeting.name + "' was being formed", {0});
+    if (message->bytes[0] == refusal) throw_refusal(message->bytes);
+    if (message->bytes[0] == welcome && message->files.size() == 1)
+      segment.emplace(Segment::attach(std::move(message->files[0]), SharedLayout(static_cast<int>(pidfds.size())).total_bytes()));
+    if (message->bytes[0] == files) {
+      for (Descriptor& pidfd : message->files) {
+        if (known < pidfds.size()) pidfds[known] = std::move(pidfd);
+        ++known;
+      }
+    }
+  }
+  if (!segment) throw Failure(FailureKind::engine, "rank 0 sent no memory");
+  pidfds[static_cast<std::size_t>(meeting.rank)] = Descriptor();
+  return {std::move(*segment), std::move(pidfds)};
+}
+
+}  // namespace
+
+Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
+  if (meeting.world_ranks.size() == 1) return {Segment::create(SharedLayout(1).total_bytes()), std::vector<Descriptor>(1)};
+  return meeting.rank == 0 ? Host(meeting, check_interrupted).gather() : visit(meeting, check_interrupted);
+}
+
+}  // namespace shim

@@ -1,0 +1,31 @@
+// How the ranks of a group meet: they exchange file descriptors over an abstract unix socket.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "segment.hpp"
+
+namespace shim {
+
+struct Meeting {
+  std::string key;               // names the group on this host; only its members know it
+  std::string name;              // of the group, for messages
+  std::vector<int> world_ranks;  // must be the same on all ranks
+  int rank = 0;
+  double timeout = 0;  // seconds
+};
+
+struct Encounter {
+  Segment segment;
+  std::vector<Descriptor> pidfds;  // by group rank; the caller's own is empty
+};
+
+// Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it.
+// `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.
+// Throws Failure: timeout with the ranks that did not come, mismatch when ranks differ about the group (on all of them),
+// peer_lost when one dies on the way, state when another process is already rank 0 of a group with this key.
+Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted);
+
+}  // namespace shim

@@ -1,0 +1,57 @@
+// A piece of memory shared by the ranks of a group, without a name in any file system.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace shim {
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Owns one mapping of a memfd. The memory is reserved when it is created, so a full machine is an error then and not a
+// SIGBUS later; its size is sealed. It vanishes with the last process that maps it, however that process ends.
+// A forked child does not inherit the mapping.
+class Segment {
+ public:
+  // Creates zeroed memory. Throws Failure(engine) when there is not enough.
+  static Segment create(std::size_t bytes);
+  // Maps memory created by another rank. Throws Failure(engine) unless it has `bytes` bytes and is sealed.
+  static Segment attach(Descriptor file, std::size_t bytes);
+
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment&&) = delete;
+  ~Segment();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+  int file() const { return file_.get(); }
+  void close_file() { Descriptor().operator=(std::move(file_)); }
+
+ private:
+  Segment(Descriptor file, std::size_t bytes);
+
+  Descriptor file_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint64_t generation_;
+};
+
+}  // namespace shim

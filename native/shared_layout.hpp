@@ -1,0 +1,139 @@
+// What lies where in a group's shared memory, and who writes it.
+//
+// Every field has one writer: the rank it belongs to. Readers poll. Nothing in shared memory is a lock, so a rank that
+// dies can hold none. Sizes read from here are never used to address memory before they have been checked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "dtypes.hpp"
+
+namespace shim {
+
+inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
+inline constexpr std::size_t inline_bytes = 40;
+inline constexpr std::size_t max_dimensions = 16;
+inline constexpr std::size_t ring_slots = 4;
+inline constexpr std::size_t ring_slot_bytes = 128 * 1024;  // half of what stays in an L2 cache beside its source
+inline constexpr std::size_t channel_slots = 4;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+enum class OperationKind : std::uint8_t {
+  none,
+  broadcast,
+  all_reduce,
+  reduce,
+  all_gather,
+  gather,
+  scatter,
+  reduce_scatter,
+  all_to_all,
+  barrier,
+  refused,  // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
+  count_,
+};
+
+// A rank's arrival at operation `sequence`: one cache line that carries order, agreement and small data together.
+struct alignas(line_bytes) ArrivalLine {
+  std::atomic<std::uint64_t> sequence;  // written last
+  std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
+  std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
+  std::uint32_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::byte payload[inline_bytes];
+};
+static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");
+
+// A rank's call in full, beside its arrival. Counts are elements. Two tables of `size` counts follow it in memory,
+// for what is sent to each rank and what is received from each; they are used when a count here is `in_table`.
+struct CallDescriptor {
+  static constexpr std::uint64_t in_table = ~std::uint64_t{0};
+
+  OperationKind kind = OperationKind::none;
+  Dtype dtype = Dtype::none;
+  ReduceOp op = ReduceOp::sum;
+  std::uint8_t dimensions = 0;
+  std::int32_t root = -1;
+  std::uint64_t sends = 0;     // to each rank
+  std::uint64_t receives = 0;  // from each rank
+  std::uint64_t largest = 0;   // bytes of the largest part this rank sends or receives
+  double factor = 1.0;         // PREMUL_SUM
+  std::int64_t shape[max_dimensions] = {};
+  char reason[256] = {};  // of a refused call
+};
+
+// How far a rank has come through the chunks of all operations so far; both counters only grow.
+struct alignas(line_bytes) ProgressLine {
+  std::atomic<std::uint64_t> ready;  // chunks this rank has put into its ring
+  std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
+};
+
+// Where a rank that found nothing to do sleeps.
+struct alignas(line_bytes) Doorbell {
+  std::atomic<std::uint32_t> rings;     // the futex word
+  std::atomic<std::uint32_t> sleepers;  // threads of this rank that sleep on it
+};
+
+enum class RankState : std::uint32_t { active, left, failed };
+
+struct alignas(line_bytes) StatusLine {
+  std::atomic<RankState> state;
+  std::atomic<std::int32_t> cause;  // of `failed`: the group rank that was lost, or -1
+};
+
+// One direction between two ranks. The sender writes `written` and the slots, the receiver the rest.
+struct alignas(line_bytes) Channel {
+  alignas(line_bytes) std::atomic<std::uint64_t> written;  // slots filled so far
+  alignas(line_bytes) std::atomic<std::uint64_t> read;     // slots emptied so far
+  std::atomic<std::uint64_t> refused;                      // number of the last message that did not fit its receive
+};
+
+struct ChannelSlot {
+  std::uint64_t message;  // number of the message in this channel, from 1
+  std::uint64_t bytes;    // of the whole message
+  std::uint64_t offset;   // of this slot's payload in it
+  std::int32_t tag;
+  Dtype dtype;
+};
+
+// Offsets into the segment of a group of `size` ranks.
+class SharedLayout {
+ public:
+  explicit SharedLayout(int size);
+
+  int size() const { return size_; }
+  std::size_t total_bytes() const { return total_; }
+  std::size_t channel_payload_bytes() const { return channel_payload_; }
+
+  std::size_t arrival(int rank, unsigned parity) const { return at(arrivals_, rank) + parity * sizeof(ArrivalLine); }
+  std::size_t call(int rank, unsigned parity) const { return at(calls_, rank) + parity * call_stride_; }
+  std::size_t progress(int rank) const { return at(progress_, rank); }
+  std::size_t doorbell(int rank) const { return at(doorbells_, rank); }
+  std::size_t status(int rank) const { return at(status_, rank); }
+  std::size_t ring(int rank) const { return at(rings_, rank); }
+  std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
+  std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
+    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * (sizeof(ChannelSlot) + channel_payload_);
+  }
+
+ private:
+  struct Region {
+    std::size_t start = 0;
+    std::size_t stride = 0;
+  };
+  static std::size_t at(const Region& region, int index) {
+    return region.start + static_cast<std::size_t>(index) * region.stride;
+  }
+  Region add(std::size_t count, std::size_t bytes);
+
+  int size_;
+  std::size_t total_ = 0;
+  std::size_t channel_payload_ = 0;
+  std::size_t call_stride_ = 0;
+  Region arrivals_, calls_, progress_, doorbells_, status_, channels_, rings_;
+};
+
+}  // namespace shim

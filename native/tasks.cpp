@@ -1,0 +1,258 @@
+#include "tasks.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+
+namespace shim {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto interrupt_slice = std::chrono::milliseconds(50);
+
+Clock::time_point deadline_after(double seconds) {
+  if (seconds < 0 || seconds > 1e9) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+Failure wait_timeout() {
+  return Failure(FailureKind::timeout, "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
+}
+
+Failure destroyed(const Group& group) {
+  return Failure(FailureKind::state, "group '" + group.name() + "' was destroyed before the operation ended");
+}
+
+}  // namespace
+
+void CollectiveTask::start() {
+  if (state_.load() == State::prepared) progress_.enqueue(*this);
+}
+
+void CollectiveTask::wait(double timeout) {
+  if (state_.load() == State::prepared)
+    progress_.run_or_enqueue(*this, timeout);
+  else
+    progress_.wait_completed(*this, timeout);
+}
+
+std::optional<Failure> CollectiveTask::failure() const {
+  return is_completed() ? failure_ : std::nullopt;
+}
+
+TransferTask::~TransferTask() {
+  if (posted_ && !transfer_.ended) progress_.messages().withdraw(transfer_);
+}
+
+void TransferTask::post() {
+  progress_.group().check_usable();
+  posted_ = true;
+  progress_.messages().post(transfer_);
+}
+
+void TransferTask::start() {
+  if (posted_) return;
+  post();
+  if (!transfer_.ended) progress_.drive_in_background();
+}
+
+void TransferTask::wait(double timeout) {
+  if (!posted_) post();
+  if (!transfer_.ended) {
+    Group& group = progress_.group();
+    const auto deadline = deadline_after(timeout);
+    const bool from_any = transfer_.peer == Transfer::any_rank;
+    const auto is_ready = [&](int rank) {
+      if (transfer_.ended) return true;
+      if (deadline != Clock::time_point::max() && Clock::now() > deadline) return true;
+      // Another rank than the peer may go without harm; any of them may be the one, so none is missed until all are.
+      return rank != group.rank() && (from_any ? !group.is_alone() : rank != transfer_.peer);
+    };
+    try {
+      group.wait_for(group.rank(), is_ready);
+    } catch (const Failure& failure) {
+      progress_.messages().withdraw(transfer_);
+      if (!transfer_.failure) transfer_.failure = failure;
+    } catch (const Interrupted&) {
+      progress_.messages().withdraw(transfer_);
+      throw;
+    }
+    if (!transfer_.ended) throw wait_timeout();
+  }
+  if (transfer_.failure) throw *transfer_.failure;
+}
+
+std::optional<Failure> TransferTask::failure() const {
+  return is_completed() ? transfer_.failure : std::nullopt;
+}
+
+void Progress::run_or_enqueue(CollectiveTask& task, double timeout) {
+  task.state_.store(CollectiveTask::State::started);
+  if (!take_turn({&task, {}})) return wait_completed(task, timeout);
+  try {
+    task.operation_->execute(group_);
+  } catch (const Failure& failure) {
+    task.failure_ = failure;
+  } catch (...) {  // Interrupted, or no memory: the operation is lost either way
+    task.failure_ = Failure(FailureKind::engine, "the operation was interrupted");
+    task.state_.store(CollectiveTask::State::completed);
+    end_turn();
+    throw;
+  }
+  task.state_.store(CollectiveTask::State::completed);
+  end_turn();
+  if (task.failure_) throw *task.failure_;
+}
+
+void Progress::enqueue(CollectiveTask& task) {
+  {
+    const std::lock_guard lock(mutex_);
+    group_.check_usable();
+    if (stopping_) throw destroyed(group_);
+    task.state_.store(CollectiveTask::State::started);
+    queue_.push_back({&task, {}});
+    ensure_thread();
+  }
+  wanted_.store(true);
+  changed_.notify_one();
+  group_.ring_bell(group_.rank());
+}
+
+void Progress::refuse(const std::string& reason) {
+  const Item item{nullptr, reason};
+  if (!take_turn(item)) return;
+  try {
+    carry_out(item);
+  } catch (const Failure&) {
+    // The group has failed or gone: there is nobody to tell, and the caller raises its own error.
+  }
+  end_turn();
+}
+
+bool Progress::take_turn(const Item& item) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) throw destroyed(group_);
+  if (queue_.empty() && !busy_) {
+    busy_ = true;
+    return true;
+  }
+  queue_.push_back(item);
+  ensure_thread();
+  changed_.notify_one();
+  return false;
+}
+
+void Progress::end_turn() {
+  const std::lock_guard lock(mutex_);
+  busy_ = false;
+  if (!queue_.empty() || stopping_) changed_.notify_all();
+}
+
+void Progress::wait_completed(CollectiveTask& task, double timeout) {
+  const auto deadline = deadline_after(timeout);
+  if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
+  std::unique_lock lock(mutex_);
+  while (!task.is_completed()) {
+    completed_.wait_until(lock, std::min(deadline, Clock::now() + interrupt_slice));
+    if (task.is_completed()) break;
+    if (Clock::now() >= deadline) throw wait_timeout();
+    lock.unlock();  // the check may need a lock whose owner waits for ours
+    if (WaitHooks* hooks = WaitHooksScope::current()) hooks->check_interrupted();
+    lock.lock();
+  }
+  if (task.failure_) throw *task.failure_;
+}
+
+void Progress::drive_in_background() {
+  {
+    const std::lock_guard lock(mutex_);
+    ensure_thread();
+  }
+  changed_.notify_one();
+}
+
+void Progress::ensure_thread() {
+  if (thread_.joinable() || stopping_) return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Progress::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!queue_.empty() && !busy_) {
+      const Item item = queue_.front();
+      queue_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      carry_out(item);
+      lock.lock();
+      busy_ = false;
+    } else if (messages_.has_pending()) {
+      wanted_.store(false);
+      if (!queue_.empty() && !busy_) continue;
+      lock.unlock();
+      drive_messages();
+      lock.lock();
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+void Progress::carry_out(const Item& item) {
+  std::optional<Failure> failure;
+  try {
+    if (item.task == nullptr)
+      arrive_refused(group_, item.refusal);
+    else
+      item.task->operation_->execute(group_);
+  } catch (const Failure& caught) {
+    failure = caught;
+  } catch (const std::exception& caught) {
+    failure = Failure(FailureKind::engine, caught.what());
+  }
+  if (item.task != nullptr) complete(*item.task, std::move(failure));
+}
+
+void Progress::drive_messages() {
+  try {
+    group_.wait_for(group_.rank(), [this](int rank) {
+      if (rank == group_.rank()) return wanted_.load() || !messages_.has_pending();
+      return !messages_.needs(rank);
+    });
+  } catch (const Failure& failure) {
+    messages_.fail_all(failure);
+  }
+}
+
+void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    task.failure_ = std::move(failure);
+    task.state_.store(CollectiveTask::State::completed);
+  }
+  completed_.notify_all();
+}
+
+void Progress::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wanted_.store(true);
+  group_.leave();
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  messages_.fail_all(destroyed(group_));
+  for (const Item& item : std::exchange(queue_, {}))
+    if (item.task != nullptr) complete(*item.task, destroyed(group_));
+}
+
+}  // namespace shim

@@ -1,0 +1,127 @@
+// Prepared calls on their way: carried out by the thread that waits for them, or by the group's progress thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "group.hpp"
+#include "operation.hpp"
+#include "point_to_point.hpp"
+
+namespace shim {
+
+class Progress;
+
+// One call. It is either waited for without being started, and then carried out by the waiting thread, or started and
+// then carried out in the background. Once started it must stay alive until is_completed() or its Progress has stopped.
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual void start() = 0;
+  // Returns when it is done; throws what ended it, Failure(timeout) after `timeout` seconds if that is not negative
+  // (a started task goes on), or Interrupted.
+  virtual void wait(double timeout) = 0;
+  virtual bool is_completed() const = 0;
+  virtual std::optional<Failure> failure() const = 0;  // what ended it, once completed
+  virtual int source_rank() const { return -1; }       // of a completed receive
+  virtual std::size_t bytes() const = 0;
+  virtual bool is_started() const = 0;
+};
+
+class CollectiveTask final : public Task {
+ public:
+  CollectiveTask(Progress& progress, std::unique_ptr<Operation> operation)
+      : progress_(progress), operation_(std::move(operation)) {}
+
+  void start() override;
+  void wait(double timeout) override;
+  bool is_completed() const override { return state_.load() == State::completed; }
+  std::optional<Failure> failure() const override;
+  std::size_t bytes() const override { return operation_->bytes(); }
+  bool is_started() const override { return state_.load() != State::prepared; }
+
+ private:
+  friend class Progress;
+  enum class State { prepared, started, completed };
+
+  Progress& progress_;
+  std::unique_ptr<Operation> operation_;
+  std::atomic<State> state_{State::prepared};
+  std::optional<Failure> failure_;  // written before state_ becomes completed
+};
+
+class TransferTask final : public Task {
+ public:
+  TransferTask(Progress& progress, const TensorView& view, bool is_send, int peer, int tag)
+      : progress_(progress), transfer_(view, is_send, peer, tag) {}
+  ~TransferTask() override;
+
+  void start() override;
+  void wait(double timeout) override;
+  bool is_completed() const override { return transfer_.ended.load(); }
+  std::optional<Failure> failure() const override;
+  int source_rank() const override { return transfer_.source; }
+  std::size_t bytes() const override { return transfer_.buffer.bytes(); }
+  bool is_started() const override { return posted_; }
+
+ private:
+  void post();
+
+  Progress& progress_;
+  Transfer transfer_;
+  bool posted_ = false;
+};
+
+// The order of a group's operations, and the thread that carries out the started ones; it begins with the first.
+class Progress {
+ public:
+  explicit Progress(Group& group) : group_(group), messages_(group) { group.set_background_work(&messages_); }
+  ~Progress() { stop(); }
+
+  Group& group() { return group_; }
+  PointToPoint& messages() { return messages_; }
+
+  // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
+  void run_or_enqueue(CollectiveTask& task, double timeout);
+  void enqueue(CollectiveTask& task);
+  void wait_completed(CollectiveTask& task, double timeout);
+  // Says that this rank's call was wrong, after what is in the queue.
+  void refuse(const std::string& reason);
+  // Has the thread carry on with the messages.
+  void drive_in_background();
+  // Leaves the group; what has not ended fails. Afterwards no task is touched.
+  void stop();
+
+ private:
+  struct Item {
+    CollectiveTask* task;  // null for a refusal
+    std::string refusal;
+  };
+
+  bool take_turn(const Item& item);  // false when it was queued
+  void end_turn();
+  void carry_out(const Item& item);
+  void ensure_thread();
+  void run();
+  void drive_messages();
+  void complete(CollectiveTask& task, std::optional<Failure> failure);
+
+  Group& group_;
+  PointToPoint messages_;
+  std::mutex mutex_;
+  std::condition_variable changed_;    // for the thread: something to do
+  std::condition_variable completed_;  // for those who wait: some task was completed
+  std::deque<Item> queue_;             // guarded by mutex_, like the rest
+  bool busy_ = false;                  // an operation is being carried out, by whichever thread
+  bool stopping_ = false;
+  std::atomic<bool> wanted_{false};  // the thread should come back from the messages
+  std::thread thread_;
+};
+
+}  // namespace shim

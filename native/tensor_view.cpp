@@ -1,0 +1,139 @@
+#include "tensor_view.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+namespace shim {
+namespace {
+
+// Calls copy(tensor element, packed element, bytes) over all elements in order; rows with stride 1 in one piece.
+template <class Copy>
+void for_each_run(const TensorView& view, std::byte* packed, const Copy& copy) {
+  if (view.count() == 0) return;
+  const std::size_t itemsize = bytes_of(view.dtype);
+  const auto last = static_cast<std::size_t>(std::max(view.dimensions - 1, 0));
+  const bool dense_rows = view.dimensions > 0 && view.strides[last] == 1;
+  const std::int64_t row = view.dimensions > 0 ? view.shape[last] : 1;
+  std::array<std::int64_t, max_dimensions> index{};
+  for (;;) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < last; ++d) offset += index[d] * view.strides[d];
+    std::byte* start = view.data + offset * static_cast<std::int64_t>(itemsize);
+    if (dense_rows) {
+      copy(start, packed, static_cast<std::size_t>(row) * itemsize);
+      packed += static_cast<std::size_t>(row) * itemsize;
+    } else {
+      const std::int64_t stride = view.dimensions > 0 ? view.strides[last] * static_cast<std::int64_t>(itemsize) : 0;
+      for (std::int64_t i = 0; i < row; ++i, packed += itemsize) copy(start + i * stride, packed, itemsize);
+    }
+    std::size_t d = last;
+    while (d > 0 && ++index[d - 1] == view.shape[d - 1]) index[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+}  // namespace
+
+std::size_t TensorView::row_count() const {
+  std::size_t count = 1;
+  for (int d = 1; d < dimensions; ++d) count *= static_cast<std::size_t>(shape[static_cast<std::size_t>(d)]);
+  return count;
+}
+
+bool TensorView::is_contiguous() const {
+  std::int64_t expected = 1;
+  for (int d = dimensions - 1; d >= 0; --d) {
+    const auto i = static_cast<std::size_t>(d);
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+bool TensorView::overlaps_itself() const {
+  // Sorted by stride, each dimension must step over everything the smaller ones span.
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(dimensions); ++d) {
+    if (shape[d] == 0) return false;
+    if (shape[d] > 1) steps.emplace_back(std::abs(strides[d]), shape[d]);
+  }
+  std::sort(steps.begin(), steps.end());
+  std::int64_t span = 0;
+  for (const auto& [stride, extent] : steps) {
+    if (stride <= span) return true;
+    span += stride * (extent - 1);
+  }
+  return false;
+}
+
+std::string TensorView::describe() const {
+  std::string text(name_of(dtype));
+  text += " [";
+  for (int d = 0; d < dimensions; ++d) text += (d > 0 ? ", " : "") + std::to_string(shape[static_cast<std::size_t>(d)]);
+  return text + "]";
+}
+
+void pack(const TensorView& from, std::byte* to) {
+  for_each_run(from, to, [](std::byte* element, std::byte* packed, std::size_t n) { std::memcpy(packed, element, n); });
+}
+
+void unpack(const std::byte* from, const TensorView& to) {
+  for_each_run(to, const_cast<std::byte*>(from),
+               [](std::byte* element, std::byte* packed, std::size_t n) { std::memcpy(element, packed, n); });
+}
+
+void Buffer::load() {
+  reserve();
+  if (stage_) pack(view_, stage_.get());
+}
+
+void Buffer::reserve() {
+  if (!contiguous_ && !stage_) stage_ = std::make_unique<std::byte[]>(bytes_);
+}
+
+void Buffer::store() {
+  if (stage_) unpack(stage_.get(), view_);
+}
+
+bool Buffer::shares_memory_with(const Buffer& other) const {
+  const auto range = [](const TensorView& view) {
+    std::int64_t low = 0;
+    std::int64_t high = static_cast<std::int64_t>(1);
+    for (std::size_t d = 0; d < static_cast<std::size_t>(view.dimensions); ++d)
+      (view.strides[d] < 0 ? low : high) += view.strides[d] * (view.shape[d] - 1);
+    const auto itemsize = static_cast<std::int64_t>(bytes_of(view.dtype));
+    return std::pair(view.data + low * itemsize, view.data + high * itemsize);
+  };
+  if (bytes_ == 0 || other.bytes_ == 0) return false;
+  const auto [low, high] = range(view_);
+  const auto [other_low, other_high] = range(other.view_);
+  return std::less<>()(low, other_high) && std::less<>()(other_low, high);
+}
+
+Parts::Parts(const std::vector<TensorView>& views, std::vector<std::uint64_t> counts) : counts_(std::move(counts)) {
+  buffers_.reserve(views.size());
+  for (const TensorView& view : views) buffers_.emplace_back(view);
+  itemsize_ = views.empty() ? 0 : bytes_of(views.front().dtype);
+  if (views.size() == 1 && counts_.size() != 1) {
+    starts_.resize(counts_.size());
+    std::exclusive_scan(counts_.begin(), counts_.end(), starts_.begin(), std::uint64_t{0});
+  }
+}
+
+std::size_t Parts::largest_bytes() const {
+  return counts_.empty() ? 0 : *std::max_element(counts_.begin(), counts_.end()) * itemsize_;
+}
+
+std::size_t Parts::total_bytes() const { return std::accumulate(counts_.begin(), counts_.end(), std::size_t{0}) * itemsize_; }
+
+Part Parts::operator[](int rank) const {
+  const auto i = static_cast<std::size_t>(rank);
+  const std::size_t bytes = counts_[i] * itemsize_;
+  if (starts_.empty()) return {buffers_[i].data(), bytes};
+  return {buffers_.front().data() + starts_[i] * itemsize_, bytes};
+}
+
+}  // namespace shim

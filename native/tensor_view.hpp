@@ -1,0 +1,95 @@
+// A tensor as the engine sees it: where its elements are. And the parts of it that go to, or come from, each rank.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dtypes.hpp"
+#include "shared_layout.hpp"
+
+namespace shim {
+
+struct TensorView {
+  std::byte* data = nullptr;
+  Dtype dtype = Dtype::none;
+  int dimensions = 0;
+  bool read_only = false;
+  std::array<std::int64_t, max_dimensions> shape{};
+  std::array<std::int64_t, max_dimensions> strides{};  // elements
+
+  std::size_t count() const {
+    std::size_t count = 1;
+    for (int d = 0; d < dimensions; ++d) count *= static_cast<std::size_t>(shape[static_cast<std::size_t>(d)]);
+    return count;
+  }
+  std::size_t bytes() const { return count() * bytes_of(dtype); }
+  // Elements per row of dimension 0.
+  std::size_t row_count() const;
+  bool is_contiguous() const;
+  // Whether two elements share memory, as in an expanded tensor.
+  bool overlaps_itself() const;
+  std::string describe() const;  // float32 [2, 3]
+};
+
+// Copies the elements of a strided tensor to or from consecutive memory.
+void pack(const TensorView& from, std::byte* to);
+void unpack(const std::byte* from, const TensorView& to);
+
+struct Part {
+  std::byte* data;
+  std::size_t bytes;
+};
+
+// A tensor whose elements an operation reads or writes as consecutive bytes; a strided one goes through a copy.
+class Buffer {
+ public:
+  explicit Buffer(const TensorView& view) : view_(view), bytes_(view.bytes()), contiguous_(view.is_contiguous()) {}
+
+  const TensorView& view() const { return view_; }
+  std::size_t bytes() const { return bytes_; }
+  std::byte* data() const { return stage_ ? stage_.get() : view_.data; }
+
+  // Before an operation: make data() hold the elements (load) or room for them (reserve).
+  void load();
+  void reserve();
+  // After it: bring what was written to data() into the tensor.
+  void store();
+  // Reads go to a copy from now on, because the operation will write to the tensor's memory.
+  void detach() { contiguous_ = false; }
+  bool shares_memory_with(const Buffer& other) const;
+
+ private:
+  TensorView view_;
+  std::size_t bytes_;
+  bool contiguous_;
+  std::unique_ptr<std::byte[]> stage_;
+};
+
+// One tensor or a list of them, as `ranks` parts of given element counts.
+class Parts {
+ public:
+  Parts() = default;
+  // `counts` are the elements of each rank's part; there is one view, or one for each part.
+  Parts(const std::vector<TensorView>& views, std::vector<std::uint64_t> counts);
+
+  bool empty() const { return buffers_.empty(); }
+  std::size_t itemsize() const { return itemsize_; }
+  const std::vector<std::uint64_t>& counts() const { return counts_; }
+  std::size_t largest_bytes() const;
+  std::size_t total_bytes() const;
+  Part operator[](int rank) const;
+  std::vector<Buffer>& buffers() { return buffers_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> starts_;  // element offsets, where there is one buffer
+  std::size_t itemsize_ = 0;
+};
+
+}  // namespace shim

@@ -1,0 +1,77 @@
+#include "watcher.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "failure.hpp"
+#include "group.hpp"
+#include "process.hpp"
+
+namespace shim {
+
+Watcher& Watcher::instance() {
+  // Never destroyed, as its thread outlives main(). A forked child has no such thread and makes its own watcher.
+  static std::mutex mutex;
+  static Watcher* watcher = nullptr;
+  static std::uint64_t generation = 0;
+  const std::lock_guard lock(mutex);
+  if (generation != process_generation()) {
+    generation = process_generation();
+    watcher = new Watcher();
+  }
+  return *watcher;
+}
+
+Watcher::Watcher() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) throw Failure(FailureKind::engine, std::string("cannot watch processes: ") + std::strerror(errno));
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
+  std::thread([this] { run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t rank = 0; rank < pidfds.size(); ++rank) {
+    const int fd = pidfds[rank].get();
+    if (fd < 0) continue;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      throw Failure(FailureKind::engine, std::string("cannot watch a process: ") + std::strerror(errno));
+    peers_.emplace(fd, Peer{&group, static_cast<int>(rank), std::move(pidfds[rank])});
+  }
+}
+
+void Watcher::forget(Group& group) {
+  const std::lock_guard lock(mutex_);
+  for (auto peer = peers_.begin(); peer != peers_.end();) {
+    const bool mine = peer->second.group == &group;
+    if (mine) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
+    peer = mine ? peers_.erase(peer) : std::next(peer);
+  }
+}
+
+void Watcher::run() {
+  for (;;) {
+    epoll_event event{};
+    if (::epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
+    const std::lock_guard lock(mutex_);
+    const auto peer = peers_.find(event.data.fd);
+    if (peer == peers_.end()) continue;
+    peer->second.group->mark_lost(peer->second.rank);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
+    peers_.erase(peer);
+  }
+}
+
+}  // namespace shim

@@ -1,0 +1,40 @@
+// Notices the death of the processes of other ranks within a millisecond.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "segment.hpp"
+
+namespace shim {
+
+class Group;
+
+// One thread per process polls the pidfds that the ranks handed over at rendezvous. A pidfd tells of its process's death
+// also where a socket would not: when a forked helper still holds the socket open, and across pid namespaces.
+class Watcher {
+ public:
+  static Watcher& instance();
+
+  // Calls group.mark_lost(rank) when the process behind pidfds[rank] ends, until forget(group). Empty ones are skipped.
+  void watch(Group& group, std::vector<Descriptor> pidfds);
+  // Afterwards `group` is not called again.
+  void forget(Group& group);
+
+ private:
+  struct Peer {
+    Group* group;
+    int rank;
+    Descriptor pidfd;
+  };
+
+  Watcher();
+  void run();
+
+  Descriptor epoll_;
+  std::mutex mutex_;
+  std::map<int, Peer> peers_;  // by pidfd; guarded by mutex_
+};
+
+}  // namespace shim
