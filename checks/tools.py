@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
 
 __all__ = ["clang_format", "import_linter", "mypy", "ruff_check", "ruff_format"]
-
-_PLACE = re.compile(r"^\S+:\d+:\d+: ")
 
 
 def ruff_check(root: Path) -> list[str]:
@@ -40,8 +37,11 @@ def clang_format(root: Path) -> list[str]:
     )
     if not files:
         return ["native: has no C++ file to check"]
-    found = _findings(root, "clang-format", "--dry-run", "--Werror", *files)
-    return [line for line in found if _PLACE.match(line)] or found  # the rest shows the source again
+    return [
+        f"{file}: clang-format -i {file}"
+        for file in files
+        if _findings(root, "clang-format", "--dry-run", "--Werror", file)
+    ]
 
 
 def _findings(root: Path, tool: str, *arguments: str) -> list[str]:
