@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shim.core import calls
+from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError
-from shim.frontends._paddle.arguments import filled, places_for
 from shim.frontends._paddle.errors import OutsiderError, paddle_function
+from shim.frontends._paddle.exchanges import gather_all
 from shim.frontends._paddle.groups import Group, group_of
 from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
 from shim.frontends._paddle.tasks import Task, finish
 from shim.frontends._paddle.waiting import meet, settled
 
 __all__ = ["all_gather", "all_reduce", "barrier", "wait"]
-
-Tensor = Any
 
 _ALL_GATHER = paddle_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_list", input="tensor"
@@ -34,12 +31,7 @@ def all_gather(
     Deviates: returns a task always, as paddle does where its page says None.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
     """
-    places = places_for(_ALL_GATHER, group, tensor_list, tensor)
-    return filled(
-        tensor_list,
-        places,
-        finish(calls.all_gather(_ALL_GATHER, group_of(_ALL_GATHER, group), places, tensor), sync_op, group),
-    )
+    return gather_all(_ALL_GATHER, tensor_list, tensor, group, sync_op)
 
 
 def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:

@@ -1,4 +1,4 @@
-"""All-to-all, for the versions of paddle to give their own order of arguments to."""
+"""Gathering and all-to-all with lists that are filled, whatever the order of a version's arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.frontends._paddle.arguments import exchange_places, filled, splits_of
+from shim.frontends._paddle.arguments import exchange_places, filled, places_for, splits_of
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task, finish
 
-__all__ = ["exchange", "exchange_single"]
+__all__ = ["exchange", "exchange_single", "gather_all"]
+
+
+def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put every rank's *tensor* into *outputs*: a list, filled when it is empty, or one tensor."""
+    places = places_for(caller, group, outputs, tensor)
+    return filled(
+        outputs, places, finish(calls.all_gather(caller, group_of(caller, group), places, tensor), sync_op, group)
+    )
 
 
 def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:

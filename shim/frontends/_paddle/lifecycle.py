@@ -5,7 +5,7 @@ from __future__ import annotations
 from shim.frontends._paddle import groups, tasks
 from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.options import environment_of
+from shim.frontends._paddle.options import rank_in, size_of
 
 __all__ = [
     "destroy_process_group",
@@ -53,11 +53,7 @@ def get_rank(group: Group | None = None) -> int:
 
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/get_rank_en.html
     """
-    return (
-        environment_of(_GET_RANK).rank
-        if group is None and not groups.is_entered()
-        else groups.member_of(_GET_RANK, group).rank
-    )
+    return rank_in(_GET_RANK, group)
 
 
 def get_world_size(group: Group | None = None) -> int:
@@ -65,11 +61,7 @@ def get_world_size(group: Group | None = None) -> int:
 
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/get_world_size_en.html
     """
-    return (
-        environment_of(_GET_WORLD_SIZE).size
-        if group is None and not groups.is_entered()
-        else groups.member_of(_GET_WORLD_SIZE, group).world_size
-    )
+    return size_of(_GET_WORLD_SIZE, group)
 
 
 def get_group(id: int = 0) -> Group | None:

@@ -13,14 +13,15 @@ from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends._paddle import groups as views
 from shim.frontends._paddle.errors import ArgumentTypeError
 
-__all__ = ["default_timeout", "enter", "environment_of", "new_subgroup", "refuse_option"]
+__all__ = ["default_timeout", "enter", "new_subgroup", "rank_in", "size_of"]
 
 default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
 _BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
 
 
-def enter(caller: Caller) -> views.Group:
+def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
     """Make this process a rank of the world that its environment describes, and return the world's group."""
+    _refuse_option(caller, "nccl_config", nccl_config, None)
     if views.is_entered():
         return views.member_of(caller, None)
     name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
@@ -28,8 +29,17 @@ def enter(caller: Caller) -> views.Group:
     return views.open_world(groups.enter_world(caller, views.FRONTEND, backend=backend))
 
 
-def new_subgroup(caller: Caller, ranks: Sequence[int] | None, backend: str | None, timeout: timedelta) -> views.Group:
+def new_subgroup(
+    caller: Caller,
+    ranks: Sequence[int] | None,
+    backend: str | None,
+    timeout: timedelta,
+    nccl_comm_init_option: int = 0,
+    nccl_config: Any = None,
+) -> views.Group:
     """Make the group of *ranks* in rising order."""
+    _refuse_option(caller, "nccl_comm_init_option", nccl_comm_init_option, 0)
+    _refuse_option(caller, "nccl_config", nccl_config, None)
     world = views.group_of(caller, None)
     if not isinstance(timeout, timedelta):
         raise caller.explain(ArgumentTypeError(f"timeout must be a datetime.timedelta, got {timeout!r}"))
@@ -43,22 +53,34 @@ def new_subgroup(caller: Caller, ranks: Sequence[int] | None, backend: str | Non
     return views.make_group(caller, members, name, timeout.total_seconds())
 
 
-def refuse_option(caller: Caller, name: str, value: Any, default: Any = None) -> None:
-    """Raise UnsupportedError unless *value* is the *default*."""
+def rank_in(caller: Caller, group: Any) -> int:
+    """Return the caller's rank in *group*; None is the world, which the environment describes before initialisation."""
+    if group is None and not views.is_entered():
+        return _identity(caller).rank
+    return views.member_of(caller, group).rank
+
+
+def size_of(caller: Caller, group: Any) -> int:
+    """Return the number of *group*'s ranks, -1 outside it; None is the world, as for ``rank_in``."""
+    if group is None and not views.is_entered():
+        return _identity(caller).size
+    return views.member_of(caller, group).world_size
+
+
+def _identity(caller: Caller) -> rendezvous.Identity:
+    try:
+        return rendezvous.locate()
+    except ShimError as error:
+        raise caller.explain(error) from None
+
+
+def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:
     if value != default:
         raise caller.explain(
             UnsupportedError(
                 f"{name} must be {default!r}: the paddle frontend's shared_memory engine has no such, got {value!r}"
             )
         )
-
-
-def environment_of(caller: Caller) -> rendezvous.Identity:
-    """Return the rank and size that the launcher's environment gives this process before initialisation."""
-    try:
-        return rendezvous.locate()
-    except ShimError as error:
-        raise caller.explain(error) from None
 
 
 def _backend_of(caller: Caller, backend: Any) -> str:

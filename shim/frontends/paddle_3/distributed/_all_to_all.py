@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from shim.core.engines.base import Tensor
 from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.exchanges import exchange, exchange_single
 from shim.frontends._paddle.groups import Group
 from shim.frontends._paddle.tasks import Task
 
 __all__ = ["alltoall", "alltoall_single"]
-
-Tensor = Any
 
 _ALLTOALL = paddle_function("alltoall", output="out_tensor_list", input="in_tensor_list")
 _ALLTOALL_SINGLE = paddle_function(

@@ -9,7 +9,7 @@ from typing import Any
 from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
 from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.options import default_timeout, enter, new_subgroup, refuse_option
+from shim.frontends._paddle.options import default_timeout, enter, new_subgroup
 
 __all__ = ["init_parallel_env", "new_group"]
 
@@ -24,8 +24,7 @@ def init_parallel_env(nccl_config: Any = None) -> Group:
     Deviates: a lone process is a world of one and gets its group; paddle warns, does nothing and returns None.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/init_parallel_env_en.html
     """
-    refuse_option(_INIT, "nccl_config", nccl_config)
-    return enter(_INIT)
+    return enter(_INIT, nccl_config)
 
 
 def new_group(
@@ -42,6 +41,4 @@ def new_group(
     Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/new_group_en.html
     """
-    refuse_option(_NEW_GROUP, "nccl_comm_init_option", nccl_comm_init_option, 0)
-    refuse_option(_NEW_GROUP, "nccl_config", nccl_config)
-    return new_subgroup(_NEW_GROUP, ranks, backend, timeout)
+    return new_subgroup(_NEW_GROUP, ranks, backend, timeout, nccl_comm_init_option, nccl_config)

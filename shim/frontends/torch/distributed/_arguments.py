@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any, NoReturn
@@ -13,7 +14,7 @@ from shim.errors import ArgumentError, ShimError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
-__all__ = ["list_at_root", "list_of", "peer_of", "refuse", "root_of", "source_of", "splits_of", "whole_of"]
+__all__ = ["list_at_root", "list_of", "peer_of", "refuse", "renamed", "root_of", "source_of", "splits_of", "whole_of"]
 
 
 def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
@@ -22,6 +23,16 @@ def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
     if members.is_alive:
         calls.refused(caller, members, error)
     raise caller.explain(error, members)
+
+
+def renamed(caller: Caller, new: str) -> Caller:
+    """Return *caller*, warning the frontend's user that torch calls the function *new* now."""
+    warnings.warn(
+        f"torch 2.13 renamed {caller.function} to torch.distributed.{new}; call it by the new name",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return caller
 
 
 def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:

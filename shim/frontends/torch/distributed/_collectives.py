@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from shim.core import calls
-from shim.frontends.torch.distributed._arguments import list_at_root, list_of, root_of, splits_of, whole_of
+from shim.core.engines.base import Tensor
+from shim.frontends.torch.distributed._arguments import list_at_root, list_of, renamed, root_of, splits_of, whole_of
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
 from shim.frontends.torch.distributed._objects import gather_into_slots
-from shim.frontends.torch.distributed._options import barrier_seconds_of, refuse_device
+from shim.frontends.torch.distributed._options import barrier_seconds_of, host_group_of
 from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
 from shim.frontends.torch.distributed._work import Work, finish
 
@@ -31,8 +31,6 @@ __all__ = [
     "reduce_scatter_tensor",
     "scatter",
 ]
-
-Tensor = Any
 
 _BROADCAST = torch_function("broadcast", output="tensor", input="tensor", root="src")
 _ALL_REDUCE = torch_function("all_reduce", output="tensor", input="tensor")
@@ -137,10 +135,9 @@ def all_gather_into_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
     """
-    _warn_renamed("all_gather_into_tensor", "all_gather_single")
     return finish(
         calls.all_gather(
-            _ALL_GATHER_INTO_TENSOR,
+            renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
             group_of(_ALL_GATHER_INTO_TENSOR, group),
             whole_of(_ALL_GATHER_INTO_TENSOR, group, "output", output_tensor, "input", input_tensor),
             input_tensor,
@@ -241,10 +238,9 @@ def reduce_scatter_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
     """
-    _warn_renamed("reduce_scatter_tensor", "reduce_scatter_single")
     return finish(
         calls.reduce_scatter(
-            _REDUCE_SCATTER_TENSOR,
+            renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
             group_of(_REDUCE_SCATTER_TENSOR, group),
             output,
             whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
@@ -318,15 +314,9 @@ def barrier(
     Raises: UnsupportedError for *device_ids*, which name accelerators.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
-    refuse_device(_BARRIER, "device_ids", device_ids)
     return finish(
-        calls.barrier(_BARRIER, group_of(_BARRIER, group)), async_op, [], barrier_seconds_of(_BARRIER, timeout)
-    )
-
-
-def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(
-        f"torch 2.13 renamed torch.distributed.{old} to torch.distributed.{new}; call it by the new name",
-        FutureWarning,
-        stacklevel=3,
+        calls.barrier(_BARRIER, host_group_of(_BARRIER, group, device_ids)),
+        async_op,
+        [],
+        barrier_seconds_of(_BARRIER, timeout),
     )

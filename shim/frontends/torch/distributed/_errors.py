@@ -44,7 +44,11 @@ def torch_function(name: str, **parameters: str) -> Caller:
     """Return the Caller of ``torch.distributed.name``, whose arguments play the roles in *parameters*."""
     return Caller(
         f"torch.distributed.{name}",
-        errors={StateError: TorchStateError, TensorError: TorchTensorError},
+        errors={
+            DefaultGroupMissingError: DefaultGroupMissingError,
+            StateError: TorchStateError,
+            TensorError: TorchTensorError,
+        },
         outsider="warn",
         **parameters,
     )

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.frontends.torch.distributed import _groups, _membership, _options
-from shim.frontends.torch.distributed._backend import Backend, backend_of
+from shim.frontends.torch.distributed import _groups, _membership
+from shim.frontends.torch.distributed._backend import Backend
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
 
@@ -74,18 +74,19 @@ def init_process_group(
     Deviates: every *backend* names the shared_memory engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
-    _options.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
-    name = backend_of(_INIT, backend)
-    world = groups.enter_world(
+    _membership.initialize(
         _INIT,
-        _groups.FRONTEND,
-        rank=_options.given(rank),
-        world_size=_options.given(world_size),
-        init_method=_options.address_of(_INIT, init_method, store),
-        backend=name,
-        timeout=_options.seconds_of(_INIT, timeout),
+        backend,
+        init_method,
+        timeout,
+        world_size,
+        rank,
+        store,
+        group_name,
+        pg_options,
+        device_id,
+        _ranks,
     )
-    _groups.set_world(world, group_name or world.name, name)
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -124,7 +125,7 @@ def get_rank(group: Any = None) -> int:
     Raises: ValueError when not initialised.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_rank
     """
-    return -1 if _groups.is_outsider(group) else _groups.view_of(_GET_RANK, group).core.rank
+    return _membership.rank_in(_GET_RANK, group)
 
 
 def get_world_size(group: Any = None) -> int:
@@ -133,7 +134,7 @@ def get_world_size(group: Any = None) -> int:
     Raises: ValueError when not initialised.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_world_size
     """
-    return -1 if _groups.is_outsider(group) else _groups.view_of(_GET_WORLD_SIZE, group).core.size
+    return _membership.size_of(_GET_WORLD_SIZE, group)
 
 
 def get_backend(group: Any = None) -> str:

@@ -13,9 +13,44 @@ from shim.frontends.torch.distributed import _groups
 from shim.frontends.torch.distributed._backend import backend_of
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, DefaultGroupMissingError
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
-from shim.frontends.torch.distributed._options import refuse_device, refuse_option, seconds_of
+from shim.frontends.torch.distributed._options import (
+    address_of,
+    check_init,
+    given,
+    refuse_device,
+    refuse_option,
+    seconds_of,
+)
 
-__all__ = ["destroy", "group_rank", "make_group", "world_rank"]
+__all__ = ["destroy", "group_rank", "initialize", "make_group", "rank_in", "size_of", "world_rank"]
+
+
+def initialize(
+    caller: Caller,
+    backend: str | None,
+    init_method: str | None,
+    timeout: timedelta | None,
+    world_size: int,
+    rank: int,
+    store: Any,
+    group_name: str,
+    pg_options: Any,
+    device_id: Any,
+    ranks: list[int] | None,
+) -> None:
+    """Do what ``init_process_group`` documents; *group_name* is what the view of the world is called."""
+    check_init(caller, init_method, store, world_size, rank, pg_options, device_id, ranks)
+    name = backend_of(caller, backend)
+    world = groups.enter_world(
+        caller,
+        _groups.FRONTEND,
+        rank=given(rank),
+        world_size=given(world_size),
+        init_method=address_of(caller, init_method, store),
+        backend=name,
+        timeout=seconds_of(caller, timeout),
+    )
+    _groups.set_world(world, group_name or world.name, name)
 
 
 def make_group(
@@ -62,6 +97,16 @@ def destroy(caller: Caller, group: Any) -> None:
         return
     groups.close_group(_groups.member_of(caller, group).core)
     _groups.forget(group)
+
+
+def rank_in(caller: Caller, group: Any) -> int:
+    """Return the caller's rank in *group*, -1 outside it."""
+    return -1 if _groups.is_outsider(group) else _groups.view_of(caller, group).core.rank
+
+
+def size_of(caller: Caller, group: Any) -> int:
+    """Return the number of *group*'s ranks, -1 outside it."""
+    return -1 if _groups.is_outsider(group) else _groups.view_of(caller, group).core.size
 
 
 def group_rank(caller: Caller, group: ProcessGroup, global_rank: int) -> int:

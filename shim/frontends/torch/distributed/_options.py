@@ -16,6 +16,7 @@ __all__ = [
     "barrier_seconds_of",
     "check_init",
     "given",
+    "host_group_of",
     "refuse_device",
     "refuse_option",
     "seconds_of",
@@ -102,6 +103,12 @@ def address_of(caller: Caller, init_method: str | None, store: Any) -> str | Non
             "Pass init_method='tcp://127.0.0.1:PORT' or 'file:///PATH' instead of the store."
         )
     )
+
+
+def host_group_of(caller: Caller, group: Any, device_ids: Any) -> groups.ProcessGroup:
+    """Return core's group for a ``group`` argument, after refusing *device_ids* of accelerators."""
+    refuse_device(caller, "device_ids", device_ids)
+    return _groups.group_of(caller, group)
 
 
 def barrier_seconds_of(caller: Caller, timeout: timedelta | None) -> float:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shim.core import calls
+from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed._arguments import peer_of, source_of
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
 from shim.frontends.torch.distributed._work import finish, sender
 
 __all__ = ["recv", "send"]
-
-Tensor = Any
 
 _SEND = torch_function("send", input="tensor", root="dst", peer="dst")
 _RECV = torch_function("recv", output="tensor", root="src", peer="src")

@@ -35,7 +35,7 @@ class ReduceOp:
 
         def __init__(self, number: int) -> None:
             self.engine_op = reduce_ops.ReduceOp[self.name]
-            self.factor = None if self.name == "PREMUL_SUM" else 1.0
+            self.factor = None if number == 8 else 1.0  # PREMUL_SUM has none until it is given one
 
         def __int__(self) -> int:
             return int(self.value)
