@@ -92,7 +92,9 @@ def _describe_torch_subclass(tensor: Any) -> Description:
         raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .cpu().")
     address = tensor.data_ptr()
     if address == 0 and tensor.numel() > 0:
-        raise TensorError(f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor.")
+        raise TensorError(
+            f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor."
+        )
     dtype = str(tensor.dtype).removeprefix("torch.")
     return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
 

@@ -44,9 +44,7 @@ class SharedMemoryEngine(Engine):
     def scatter(self, output: Any, inputs: Any, input_splits: Splits, root: int) -> EngineWork:
         return self._group.scatter(output, inputs, input_splits, root)
 
-    def reduce_scatter(
-        self, output: Any, inputs: Any, input_splits: Splits, op: ReduceOp, factor: float
-    ) -> EngineWork:
+    def reduce_scatter(self, output: Any, inputs: Any, input_splits: Splits, op: ReduceOp, factor: float) -> EngineWork:
         return self._group.reduce_scatter(output, inputs, input_splits, op, factor)
 
     def all_to_all(self, outputs: Any, inputs: Any, output_splits: Splits, input_splits: Splits) -> EngineWork:
