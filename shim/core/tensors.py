@@ -32,13 +32,15 @@ class Description(NamedTuple):
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
-    ``way`` is ``exchange`` (the C functions of the capsule ``source``), ``buffer``, ``dlpack`` (the ``__dlpack__``
-    method) or ``describe`` (``source`` is a function from a tensor to its Description).
+    ``way`` is ``exchange`` (the C functions of the capsule ``exchange``), ``buffer``, ``dlpack`` (the ``__dlpack__``
+    method) or ``describe`` (the function ``describe`` from a tensor to its Description, which is also tried when another
+    way fails: it reads more, or says better what is wrong).
     ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not.
     """
 
     way: str
-    source: Any = None
+    exchange: Any = None
+    describe: Callable[[Any], Description] | None = None
     guards: tuple[tuple[str, str], ...] = ()
 
 
@@ -78,12 +80,12 @@ def reader_for(kind: type) -> Reader:
 def _torch_reader(kind: type) -> Reader:
     torch = sys.modules["torch"]
     if kind in (torch.Tensor, torch.nn.Parameter):
-        return Reader("exchange", kind.__dlpack_c_exchange_api__, _TORCH_GUARDS)
-    return Reader("describe", _describe_torch_subclass, _TORCH_GUARDS)
+        return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, _TORCH_GUARDS)
+    # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
+    return Reader("describe", None, _describe_torch, _TORCH_GUARDS)
 
 
-def _describe_torch_subclass(tensor: Any) -> Description:
-    """Read a tensor whose subclass may hold its elements elsewhere, or nowhere."""
+def _describe_torch(tensor: Any) -> Description:
     if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
         tensor = tensor.trigger_wait()
     if tensor.layout is not sys.modules["torch"].strided:
@@ -100,11 +102,19 @@ def _describe_torch_subclass(tensor: Any) -> Description:
 
 
 def _paddle_reader(kind: type) -> Reader:
-    return Reader("exchange", kind.__dlpack_c_exchange_api__)  # type: ignore[attr-defined]
+    return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_paddle)  # type: ignore[attr-defined]
+
+
+def _describe_paddle(tensor: Any) -> Description:
+    if not tensor.is_dense():
+        raise TensorError("{role} must be dense, got a sparse tensor\nPass tensor.to_dense().")
+    if not tensor.place.is_cpu_place():
+        raise TensorError(f"{{role}} must be in host memory, got {tensor.place}\nMove it with .cpu().")
+    raise TensorError(f"{{role}} cannot be carried, got a tensor of dtype {tensor.dtype}")
 
 
 def _mindspore_reader(kind: type) -> Reader:
-    return Reader("describe", _describe_mindspore)
+    return Reader("describe", None, _describe_mindspore)
 
 
 def _describe_mindspore(tensor: Any) -> Description:
@@ -119,14 +129,24 @@ def _describe_mindspore(tensor: Any) -> Description:
     if tensor.has_init:
         tensor.init_data()
     mindspore.runtime.synchronize()
-    dtype = str(tensor.dtype).lower()
+    dtype = str(tensor.dtype).lower().replace("float8e", "float8_e")
     return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
 
 
 def _numpy_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["numpy"].ndarray):
         raise TensorError(f"{{role}} must be an array that can be written to, got {kind.__qualname__}")
-    return Reader("buffer")
+    return Reader("buffer", None, _describe_numpy)
+
+
+def _describe_numpy(array: Any) -> Description:
+    """Read an array that has no buffer: its dtype comes from an extension such as ml_dtypes."""
+    if not array.dtype.isnative or array.dtype.hasobject or array.dtype.fields is not None:
+        raise TensorError(f"{{role}} has elements that cannot be carried: dtype {array.dtype}\nConvert it with .astype().")
+    interface = array.__array_interface__
+    address, read_only = interface["data"]
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return Description(address, array.dtype.name, array.shape, strides, _HOST, read_only, array)
 
 
 _READERS: dict[str, Callable[[type], Reader]] = {

@@ -1,0 +1,207 @@
+#include "ways_to_read.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "../failure.hpp"
+
+namespace nb = nanobind;
+
+namespace shim::bindings {
+namespace {
+
+std::string with_role(std::string text, std::string_view role) {
+  const std::string braced = "{" + std::string(role) + "}";
+  for (std::size_t at = text.find("{role}"); at != std::string::npos; at = text.find("{role}", at + 1))
+    text.replace(at, 6, braced);
+  return text;
+}
+
+Dtype dtype_of(const DLDataType& type) {
+  if (type.lanes != 1) return Dtype::none;
+  const auto sized = [&](const char* prefix) { return dtype_named(prefix + std::to_string(type.bits)); };
+  switch (type.code) {
+    case kDLBool:
+      return type.bits == 8 ? Dtype::boolean : Dtype::none;
+    case kDLInt:
+      return sized("int");
+    case kDLUInt:
+      return sized("uint");
+    case kDLFloat:
+      return sized("float");
+    case kDLComplex:
+      return sized("complex");
+    case kDLBfloat:
+      return sized("bfloat");
+    case kDLFloat8_e3m4:
+      return Dtype::float8_e3m4;
+    case kDLFloat8_e4m3:
+      return Dtype::float8_e4m3;
+    case kDLFloat8_e4m3b11fnuz:
+      return Dtype::float8_e4m3b11fnuz;
+    case kDLFloat8_e4m3fn:
+      return Dtype::float8_e4m3fn;
+    case kDLFloat8_e4m3fnuz:
+      return Dtype::float8_e4m3fnuz;
+    case kDLFloat8_e5m2:
+      return Dtype::float8_e5m2;
+    case kDLFloat8_e5m2fnuz:
+      return Dtype::float8_e5m2fnuz;
+    case kDLFloat8_e8m0fnu:
+      return Dtype::float8_e8m0fnu;
+    default:
+      return Dtype::none;
+  }
+}
+
+void check_device(int device_type, std::string_view role) {
+  if (device_type == kDLCPU || device_type == kDLCUDAHost || device_type == kDLROCMHost) return;
+  reject("{role} must be in host memory, got a tensor on a device of DLPack type " + std::to_string(device_type) +
+             "\nThe engine shared_memory reaches host memory alone: move it with .cpu().",
+         role);
+}
+
+void set_contiguous_strides(TensorView& view) {
+  std::int64_t stride = 1;
+  for (int d = view.dimensions - 1; d >= 0; --d) {
+    view.strides[static_cast<std::size_t>(d)] = stride;
+    stride *= view.shape[static_cast<std::size_t>(d)];
+  }
+}
+
+void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view role) {
+  if (dimensions > static_cast<std::int64_t>(max_dimensions))
+    reject("{role} must have at most " + std::to_string(max_dimensions) + " dimensions, got " + std::to_string(dimensions) +
+               "\nReshape it.",
+           role);
+  view.dimensions = static_cast<int>(dimensions);
+}
+
+void check_memory(const TensorView& view, std::string_view role) {
+  if (view.data == nullptr && view.count() > 0)
+    reject("{role} has no memory: it is not initialised, or holds its elements elsewhere", role);
+}
+
+TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role) {
+  check_device(tensor.device.device_type, role);
+  TensorView view;
+  view.dtype = dtype_of(tensor.dtype);
+  if (view.dtype == Dtype::none)
+    reject("{role} has elements that cannot be carried: DLPack type code " + std::to_string(tensor.dtype.code) + ", " +
+               std::to_string(tensor.dtype.bits) + " bits, " + std::to_string(tensor.dtype.lanes) + " lanes",
+           role);
+  set_dimensions(view, tensor.ndim, role);
+  view.read_only = read_only;
+  std::copy_n(tensor.shape, tensor.ndim, view.shape.begin());
+  if (tensor.strides != nullptr)
+    std::copy_n(tensor.strides, tensor.ndim, view.strides.begin());
+  else
+    set_contiguous_strides(view);
+  if (tensor.data != nullptr) view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  check_memory(view, role);
+  return view;
+}
+
+// The dtype of a buffer format of the struct module: one element in native byte order.
+Dtype dtype_of_format(const char* format, std::ptrdiff_t itemsize) {
+  std::string_view code = format == nullptr ? "B" : format;
+  if (!code.empty() && (code[0] == '@' || code[0] == '=' || code[0] == '<' || code[0] == '|')) code.remove_prefix(1);
+  const auto sized = [&](const char* prefix) { return dtype_named(prefix + std::to_string(itemsize * 8)); };
+  if (code == "?") return Dtype::boolean;
+  if (code == "Zf" || code == "Zd") return sized("complex");
+  if (code.size() != 1) return Dtype::none;
+  if (std::string_view("bhilqn").find(code[0]) != std::string_view::npos) return sized("int");
+  if (std::string_view("BHILQN").find(code[0]) != std::string_view::npos) return sized("uint");
+  if (std::string_view("efd").find(code[0]) != std::string_view::npos) return sized("float");
+  return Dtype::none;
+}
+
+}  // namespace
+
+void reject(const std::string& message, std::string_view role) {
+  throw Failure(FailureKind::tensor, with_role(message, role));
+}
+
+void reject(const nb::python_error& error, std::string_view role) {
+  // Ours say what is wrong; of others, which may carry a backtrace, the first line is quoted.
+  const std::string text = nb::str(error.value()).c_str();
+  if (nb::isinstance(error.value(), nb::module_::import_("shim.errors").attr("ShimError"))) reject(text, role);
+  reject("{role} cannot be read: " + text.substr(0, text.find('\n')), role);
+}
+
+TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nb::handle object, std::string_view role, Owners& owners) {
+  DLTensor tensor{};
+  if (exchange.dltensor_from_py_object_no_sync(object.ptr(), &tensor) != 0) reject(nb::python_error(), role);
+  owners.push_back(nb::borrow(object));
+  return view_of(tensor, false, role);
+}
+
+TensorView read_by_dlpack(nb::handle object, std::string_view role, Owners& owners) {
+  nb::object capsule;
+  try {
+    try {
+      capsule = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+    } catch (const nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError)) throw;
+      capsule = object.attr("__dlpack__")();  // a producer from before the versions
+    }
+  } catch (const nb::python_error& error) {
+    reject(error, role);
+  }
+  owners.push_back(capsule);  // not consumed: the capsule's own destructor gives the tensor back
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    const auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    return view_of(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, role);
+  }
+  const auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (managed == nullptr) reject(nb::python_error(), role);
+  return view_of(managed->dl_tensor, false, role);
+}
+
+TensorView read_by_description(const nb::object& describe, nb::handle object, std::string_view role, Owners& owners) {
+  nb::tuple description;
+  try {
+    description = nb::cast<nb::tuple>(describe(object));
+  } catch (const nb::python_error& error) {
+    reject(error, role);
+  }
+  TensorView view;
+  view.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(description[0]));
+  const auto dtype = nb::cast<std::string>(description[1]);
+  view.dtype = dtype_named(dtype);
+  if (view.dtype == Dtype::none) reject("{role} has elements that cannot be carried: " + dtype, role);
+  const auto shape = nb::cast<nb::tuple>(description[2]);
+  set_dimensions(view, static_cast<std::int64_t>(shape.size()), role);
+  for (std::size_t d = 0; d < shape.size(); ++d) view.shape[d] = nb::cast<std::int64_t>(shape[d]);
+  set_contiguous_strides(view);
+  if (!description[3].is_none())
+    for (std::size_t d = 0; d < shape.size(); ++d) view.strides[d] = nb::cast<std::int64_t>(description[3][d]);
+  check_device(nb::cast<int>(description[4]), role);
+  view.read_only = nb::cast<bool>(description[5]);
+  owners.push_back(nb::borrow(description[6]));
+  check_memory(view, role);
+  return view;
+}
+
+TensorView read_by_buffer(nb::handle object, std::string_view role, Owners& owners) {
+  nb::object memory = nb::steal(PyMemoryView_FromObject(object.ptr()));
+  if (!memory.is_valid()) reject(nb::python_error(), role);
+  const Py_buffer& buffer = *PyMemoryView_GET_BUFFER(memory.ptr());
+  TensorView view;
+  view.dtype = dtype_of_format(buffer.format, buffer.itemsize);
+  if (view.dtype == Dtype::none)
+    reject(std::string("{role} has elements that cannot be carried: buffer format '") + buffer.format + "'", role);
+  set_dimensions(view, buffer.ndim, role);
+  view.data = static_cast<std::byte*>(buffer.buf);
+  view.read_only = buffer.readonly != 0;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(buffer.ndim); ++d) {
+    view.shape[d] = buffer.shape[d];
+    if (buffer.strides[d] % buffer.itemsize != 0) reject("{role} has elements that are not a whole number of items apart", role);
+    view.strides[d] = buffer.strides[d] / buffer.itemsize;
+  }
+  owners.push_back(std::move(memory));
+  return view;
+}
+
+}  // namespace shim::bindings
