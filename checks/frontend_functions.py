@@ -102,17 +102,28 @@ def _functions(tree: ast.Module) -> Iterator[Function]:
 
 
 def _unread(function: Function) -> list[str]:
-    """Return the parameters that the body of *function* never reads; a body of ``...`` alone declares and reads none."""
-    body = function.body[ast.get_docstring(function) is not None :]
-    if all(isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) for statement in body):
+    """Return the parameters that the body of *function* never reads.
+
+    A declaration reads none. A function that is not public may say that it is given more than it needs: by an
+    underscore, or by deleting it.
+    """
+    if _is_declaration(function):
         return []
+    uses = ast.Load if is_public(function.name) else (ast.Load, ast.Del)
     read = {
         node.id
         for statement in function.body
         for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, uses)
     }
-    return [name for name in _parameters(function.args) if name not in read and name not in ("self", "cls")]
+    unread = [name for name in _parameters(function.args) if name not in read and name not in ("self", "cls")]
+    return unread if is_public(function.name) else [name for name in unread if is_public(name)]
+
+
+def _is_declaration(function: Function) -> bool:
+    """Tell whether the body is ``...`` or raises NotImplementedError, its docstring aside."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    return all(ast.unparse(statement) in ("...", "raise NotImplementedError") for statement in body)
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:

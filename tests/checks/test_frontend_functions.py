@@ -55,6 +55,7 @@ def test_literal_functions_pass(write_tree) -> None:
         ('def f(x, tag=0):\n    """Do with tag."""\n    return x', "ignores its parameter tag"),
         ('def f(x, *rest):\n    """Do."""\n    return x', "ignores its parameter rest"),
         ('def f(x, *, tag=0):\n    """Do."""\n    tag = x\n    return x', "ignores its parameter tag"),
+        ('def f(x, tag=0):\n    """Do."""\n    del tag\n    return x', "ignores its parameter tag"),
     ],
 )
 def test_what_decides_is_found(write_tree, function: str, finding: str) -> None:
@@ -81,9 +82,22 @@ def test_private_functions_and_methods_read_their_parameters(write_tree) -> None
     ]
 
 
-def test_a_declaration_need_not_read(write_tree) -> None:
-    source = "__all__ = []\nclass _Work(Protocol):\n    def wait(self, timeout): ...\n"
-    assert frontend_functions.check(write_tree({MODULE: source})) == []
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def wait(self, timeout): ...",
+        'def wait(self, timeout):\n    """Wait."""\n    raise NotImplementedError',
+        "def _wait(self, _timeout):\n    return None",
+        "def __new__(cls, *arguments):\n    del arguments\n    return super().__new__(cls)",
+    ],
+)
+def test_some_need_not_read(write_tree, function: str) -> None:
+    assert frontend_functions.check(write_tree({MODULE: f"__all__ = []\n{function}\n"})) == []
+
+
+def test_a_public_parameter_is_read_whatever_its_name(write_tree) -> None:
+    root = write_tree({MODULE: '__all__ = ["f"]\ndef f(_ranks):\n    """Do."""\n    return 1\n'})
+    assert len(frontend_functions.check(root)) == 1
 
 
 def test_functions_from_a_private_package_are_followed(write_tree) -> None:
