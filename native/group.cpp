@@ -27,6 +27,10 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
 }
 
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { current_hooks = &hooks; }
@@ -43,7 +47,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       segment_(std::move(segment)),
       generation_(process_generation()),
       spin_polls_(layout_.size() > usable_processors() ? spin_polls_crowded : spin_polls_alone),
-      lost_(std::make_unique<std::atomic<bool>[]>(world_ranks_.size())) {}
+      lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {}
 
 Group::~Group() { leave(); }
 
@@ -66,12 +70,12 @@ void Group::leave() {
 }
 
 void Group::mark_lost(int rank) {
-  lost_[static_cast<std::size_t>(rank)].store(true);
+  lost_[static_cast<std::size_t>(rank)].store(now_ns());
   ring_bell(rank_);
 }
 
 bool Group::is_gone(int rank) const {
-  return lost_[static_cast<std::size_t>(rank)].load() || status(rank).state.load() != RankState::active;
+  return lost_[static_cast<std::size_t>(rank)].load() != 0 || status(rank).state.load() != RankState::active;
 }
 
 bool Group::is_alone() const {
@@ -182,7 +186,10 @@ Failure Group::lost_failure(int rank) const {
   };
   const RankState state = status(rank).state.load();
   if (state == RankState::left) return lost(rank, rank_label(rank) + " left the group");
-  if (state == RankState::active) return lost(rank, rank_label(rank) + " died");
+  if (state == RankState::active) {
+    const std::int64_t ago_ms = (now_ns() - lost_[static_cast<std::size_t>(rank)].load()) / 1'000'000;
+    return lost(rank, rank_label(rank) + "'s process died " + std::to_string(ago_ms) + " ms ago,");
+  }
   const int cause = status(rank).cause.load();
   if (cause < 0 || cause >= size()) return lost(rank, rank_label(rank) + " gave the group up");
   return lost(cause, rank_label(cause) + " was lost, " + rank_label(rank) + " reports,");

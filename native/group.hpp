@@ -149,7 +149,7 @@ class Group {
   std::shared_ptr<Segment> segment_;
   std::uint64_t generation_;
   int spin_polls_;
-  std::unique_ptr<std::atomic<bool>[]> lost_;
+  std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};
   std::atomic<bool> failed_{false};

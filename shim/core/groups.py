@@ -23,6 +23,7 @@ __all__ = [
     "ProcessGroup",
     "close_group",
     "enter_world",
+    "explanations",
     "find_group",
     "has_entered",
     "is_initialized",
@@ -224,6 +225,18 @@ def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[i
 def find_group(name: str) -> ProcessGroup | None:
     """Return the group called *name*, or None."""
     return _state.groups.get(name)
+
+
+def explanations() -> list[str]:
+    """Tell, in a line for each group of this process, which engine serves it and why."""
+    return [_explanation(group) for group in _state.groups.values()]
+
+
+def _explanation(group: ProcessGroup) -> str:
+    members = f"group {group.name!r} of ranks {list(group.ranks)}"
+    if group.rank < 0:
+        return f"{members}: no engine here, as this process is not a member"
+    return f"{members}: engine {group.engine.name}, as all its ranks are on this host"
 
 
 def close_group(group: ProcessGroup) -> None:
