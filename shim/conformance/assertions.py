@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from shim.conformance.oracle import Array
 
-__all__ = ["assert_is_none", "assert_raises", "assert_same_array", "assert_same_arrays", "assert_that"]
+__all__ = [
+    "assert_is_none",
+    "assert_raises",
+    "assert_returned",
+    "assert_same_array",
+    "assert_same_arrays",
+    "assert_that",
+]
+
+_Returned = TypeVar("_Returned")
 
 
 def assert_same_arrays(seen: Sequence[Array], expected: Sequence[Array]) -> None:
@@ -42,6 +51,13 @@ def assert_is_none(returned: object) -> None:
     """Raise unless a call returned None."""
     if returned is not None:
         raise AssertionError(f"None was expected, {returned!r} returned")
+
+
+def assert_returned(returned: _Returned | None) -> _Returned:
+    """Return what a call returned; raise if that is None."""
+    if returned is None:
+        raise AssertionError("None was returned, where something to wait for was expected")
+    return returned
 
 
 def assert_raises(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from textwrap import indent
 from typing import Any, Protocol
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -103,26 +105,27 @@ def _print_failures(run: Run, console: Console) -> None:
         console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
     told: dict[str, str] = {}
     for result in run.results:
-        for failure in result.failures:
-            place = (
-                f"{result.document}, case {result.case!r}, {result.kind} tensors, rank {failure.rank} of {result.ranks}"
-            )
+        for ranks, failure in _alike(result.failures):
+            place = f"{result.document}, case {result.case!r}, {result.kind} tensors, {ranks} of {result.ranks}"
             console.print(Text(f"\nfailed: {place}", style="bold red"))
-            console.print(
-                Padding(_failure(failure, told.setdefault(failure.details, place), place), (0, 0, 0, 2), expand=False)
-            )
+            first_place = told.setdefault(_failure(failure), place)
+            told_here = _failure(failure) if first_place == place else f"the same as in {first_place}"
+            console.print(Text(indent(told_here, "  ")), soft_wrap=True)
 
 
-def _failure(failure: Failure, first_place: str, place: str) -> Group:
-    """Return a failure in full; a traceback that has been printed is referred to."""
+def _alike(failures: Sequence[Failure]) -> list[tuple[str, Failure]]:
+    """Return failures that differ by more than the rank, each with the ranks that it happened on."""
+    ranks: dict[Failure, list[int]] = {}
+    for failure in failures:
+        ranks.setdefault(replace(failure, rank=-1), []).append(failure.rank)
+    return [(f"rank{'s' * (len(on) > 1)} {', '.join(map(str, on))}", failure) for failure, on in ranks.items()]
+
+
+def _failure(failure: Failure) -> str:
     if failure.against == "call":
-        return Group(Text(failure.details if first_place == place else f"the same traceback as {first_place}"))
+        return failure.details.strip()
     against = "the document" if failure.against == "documented" else "the oracle"
-    return Group(
-        Text(f"against {against}: {failure.details}"),
-        Text(f"expected: {failure.expected}"),
-        Text(f"seen:     {failure.seen}"),
-    )
+    return f"against {against}: {failure.details}\nexpected: {failure.expected}\nseen:     {failure.seen}"
 
 
 def _summary(run: Run) -> Text:

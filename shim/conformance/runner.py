@@ -19,7 +19,7 @@ __all__ = ["Failure", "Result", "Run", "Selection", "check_sights", "run_documen
 
 _DEADLINE = 60.0  # seconds for one case; the first of a pool imports the framework
 # The frameworks' own remarks on start-up would end up between the lines of the table.
-_QUIET = {"GLOG_v": "3", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
+_QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from shim.conformance.assertions import (
     assert_is_none,
     assert_raises,
+    assert_returned,
     assert_same_array,
     assert_same_arrays,
     assert_that,
@@ -93,3 +94,9 @@ def test_assert_that():
     assert_that(True, "unused")
     with pytest.raises(AssertionError, match="told"):
         assert_that(False, "told")
+
+
+def test_assert_returned():
+    assert assert_returned("a task") == "a task"
+    with pytest.raises(AssertionError, match="None was returned"):
+        assert_returned(None)

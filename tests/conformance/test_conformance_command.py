@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 
@@ -87,13 +88,21 @@ def test_failures_are_shown_in_full():
     died = [Failure(rank, "call", "", "", "Traceback of a rank that died") for rank in (0, 1)]
     text = printed(a_run(Selection(("numpy",), (), ()), [differs, *died]))
     assert "0 of 1 passed" in text
+    assert "failed: torch.distributed.all_to_all, case 'equal parts', numpy tensors, ranks 0, 1 of 4" in text
     assert "failed: torch.distributed.all_to_all, case 'equal parts', numpy tensors, rank 2 of 4" in text
     assert "against the document: tensor 1: 1 of 1 elements differ" in text
     assert "expected: [0], [4]" in text
     assert "seen:     [0], [5]" in text
     assert text.count("Traceback of a rank that died") == 1
-    assert "the same traceback as torch.distributed.all_to_all, case 'equal parts', numpy tensors, rank 0 of 4" in text
     assert "1 of 1 runs of cases failed with numpy" in text
+
+
+def test_a_traceback_is_printed_once():
+    run = a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "Traceback of a rank that died")])
+    run.results.append(dataclasses.replace(run.results[0], case="as scatters"))
+    text = printed(run)
+    assert text.count("Traceback of a rank that died") == 1
+    assert "the same as in torch.distributed.all_to_all, case 'equal parts', numpy tensors, rank 0 of 4" in text
 
 
 def test_markup_in_a_traceback_is_printed_as_it_is():

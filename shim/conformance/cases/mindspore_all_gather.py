@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,22 @@ def _all_gather(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     return [network(kind.make(inputs[0]))]
 
 
+@contextmanager
+def _graph_mode(kind: TensorKind) -> Iterator[None]:
+    """Compile what is run inside, as the documented example does."""
+    mindspore = kind.module
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    try:
+        yield
+    finally:
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+
+
+def _all_gather_compiled(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    with _graph_mode(kind):
+        return _all_gather(kind, rank, inputs)
+
+
 def _mini_step(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
@@ -90,6 +107,11 @@ def _all_gather_gradient(kind: TensorKind, rank: int, inputs: list[Array]) -> li
     return [_gradient(kind, ops.AllGather(), inputs)]
 
 
+def _all_gather_gradient_compiled(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    with _graph_mode(kind):
+        return _all_gather_gradient(kind, rank, inputs)
+
+
 def _mini_step_gradient(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
@@ -111,14 +133,17 @@ def _reduced_and_scattered(inputs: list[list[Array]]) -> list[list[Array]]:
 
 
 _ONES_SEEN = by_rank("float32", *([[[[1] * 8] * 4]] * _SIZE))
+_ONLY_MINDSPORE = ("mindspore",)
 
 
-def _forward(name: str, shows: str, inputs: Callable[[int], list[Array]], call: Any, documented: Any = None) -> Case:
-    return Case(name, shows, "all_gather", _SIZE, inputs, call, _gathered, documented)
+def _forward(
+    name: str, shows: str, inputs: Callable[[int], list[Array]], call: Any, documented: Any = None, kinds: Any = ()
+) -> Case:
+    return Case(name, shows, "all_gather", _SIZE, inputs, call, _gathered, documented, kinds)
 
 
 def _backward(name: str, shows: str, call: Any) -> Case:
-    return Case(name, shows, "reduce_scatter", _SIZE, _own_weights, call, _reduced_and_scattered, kinds=("mindspore",))
+    return Case(name, shows, "reduce_scatter", _SIZE, _own_weights, call, _reduced_and_scattered, kinds=_ONLY_MINDSPORE)
 
 
 DOCUMENT = Document(
@@ -128,6 +153,14 @@ DOCUMENT = Document(
     frontend="shim.frontends.mindspore.ops",
     cases=(
         _forward("ones", "a network of two ranks gathers two rows of ones each", _ones, _all_gather, _ONES_SEEN),
+        _forward(
+            "ones in graph mode",
+            "the same, compiled, as the example is written",
+            _ones,
+            _all_gather_compiled,
+            _ONES_SEEN,
+            _ONLY_MINDSPORE,
+        ),
         _forward("ranks told apart", "the same with numbers that differ by rank and place", _own_numbers, _all_gather),
         _forward("mini-step", "_MiniStepAllGather, an accumulator as second input", _own_numbers, _mini_step),
         _forward("micro-step", "_MicroStepAllGather, an accumulator as second input", _own_numbers, _micro_step),
@@ -141,6 +174,7 @@ DOCUMENT = Document(
             oracle=lambda inputs: [[] for _ in inputs],
         ),
         _backward("gradient", "AllGather's gradient is a reduce-scatter of the sum", _all_gather_gradient),
+        _backward("gradient in graph mode", "the same, compiled", _all_gather_gradient_compiled),
         _backward("mini-step gradient", "reduce-scatters in every mini-step, as documented", _mini_step_gradient),
         _backward("micro-step gradient", "reduce-scatters in every micro-step, as documented", _micro_step_gradient),
     ),

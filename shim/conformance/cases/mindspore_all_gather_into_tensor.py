@@ -8,7 +8,7 @@ import numpy as np
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.conformance import oracle
-from shim.conformance.assertions import assert_is_none, assert_raises, assert_that
+from shim.conformance.assertions import assert_is_none, assert_raises, assert_returned, assert_that
 from shim.conformance.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
 
@@ -35,7 +35,7 @@ def _synchronous(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
 def _asynchronous(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     dist.init_process_group()
     output = kind.make(np.zeros([4, 8], "float32"))
-    handle = dist.all_gather_into_tensor(output, kind.make(inputs[0]), async_op=True)
+    handle = assert_returned(dist.all_gather_into_tensor(output, kind.make(inputs[0]), async_op=True))
     assert_that(type(handle).__name__ == "CommHandle", f"a CommHandle was expected, {handle!r} returned")
     handle.wait()
     return [output]

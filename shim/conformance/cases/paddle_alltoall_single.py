@@ -9,7 +9,7 @@ import numpy as np
 import shim.frontends.paddle_2.distributed as dist
 import shim.frontends.paddle_3.distributed as dist_3
 from shim.conformance import oracle
-from shim.conformance.assertions import assert_that
+from shim.conformance.assertions import assert_returned
 from shim.conformance.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
 
@@ -26,16 +26,14 @@ def _pairs(rank: int) -> list[Array]:
 def _equal_parts(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     dist.init_parallel_env()
     output = kind.blank([2], "int64")
-    task = dist.alltoall_single(kind.make(inputs[0]), output)
-    assert_that(task is not None, "a task was expected, None returned")
+    assert_returned(dist.alltoall_single(kind.make(inputs[0]), output))
     return [output]
 
 
 def _equal_parts_3(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     dist_3.init_parallel_env()
     output = kind.blank([2], "int64")
-    task = dist_3.alltoall_single(output, kind.make(inputs[0]))
-    assert_that(task is not None, "a task was expected, None returned")
+    assert_returned(dist_3.alltoall_single(output, kind.make(inputs[0])))
     return [output]
 
 
@@ -52,7 +50,9 @@ def _split_sizes(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     out_splits = [rank + 1] * _SIZE
     output = kind.blank([sum(out_splits), _SIZE], "float32")
     group = dist.new_group([0, 1])
-    task = dist.alltoall_single(kind.make(inputs[0]), output, _IN_SPLITS, out_splits, sync_op=False, group=group)
+    task = assert_returned(
+        dist.alltoall_single(kind.make(inputs[0]), output, _IN_SPLITS, out_splits, sync_op=False, group=group)
+    )
     task.wait()
     return [output]
 
@@ -62,7 +62,9 @@ def _split_sizes_3(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any
     out_splits = [rank + 1] * _SIZE
     output = kind.blank([sum(out_splits), _SIZE], "float32")
     group = dist_3.new_group([0, 1])
-    task = dist_3.alltoall_single(output, kind.make(inputs[0]), _IN_SPLITS, out_splits, sync_op=False, group=group)
+    task = assert_returned(
+        dist_3.alltoall_single(output, kind.make(inputs[0]), _IN_SPLITS, out_splits, sync_op=False, group=group)
+    )
     task.wait()
     return [output]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import shim.frontends.torch.distributed as dist
 from shim.conformance import oracle
-from shim.conformance.assertions import assert_is_none, assert_raises, assert_that
+from shim.conformance.assertions import assert_is_none, assert_raises, assert_returned, assert_that
 from shim.conformance.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import UNWRITTEN, TensorKind
 
@@ -40,8 +40,7 @@ def _concatenated(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]
 def _in_background(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
     dist.init_process_group("gloo", rank=rank, world_size=_SIZE)
     output = kind.blank([_SIZE, 2], "float32")
-    work = dist.all_gather_into_tensor(output, kind.make(inputs[0]), async_op=True)
-    assert_that(work is not None, "a Work was expected, None returned")
+    work = assert_returned(dist.all_gather_into_tensor(output, kind.make(inputs[0]), async_op=True))
     work.wait()
     assert_that(work.is_completed(), "the work was waited for, and says that it has not completed")
     return [output]
