@@ -1,0 +1,33 @@
+"""What a rank process is told about itself in its environment."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+
+__all__ = ["new_job_key", "rank_environment"]
+
+
+def new_job_key() -> str:
+    """Return a name for a job that no other job has."""
+    return secrets.token_hex(16)
+
+
+def rank_environment(rank: int, size: int, job: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of rank *rank* of the *size* ranks of *job*: this process's, *extra*, and who it is.
+
+    Besides the names that ``shim.core.rendezvous`` reads, it holds those that scripts written for torchrun look at.
+    """
+    environment = {**os.environ, **(extra or {})}
+    if size > 1:
+        environment.setdefault("OMP_NUM_THREADS", "1")
+    return environment | {
+        "SHIM_RANK": str(rank),
+        "SHIM_WORLD_SIZE": str(size),
+        "SHIM_JOB": job,
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(size),
+    }

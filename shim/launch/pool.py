@@ -1,0 +1,185 @@
+"""Rank processes that are started once and run one function after another, all ranks at the same time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, Any, NamedTuple
+
+from shim.launch.identity import new_job_key, rank_environment
+from shim.launch.pool_rank import read_message, write_message
+
+__all__ = ["Outcome", "RankPool"]
+
+_GRACE = 2.0  # seconds between asking a rank to end and killing it
+_MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
+_LAST_WORDS = 0.5  # seconds for late ranks to write where they are
+
+
+class Outcome(NamedTuple):
+    """What came of a function on one rank: its value, or the text that says what went wrong."""
+
+    rank: int
+    value: Any
+    error: str | None
+
+
+class _Rank:
+    """One rank process, with the pipes and the file its output goes to."""
+
+    def __init__(self, rank: int, size: int, job: str, environment: Mapping[str, str] | None) -> None:
+        self.rank = rank
+        self._printed = 0
+        self.output: IO[bytes] = tempfile.TemporaryFile()
+        tasks_in, tasks_out = os.pipe()
+        answers_in, answers_out = os.pipe()
+        self.tasks = os.fdopen(tasks_out, "wb")
+        self.answers = os.fdopen(answers_in, "rb")
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "shim.launch.pool_rank", str(tasks_in), str(answers_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=self.output,
+                stderr=subprocess.STDOUT,
+                pass_fds=(tasks_in, answers_out),
+                env=rank_environment(rank, size, job, environment),
+            )
+        finally:
+            os.close(tasks_in)
+            os.close(answers_out)
+
+    def new_output(self) -> str:
+        """Return what the process has printed since this was last asked."""
+        text = os.pread(self.output.fileno(), _MOST_OUTPUT, self._printed)
+        self._printed += len(text)
+        return text.decode(errors="replace")
+
+    def how_it_ended(self) -> str:
+        status = self.process.wait()
+        if status < 0:
+            return f"rank {self.rank} died: killed by {signal.Signals(-status).name}"
+        return f"rank {self.rank} died: its process exited with status {status}"
+
+    def let_go(self) -> None:
+        """Close the pipe of tasks, at whose end the process ends."""
+        try:
+            self.tasks.close()
+        except BrokenPipeError:
+            pass  # the process is gone, and with it who would have read the rest
+
+    def end(self) -> None:
+        """See the process end, and close what belongs to it."""
+        self.answers.close()
+        try:
+            self.process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.output.close()
+
+
+class RankPool:
+    """*size* rank processes of this Python, started at the first ``run`` and reused by the next ones.
+
+    Each finds its rank and the job in its environment, so that a frontend's init function needs no arguments;
+    *environment* is added to it. When a rank dies or is late, all are ended, and the next run starts new ones.
+    Use it as a context manager, or close it.
+    """
+
+    def __init__(self, size: int, environment: Mapping[str, str] | None = None) -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least one rank, got {size}")
+        self.size = size
+        self._environment = environment
+        self._ranks: list[_Rank] = []
+
+    def run(
+        self, target: str | Callable[..., Any], *arguments: Any, deadline: float = 60.0, **keywords: Any
+    ) -> list[Outcome]:
+        """Call *target* with the arguments on every rank at once, and return the outcomes in rank order.
+
+        *target* is a function at the top of a module, or its name "module:qualname"; the arguments and the value must be
+        picklable. Ranks that have not answered after *deadline* seconds are ended, with their stacks in the error.
+        """
+        name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+        task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
+        if not self._ranks:
+            job = new_job_key()
+            self._ranks = [_Rank(rank, self.size, job, self._environment) for rank in range(self.size)]
+        for rank in self._ranks:
+            rank.new_output()
+            try:
+                write_message(rank.tasks, task)
+            except BrokenPipeError:
+                pass  # it died since the last run; its closed answers say so below
+        outcomes = self._collect(time.monotonic() + deadline)
+        if any(outcome is None for outcome in outcomes.values()):
+            outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
+            self.close()
+        return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
+
+    def _collect(self, until: float) -> dict[int, Outcome | None]:
+        """Wait for all answers; a rank that died or is late has None."""
+        outcomes: dict[int, Outcome | None] = {}
+        with selectors.DefaultSelector() as selector:
+            for rank in self._ranks:
+                selector.register(rank.answers, selectors.EVENT_READ, rank)
+            while len(outcomes) < self.size and (left := until - time.monotonic()) > 0:
+                for key, _ in selector.select(left):
+                    rank = key.data
+                    selector.unregister(rank.answers)
+                    outcomes[rank.rank] = self._outcome_of(rank)
+                    if outcomes[rank.rank] is None:  # the others may wait for it for ever
+                        until = min(until, time.monotonic() + _GRACE)
+        return {rank.rank: outcomes.get(rank.rank) for rank in self._ranks}
+
+    def _outcome_of(self, rank: _Rank) -> Outcome | None:
+        answer = read_message(rank.answers)
+        if answer is None:
+            return None
+        value, error = pickle.loads(answer)
+        output = rank.new_output()
+        if error is not None and output:
+            error = f"{error}\nrank {rank.rank} printed:\n{output}"
+        return Outcome(rank.rank, value, error)
+
+    def _explain_absent(self, outcomes: Mapping[int, Outcome | None], deadline: float) -> dict[int, Outcome]:
+        absent = [rank for rank in self._ranks if outcomes[rank.rank] is None]
+        late = [rank for rank in absent if rank.process.poll() is None]
+        for rank in late:
+            rank.process.send_signal(signal.SIGUSR1)  # it writes its stacks
+        if late:
+            time.sleep(_LAST_WORDS)
+        explained = {}
+        for rank in absent:
+            if rank in late:
+                what = f"rank {rank.rank} had not answered after {deadline:g} s, or {_GRACE:g} s after another rank died"
+                rank.process.kill()
+            else:
+                what = rank.how_it_ended()
+            output = rank.new_output()
+            explained[rank.rank] = Outcome(
+                rank.rank, None, f"{what}\nrank {rank.rank} printed:\n{output}" if output else what
+            )
+        return explained
+
+    def close(self) -> None:
+        """End all rank processes."""
+        ranks, self._ranks = self._ranks, []
+        for rank in ranks:
+            rank.let_go()
+        for rank in ranks:
+            rank.end()
+
+    def __enter__(self) -> RankPool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,89 @@
+"""A rank process of a pool: takes tasks from one pipe, answers on another, and ends with the pool.
+
+Started as ``python -m shim.launch.pool_rank TASKS ANSWERS``, two inherited file descriptors. A task is a length and a
+pickle of (target, arguments, search path); an answer is a length and a pickle of (value, error text).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib
+import io
+import os
+import pickle
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["die_with_parent", "main", "read_message", "write_message"]
+
+_PR_SET_PDEATHSIG = 1
+_LENGTH = struct.Struct("<Q")
+
+
+def read_message(stream: io.BufferedReader) -> bytes | None:
+    """Return the next message, or None at the end of the stream."""
+    header = stream.read(_LENGTH.size)
+    if len(header) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(header)
+    body = stream.read(length)
+    return body if len(body) == length else None
+
+
+def write_message(stream: io.BufferedWriter, body: bytes) -> None:
+    """Write a message that ``read_message`` returns on the other side."""
+    stream.write(_LENGTH.pack(len(body)) + body)
+    stream.flush()
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies, however it dies."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the kernel was told
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def find_target(target: str) -> Callable[..., Any]:
+    """Return the function called "module:qualname"."""
+    module, _, qualname = target.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    return found  # type: ignore[no-any-return]  # a name leads anywhere; calling it will tell
+
+
+def carry_out(task: bytes) -> bytes:
+    """Run a pickled task and return the pickled answer; what it raises becomes the text of a traceback."""
+    try:
+        target, arguments, search_path = pickle.loads(task)
+        sys.path[:] = search_path + [entry for entry in sys.path if entry not in search_path]
+        function = find_target(target)
+        positional, keywords = pickle.loads(arguments)
+        return pickle.dumps((function(*positional, **keywords), None))
+    except BaseException:  # a test's own exit or interrupt is its failure, not the end of the process
+        return pickle.dumps((None, traceback.format_exc()))
+
+
+def main() -> None:
+    """Serve tasks until the pool closes its end."""
+    die_with_parent()
+    tasks = os.fdopen(int(sys.argv[1]), "rb")
+    answers = os.fdopen(int(sys.argv[2]), "wb")
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # the pool asks where a late rank is
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
+    while (task := read_message(tasks)) is not None:
+        answer = carry_out(task)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        write_message(answers, answer)
+
+
+if __name__ == "__main__":
+    main()
