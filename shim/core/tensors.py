@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from shim.errors import TensorError
 
-__all__ = ["Description", "Reader", "framework_of", "new_like", "reader_for"]
+__all__ = ["Description", "Reader", "copy_of", "framework_of", "new_like", "reader_for"]
 
 _HOST = 1  # DLPack's kDLCPU
 
@@ -114,6 +114,8 @@ def _describe_paddle(tensor: Any) -> Description:
 
 
 def _mindspore_reader(kind: type) -> Reader:
+    if not issubclass(kind, sys.modules["mindspore"].Tensor):
+        raise TensorError(f"{{role}} must be a dense tensor, got {kind.__qualname__}")
     return Reader("describe", None, _describe_mindspore)
 
 
@@ -121,16 +123,18 @@ def _describe_mindspore(tensor: Any) -> Description:
     """Read a MindSpore tensor, which has no DLPack methods, by its address.
 
     A lazily initialised one has no address before ``init_data``; ``stride()`` counts elements, whereas ``strides`` is
-    wrong for transposed views, and ``asnumpy`` copies views.
+    wrong for transposed views, and ``asnumpy`` copies views. Operators run behind the caller's back: one that was issued
+    before may still be reading this memory, so all of them end first. (``mindspore.runtime.synchronize`` does
+    nothing but log an error when it is called for the first time on a CPU.)
     """
-    mindspore = sys.modules["mindspore"]
-    if not isinstance(tensor, mindspore.Tensor):
-        raise TensorError(f"{{role}} must be a dense tensor, got {type(tensor).__name__}")
     if tensor.has_init:
         tensor.init_data()
-    mindspore.runtime.synchronize()
+    if not tensor.device.startswith("CPU"):
+        raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .to('CPU').")
+    sys.modules["mindspore.graph.api"]._pynative_executor.sync()
     dtype = str(tensor.dtype).lower().replace("float8e", "float8_e")
-    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
+    strides = None if tensor.is_contiguous() else tuple(tensor.stride())
+    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, _HOST, False, tensor)
 
 
 def _numpy_reader(kind: type) -> Reader:
@@ -188,5 +192,21 @@ _MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
     "torch": _new_torch,
     "paddle": _new_paddle,
     "mindspore": _new_mindspore,
+}
+
+
+def copy_of(tensor: Any) -> Any:
+    """Return a new tensor of *tensor*'s kind with its elements, of which nothing knows how to take the gradient."""
+    framework = framework_of(type(tensor))
+    if framework in _COPIERS:
+        return _COPIERS[framework](tensor)
+    raise TensorError(f"cannot copy a {type(tensor).__qualname__}")
+
+
+_COPIERS: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda array: array.copy(),
+    "torch": lambda tensor: tensor.detach().clone(),
+    "paddle": lambda tensor: tensor.detach().clone(),
+    "mindspore": lambda tensor: new_like(tensor).copy_(tensor),  # copy() of a Parameter is a Parameter
 }
 _FRAMEWORKS = frozenset(_READERS)

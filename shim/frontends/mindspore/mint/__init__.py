@@ -1,0 +1,1 @@
+"""``mindspore.mint``: only ``distributed`` of it."""

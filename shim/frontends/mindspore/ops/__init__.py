@@ -1,0 +1,27 @@
+"""``mindspore.ops``: only the communication primitives.
+
+A primitive is made once, with its group, and called with tensors; ``_primitive`` says how that goes together with
+MindSpore's gradients and compiled graphs.
+"""
+
+from __future__ import annotations
+
+from shim.frontends.mindspore.ops.operations.comm_ops import (
+    AllGather,
+    Broadcast,
+    CollectiveGather,
+    ReduceOp,
+    ReduceScatter,
+    _MicroStepAllGather,
+    _MiniStepAllGather,
+)
+
+__all__ = [
+    "AllGather",
+    "Broadcast",
+    "CollectiveGather",
+    "ReduceOp",
+    "ReduceScatter",
+    "_MicroStepAllGather",
+    "_MiniStepAllGather",
+]

@@ -1,0 +1,1 @@
+"""``mindspore.ops.operations``: only ``comm_ops`` of it."""
