@@ -1,0 +1,251 @@
+"""The launchers that are known, each by the variables in which it tells a process who it is.
+
+A launcher may have been started by another one (srun starts torchrun, torchrun starts the ranks), so that a process
+sees the variables of both. Those of the inner one count: a framework's launcher comes before MPI's, that before
+Slurm's, and what was set by hand comes last. What this order does not decide is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shim.core.hosts import require_one_host, require_this_host
+from shim.core.variables import Variables, checked_port
+from shim.errors import StateError
+
+__all__ = ["BY_HAND", "LAUNCHERS", "Launcher"]
+
+_BY_HAND = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_HYDRA_PROXY = "hydra_pmi_proxy"  # as long as a process's name can be
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A way of starting ranks.
+
+    Any of ``signs`` in the environment shows that it was used. ``rank`` and ``size`` are the variables that hold those,
+    the first that is set counts. ``key`` returns a name for the job, the same on all its ranks and on no others of the
+    host; ``require_one_host`` raises where the ranks are on several. A lower ``level`` is an inner launcher.
+    """
+
+    name: str
+    level: int
+    signs: tuple[str, ...]
+    rank: tuple[str, ...]
+    size: tuple[str, ...]
+    key: Callable[[Variables], str]
+    require_one_host: Callable[[Variables], None]
+
+    def was_used(self, variables: Variables) -> bool:
+        return variables.first(self.signs) is not None
+
+    def number(self, variables: Variables, names: tuple[str, ...]) -> int:
+        """Return this process's rank or size, whichever *names* hold. Raises StateError where none is set."""
+        name = variables.first(names) or names[0]
+        return variables.number(name, tuple(dict.fromkeys((*self.signs, *self.rank, *self.size))))
+
+
+def _shim_key(variables: Variables) -> str:
+    return variables.text("SHIM_JOB", ("SHIM_RANK", "SHIM_WORLD_SIZE"))
+
+
+def _torchrun_key(variables: Variables) -> str:
+    run, restart = variables.text("TORCHELASTIC_RUN_ID"), variables.get("TORCHELASTIC_RESTART_COUNT") or "0"
+    return f"{run} restart {restart} port {variables.get('MASTER_PORT')}"  # the run is "none" unless one names it
+
+
+def _paddle_key(variables: Variables) -> str:
+    endpoints = _paddle_endpoints(variables)
+    if endpoints:
+        return f"endpoints {endpoints}"
+    if variables.get("PADDLE_MASTER"):
+        return f"paddle master {variables.get('PADDLE_MASTER')}"
+    if variables.get("MASTER_PORT"):
+        return _port_key(variables)
+    raise StateError(
+        f"PADDLE_TRAINER_ENDPOINTS and PADDLE_MASTER are not set, while "
+        f"{variables.shown(('PADDLE_TRAINER_ID', 'PADDLE_TRAINERS_NUM'))}\n"
+        "Set one of them, the same on every rank."
+    )
+
+
+def _paddle_endpoints(variables: Variables) -> str | None:
+    """Return the ranks' addresses, which the launcher moves to a file where they are long."""
+    endpoints, file = variables.get("PADDLE_TRAINER_ENDPOINTS"), variables.get("PADDLE_BACKUP_ENV_PATH")
+    if endpoints is None and file is not None and Path(file).is_file():
+        endpoints = json.loads(Path(file).read_text(encoding="utf-8")).get("PADDLE_TRAINER_ENDPOINTS")
+    return endpoints
+
+
+def _msrun_key(variables: Variables) -> str:
+    port = variables.text("MS_SCHED_PORT", ("MS_ROLE", "MS_WORKER_NUM"))
+    return f"scheduler port {checked_port('MS_SCHED_PORT', port)}"
+
+
+def _open_mpi_key(variables: Variables) -> str:
+    namespace = variables.get("PMIX_NAMESPACE") or variables.get("OMPI_MCA_ess_base_jobid")
+    return (
+        f"namespace {namespace}" if namespace else _port_key(variables, "PMIX_NAMESPACE, and MASTER_PORT in its place,")
+    )
+
+
+def _hydra_key(variables: Variables) -> str:
+    if variables.get("MASTER_PORT"):
+        return _port_key(variables)
+    proxy = _hydra_proxy()
+    if proxy is None:
+        raise StateError(
+            "PMI_RANK and PMI_SIZE are set, and nothing names the job: no hydra_pmi_proxy started this process, and "
+            "MASTER_PORT is not set\nSet MASTER_ADDR and MASTER_PORT, the same on every rank."
+        )
+    return f"hydra {proxy}"
+
+
+def _hydra_proxy() -> str | None:
+    """Return the process that starts all of a job's ranks on a host, by its id and when it began.
+
+    MPICH and Intel MPI leave no name of the job in the environment.
+    """
+    process = "self"
+    while process != "0":
+        try:
+            line = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        name = line[line.index("(") + 1 : line.rindex(")")]
+        fields = line[line.rindex(")") + 2 :].split()  # from the third field of proc(5) on
+        if name == _HYDRA_PROXY:
+            return f"{line.split()[0]} {fields[19]}"
+        process = fields[1]
+    return None
+
+
+def _slurm_key(variables: Variables) -> str:
+    return f"step {variables.get('SLURM_JOB_ID') or variables.text('SLURM_JOBID')}.{variables.text('SLURM_STEP_ID')}"
+
+
+def _port_key(variables: Variables, name: str = "MASTER_PORT") -> str:
+    port = variables.get("MASTER_PORT")
+    if port is None:
+        there = variables.shown(("RANK", "WORLD_SIZE"))
+        raise StateError(
+            f"{name} is not set, so that the ranks cannot find each other ({there})\n"
+            "Set MASTER_ADDR to this host and MASTER_PORT to a number that no other job uses, or start with `shim run`."
+        )
+    return f"port {checked_port('MASTER_PORT', port)}"
+
+
+def _by_hand_key(variables: Variables) -> str:
+    key = _port_key(variables)
+    variables.text("MASTER_ADDR", ("MASTER_PORT",))
+    return key
+
+
+def _at_most_one(*names: str) -> Callable[[Variables], None]:
+    """Return a check that the first of *names* that is set, a number of hosts, is at most 1."""
+
+    def check(variables: Variables) -> None:
+        name = variables.first(names)
+        if name is not None:
+            require_one_host(variables.number(name) <= 1, variables.shown((name,)))
+
+    return check
+
+
+def _all_are_local(local: str, *sizes: str) -> Callable[[Variables], None]:
+    """Return a check that the number of ranks on this host, *local*, is the number of all, the first of *sizes*."""
+
+    def check(variables: Variables) -> None:
+        size = variables.first(sizes)
+        if size is not None and variables.get(local):
+            require_one_host(variables.number(local) >= variables.number(size), variables.shown((local, size)))
+
+    return check
+
+
+def _paddle_hosts(variables: Variables) -> None:
+    _at_most_one("PADDLE_NNODES")(variables)
+    endpoints = _paddle_endpoints(variables) or ""
+    hosts = sorted({endpoint.rpartition(":")[0] for endpoint in endpoints.split(",")})
+    require_one_host(len(hosts) <= 1, f"PADDLE_TRAINER_ENDPOINTS={endpoints}")
+
+
+def _msrun_hosts(variables: Variables) -> None:
+    if host := variables.get("MS_SCHED_HOST"):
+        require_this_host("MS_SCHED_HOST", host)
+
+
+def _by_hand_hosts(variables: Variables) -> None:
+    _all_are_local("LOCAL_WORLD_SIZE", "WORLD_SIZE")(variables)
+    if host := variables.get("MASTER_ADDR"):
+        require_this_host("MASTER_ADDR", host)
+
+
+def _no_check(variables: Variables) -> None:
+    """Accept: this launcher starts ranks on one host only."""
+
+
+BY_HAND = Launcher("variables set by hand", 3, _BY_HAND, ("RANK",), ("WORLD_SIZE",), _by_hand_key, _by_hand_hosts)
+
+LAUNCHERS = (
+    Launcher(
+        "shim run",
+        0,
+        ("SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB"),
+        ("SHIM_RANK",),
+        ("SHIM_WORLD_SIZE",),
+        _shim_key,
+        _no_check,
+    ),
+    Launcher(
+        "torchrun",
+        0,
+        ("TORCHELASTIC_RUN_ID",),
+        ("RANK",),
+        ("WORLD_SIZE",),
+        _torchrun_key,
+        _at_most_one("GROUP_WORLD_SIZE"),
+    ),
+    Launcher(
+        "paddle.distributed.launch",
+        0,
+        ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
+        ("PADDLE_TRAINER_ID",),
+        ("PADDLE_TRAINERS_NUM",),
+        _paddle_key,
+        _paddle_hosts,
+    ),
+    Launcher("msrun", 0, ("MS_ROLE",), ("RANK_ID", "MS_NODE_ID"), ("MS_WORKER_NUM",), _msrun_key, _msrun_hosts),
+    Launcher(
+        "Open MPI",
+        1,
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        ("OMPI_COMM_WORLD_RANK",),
+        ("OMPI_COMM_WORLD_SIZE",),
+        _open_mpi_key,
+        _all_are_local("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"),
+    ),
+    Launcher(
+        "MPICH or Intel MPI",
+        1,
+        ("MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
+        ("PMI_RANK",),
+        ("PMI_SIZE",),
+        _hydra_key,
+        _all_are_local("MPI_LOCALNRANKS", "PMI_SIZE"),
+    ),
+    Launcher(
+        "srun",
+        2,
+        ("SLURM_STEP_ID",),
+        ("SLURM_PROCID",),
+        ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"),
+        _slurm_key,
+        _at_most_one("SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    ),
+    BY_HAND,
+)
+"""In the order in which they count."""

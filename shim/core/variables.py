@@ -1,0 +1,54 @@
+"""The environment variables of launchers, and how they are named in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shim.errors import ArgumentError, StateError
+
+__all__ = ["Variables", "checked_port"]
+
+
+class Variables:
+    """A process's environment, read for who the process is. A variable that is empty counts as one that is not set."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def get(self, name: str) -> str | None:
+        """Return the value of *name*, or None."""
+        return self._environment.get(name) or None
+
+    def first(self, names: tuple[str, ...]) -> str | None:
+        """Return which of *names* is the first that is set."""
+        return next((name for name in names if self.get(name)), None)
+
+    def text(self, name: str, others: tuple[str, ...] = ()) -> str:
+        """Return the value of *name*. Raises StateError, naming *others* of its set that are there, where it is not set."""
+        value = self.get(name)
+        if value is None:
+            there = tuple(other for other in others if self.get(other))
+            if there:
+                raise StateError(
+                    f"{name} is not set, while {self.shown(there)}\nSet {name} too, or unset {' and '.join(there)}."
+                )
+            raise StateError(f"{name} is not set\nSet {name}.")
+        return value
+
+    def number(self, name: str, others: tuple[str, ...] = ()) -> int:
+        """Return the value of *name* as a number that is not negative. Raises ArgumentError for other values."""
+        text = self.text(name, others)
+        if not (text.isascii() and text.strip().isdigit()):
+            raise ArgumentError(f"{name} must be a number that is not negative, got {name}={text}")
+        return int(text)
+
+    def shown(self, names: tuple[str, ...]) -> str:
+        """Return *names* with their values, as a message shows them."""
+        return ", ".join(f"{name}={self.get(name)}" if self.get(name) else f"{name} is not set" for name in names)
+
+
+def checked_port(name: str, text: str) -> int:
+    """Return the port number that *text*, which *name* gave, stands for."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise ArgumentError(f"{name} must give a port, 1 to 65535, got {text}")
+    return int(text)
