@@ -71,7 +71,7 @@ def _definition(by_name: dict[str, Module], module: Module, name: str) -> tuple[
     for statement in module.tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == name:
             return module, statement
-        if isinstance(statement, ast.ImportFrom):
+        if isinstance(statement, ast.ImportFrom) and statement.module != module.name:
             for alias in statement.names:
                 if (alias.asname or alias.name) == name and statement.module in by_name:
                     return _definition(by_name, by_name[statement.module], alias.name)

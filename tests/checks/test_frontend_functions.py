@@ -117,6 +117,16 @@ def test_functions_from_a_private_package_are_followed(write_tree) -> None:
     ]
 
 
+def test_a_package_may_offer_its_modules(write_tree) -> None:
+    root = write_tree(
+        {
+            "shim/frontends/mindspore/__init__.py": 'from shim.frontends.mindspore import mint\n__all__ = ["mint"]\n',
+            "shim/frontends/mindspore/mint.py": "__all__ = []\n",
+        }
+    )
+    assert frontend_functions.check(root) == []
+
+
 def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root: Path = write_tree({MODULE: '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    y = x\n    return y\n'})
     name = "shim.frontends.torch.distributed.f"
