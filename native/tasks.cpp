@@ -65,6 +65,8 @@ void TransferTask::wait(double timeout) {
     const auto deadline = deadline_after(timeout);
     const bool from_any = transfer_.peer == Transfer::any_rank;
     const auto is_ready = [&](int rank) {
+      // Asked of a rank that is gone: what it sent before it went is still to be received.
+      if (rank != group.rank()) progress_.messages().advance();
       if (transfer_.ended) return true;
       if (deadline != Clock::time_point::max() && Clock::now() > deadline) return true;
       // Another rank than the peer may go without harm; any of them may be the one, so none is missed until all are.
@@ -225,6 +227,7 @@ void Progress::drive_messages() {
   try {
     group_.wait_for(group_.rank(), [this](int rank) {
       if (rank == group_.rank()) return wanted_.load() || !messages_.has_pending();
+      messages_.advance();  // see TransferTask::wait
       return !messages_.needs(rank);
     });
   } catch (const Failure& failure) {
