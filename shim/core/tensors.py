@@ -163,10 +163,9 @@ _READERS: dict[str, Callable[[type], Reader]] = {
 
 def new_like(tensor: Any, shape: Sequence[int] | None = None) -> Any:
     """Return a new, uninitialised tensor of *tensor*'s kind and dtype, with its shape or another one."""
-    dimensions = tuple(tensor.shape if shape is None else shape)
     framework = framework_of(type(tensor))
     if framework in _MAKERS:
-        return _MAKERS[framework](tensor, dimensions)
+        return _MAKERS[framework](tensor, tuple(tensor.shape if shape is None else shape))
     raise TensorError(f"cannot make a new tensor like a {type(tensor).__qualname__}")
 
 
