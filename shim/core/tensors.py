@@ -77,7 +77,7 @@ def reader_for(kind: type) -> Reader:
     )
 
 
-def _torch_reader(kind: type) -> Reader:
+def _torch_reader(kind: type[Any]) -> Reader:
     torch = sys.modules["torch"]
     if kind in (torch.Tensor, torch.nn.Parameter):
         return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, _TORCH_GUARDS)
@@ -101,8 +101,8 @@ def _describe_torch(tensor: Any) -> Description:
     return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
 
 
-def _paddle_reader(kind: type) -> Reader:
-    return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_paddle)  # type: ignore[attr-defined]
+def _paddle_reader(kind: type[Any]) -> Reader:
+    return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_paddle)
 
 
 def _describe_paddle(tensor: Any) -> Description:
@@ -146,7 +146,9 @@ def _numpy_reader(kind: type) -> Reader:
 def _describe_numpy(array: Any) -> Description:
     """Read an array that has no buffer: its dtype comes from an extension such as ml_dtypes."""
     if not array.dtype.isnative or array.dtype.hasobject or array.dtype.fields is not None:
-        raise TensorError(f"{{role}} has elements that cannot be carried: dtype {array.dtype}\nConvert it with .astype().")
+        raise TensorError(
+            f"{{role}} has elements that cannot be carried: dtype {array.dtype}\nConvert it with .astype()."
+        )
     interface = array.__array_interface__
     address, read_only = interface["data"]
     strides = tuple(stride // array.itemsize for stride in array.strides)
