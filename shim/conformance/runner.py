@@ -17,7 +17,7 @@ from shim.launch.pool import RankPool
 
 __all__ = ["Failure", "Result", "Run", "Selection", "check_sights", "run_documents", "select_kinds"]
 
-_DEADLINE = 60.0  # seconds for one case; the first of a pool imports the framework
+_DEADLINE = 60.0  # seconds for one case; most take milliseconds, the first of a pool imports the framework
 # The frameworks' own remarks on start-up would end up between the lines of the table.
 _QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
@@ -101,14 +101,11 @@ def run_documents(
     for kind in selection.present:
         cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
         for ranks in sorted({case.ranks for _, case in cases}):
-            pool = RankPool(ranks, environment=_QUIET)
-            try:
+            with RankPool(ranks, environment=_QUIET) as pool:
                 for page, case in cases:
                     if case.ranks == ranks:
                         run.results.append(_run_case(pool, page, case, kind, run.versions))
                         on_result(run.results[-1])
-            finally:
-                pool.close()
     run.seconds = time.perf_counter() - begin
     return run
 

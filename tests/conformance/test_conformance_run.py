@@ -42,7 +42,10 @@ class PerfectPool:
     def corrupt(self, outcomes, document, case):
         return outcomes
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
         PerfectPool.closed += 1
 
 
