@@ -1,0 +1,189 @@
+"""What ranks do in test_failures.py; in a module of its own, because it runs in other processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import EngineError, ShimError
+
+ME = Caller("test", output="tensor", input="tensor")
+VICTIM = 1
+
+
+class Caught(NamedTuple):
+    """What a surviving rank saw."""
+
+    error: str  # its class
+    message: str
+    ranks: tuple[int, ...]
+    at: float  # time.time()
+    again: str  # the class of what the next call raised
+    again_after: float  # seconds it took
+
+
+def world(timeout: float = 20.0) -> ProcessGroup:
+    """Enter a new world; the one of the function before, which may have failed, is left."""
+    if groups.is_initialized():
+        groups.close_group(groups.world(ME))
+    return groups.enter_world(ME, "test", timeout=timeout)
+
+
+def sum_up(group: ProcessGroup, tensor: np.ndarray) -> None:
+    calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+
+
+def caught(group: ProcessGroup, error: ShimError) -> Caught:
+    at = time.time()
+    again = "nothing"
+    try:
+        calls.barrier(ME, group).wait()
+    except ShimError as second:
+        again = type(second).__name__
+    ranks = error.ranks if isinstance(error, EngineError) else ()  # type: ignore[attr-defined]
+    return Caught(type(error).__name__, str(error), ranks, at, again, time.time() - at)
+
+
+def lose_a_rank(how: str, count: int, in_background: bool, note: Path) -> Caught:
+    """Loop over all_reduce until the victim goes, which writes into *note* when."""
+    group = world()
+    tensor = np.ones(count)
+    for step in range(1_000_000):
+        if group.rank == VICTIM and step == 50:
+            note.write_text(str(time.time()))
+            go(how)
+        try:
+            work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX)
+            if in_background:
+                work.start()
+            work.wait()
+        except ShimError as error:
+            return caught(group, error)
+    raise AssertionError("nobody noticed")
+
+
+def go(how: str) -> None:
+    if how == "leave":
+        groups.close_group(groups.world(ME))
+        time.sleep(1)
+    elif how == "exit":
+        os._exit(7)
+    elif how == "kill with a forked helper":
+        if os.fork() == 0:  # holds the victim's files open while it dies, as a data loader's worker would
+            time.sleep(1)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_for_an_absent_rank(operation: str) -> Caught | None:
+    group = world(timeout=0.5)
+    tensor = np.ones(3)
+    if group.rank == VICTIM:
+        time.sleep(1.0)
+        return None
+    try:
+        if operation == "receive":
+            calls.receive(ME, group, tensor, VICTIM).wait()
+        elif operation == "started":
+            work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM)
+            work.start()
+            work.wait()
+        else:
+            sum_up(group, tensor)
+    except ShimError as error:
+        return caught(group, error)
+    raise AssertionError("it did not time out")
+
+
+def never_come() -> tuple[str, str, float] | None:
+    """Enter a world to which rank 1 does not come."""
+    start = time.time()
+    if int(os.environ["SHIM_RANK"]) == VICTIM:
+        time.sleep(1.5)
+        return None
+    try:
+        world(timeout=0.5)
+    except ShimError as error:
+        return type(error).__name__, str(error), time.time() - start
+    raise AssertionError("it met a rank that is not there")
+
+
+def interrupt_a_wait() -> tuple[bool, str]:
+    """Press Ctrl-C on rank 0 while it waits for the others, who come later."""
+    group = world()
+    if group.rank > 0:
+        time.sleep(1.0)
+        return True, ""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    interrupted = False
+    try:
+        calls.barrier(ME, group).wait()
+    except KeyboardInterrupt:
+        interrupted = True
+    try:
+        calls.barrier(ME, group).wait()
+    except ShimError as error:
+        return interrupted, f"{type(error).__name__}: {error}"
+    return interrupted, "no error"
+
+
+def use_after_fork() -> tuple[str, list[float]]:
+    """Use the group in a forked child, which must not disturb it, and then in the parent."""
+    group = world()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            calls.barrier(ME, group).wait()
+            os.write(writer, b"no error")
+        except ShimError as error:
+            os.write(writer, f"{type(error).__name__}: {error}".encode())
+        groups.close_group(group)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        told = stream.read()
+    os.waitpid(child, 0)
+    tensor = np.full(2, float(group.rank + 1))
+    sum_up(group, tensor)
+    groups.close_group(group)
+    return told, tensor.tolist()
+
+
+def enter_and_leave(times: int) -> tuple[list[int], list[int]]:
+    """Return the numbers of open files, threads and mappings before and after entering the world many times."""
+
+    def held() -> list[int]:
+        with open("/proc/self/maps") as maps:
+            mappings = sum("memfd:shim" in line for line in maps)
+        return [len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), mappings]
+
+    def once() -> None:
+        group = world()
+        half = groups.new_group(ME, [0, 1])
+        tensor = np.ones(100_000)
+        work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM)
+        work.start()
+        work.wait()
+        if half.rank >= 0:
+            sum_up(half, tensor)
+        groups.close_group(group)
+
+    once()  # the watching thread stays
+    before = held()
+    for _ in range(times):
+        once()
+    return before, held()

@@ -1,0 +1,86 @@
+"""Ranks that die, leave, never come, are interrupted or fork: the others know it soon, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import failing_ranks
+import pytest
+
+from shim.launch.pool import RankPool
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[RankPool]:
+    with RankPool(3) as pool:
+        yield pool
+
+
+def values(pool: RankPool, *call: object, ranks: tuple[int, ...] = (0, 1, 2)) -> list[object]:
+    """Run a function of failing_ranks and return the values of *ranks*, which must not have failed."""
+    outcomes = pool.run(*call, deadline=30.0)  # type: ignore[arg-type]
+    for rank in ranks:
+        assert outcomes[rank].error is None, outcomes[rank].error
+    return [outcomes[rank].value for rank in ranks]
+
+
+@pytest.mark.parametrize("in_background", [False, True], ids=["waited", "started"])
+@pytest.mark.parametrize("count", [1, 300_000])
+@pytest.mark.parametrize("how", ["kill", "exit", "leave", "kill with a forked helper"])
+def test_survivors_are_told_within_a_second(
+    three: RankPool, how: str, count: int, in_background: bool, tmp_path: Path
+) -> None:
+    note = tmp_path / "when"
+    for seen in values(three, failing_ranks.lose_a_rank, how, count, in_background, note, ranks=(0, 2)):
+        assert isinstance(seen, failing_ranks.Caught)
+        assert seen.error == "PeerLostError"
+        assert seen.ranks == (failing_ranks.VICTIM,)
+        assert ("left" if how == "leave" else "died") in seen.message
+        assert seen.again == "PeerLostError"
+        assert seen.again_after < 0.1
+        assert seen.at - float(note.read_text()) < 1.0
+
+
+@pytest.mark.parametrize("operation", ["waited", "started", "receive"])
+def test_an_absent_rank_is_named_after_the_timeout(three: RankPool, operation: str) -> None:
+    for seen in values(three, failing_ranks.wait_for_an_absent_rank, operation, ranks=(0, 2)):
+        assert isinstance(seen, failing_ranks.Caught)
+        assert seen.error == seen.again == "CollectiveTimeoutError"
+        assert seen.ranks == (failing_ranks.VICTIM,)
+        assert "0.5 s" in seen.message
+
+
+def test_a_rank_that_never_comes_is_named(three: RankPool) -> None:
+    for error, message, seconds in values(three, failing_ranks.never_come, ranks=(0, 2)):  # type: ignore[misc]
+        assert error == "CollectiveTimeoutError"
+        assert "had not come: 1" in message
+        assert seconds < 1.4
+
+
+def test_ctrl_c_ends_a_wait(three: RankPool) -> None:
+    interrupted, then = values(three, failing_ranks.interrupt_a_wait)[0]  # type: ignore[misc]
+    assert interrupted
+    assert "interrupted" in then
+    three.close()
+
+
+def test_a_forked_child_is_refused_and_harmless(three: RankPool) -> None:
+    for told, total in values(three, failing_ranks.use_after_fork):  # type: ignore[misc]
+        assert told.startswith("StateError")
+        assert "fork" in told
+        assert total == [6.0, 6.0]
+
+
+def test_entering_and_leaving_holds_nothing(three: RankPool) -> None:
+    shared_memory = sorted(os.listdir("/dev/shm"))
+    for before, after in values(three, failing_ranks.enter_and_leave, 30):  # type: ignore[misc]
+        assert after == before
+    assert sorted(os.listdir("/dev/shm")) == shared_memory
+
+
+def test_the_engine_makes_no_file(three: RankPool, tmp_path: Path) -> None:
+    with RankPool(2, {"TMPDIR": str(tmp_path)}) as pool:
+        values(pool, failing_ranks.enter_and_leave, 1, ranks=(0, 1))
+    assert list(tmp_path.iterdir()) == []
