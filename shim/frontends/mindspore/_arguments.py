@@ -16,8 +16,8 @@ from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Work, finish
 from shim.errors import ShimError, TensorError, UnsupportedError
+from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups import known_group
-from shim.frontends.mindspore.errors import ArgumentTypeError
 
 __all__ = [
     "REDUCE_OPS",
@@ -78,6 +78,7 @@ def refuse_tracing(caller: Caller) -> None:
     """
     module = sys.modules.get("mindspore.graph.jit_context")
     if module is not None and module.jit_context():
+        module.set_jit_context(None)  # MindSpore forgets to when a traced function raises, and would go on recording
         raise caller.explain(
             UnsupportedError(
                 "cannot be traced by mindspore.jit(capture_mode='trace')\n"

@@ -9,7 +9,7 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import RankError, StateError
-from shim.frontends.mindspore.errors import ArgumentTypeError
+from shim.frontends.mindspore._errors import ArgumentTypeError
 
 __all__ = [
     "FRONTEND",

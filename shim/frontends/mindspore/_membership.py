@@ -10,8 +10,8 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, UnsupportedError
+from shim.frontends.mindspore._errors import ArgumentTypeError, BackendNameError
 from shim.frontends.mindspore._groups import FRONTEND, GlobalComm, is_world, known_group, string
-from shim.frontends.mindspore.errors import ArgumentTypeError, BackendNameError
 
 __all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
 

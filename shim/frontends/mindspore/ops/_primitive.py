@@ -22,7 +22,7 @@ from shim.core.work import Work
 from shim.errors import ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
-from shim.frontends.mindspore.errors import ArgumentTypeError
+from shim.frontends.mindspore._errors import ArgumentTypeError
 
 __all__ = ["CommunicationPrimitive", "PlainPrimitive", "Shape", "TuplePrimitive", "plain"]
 

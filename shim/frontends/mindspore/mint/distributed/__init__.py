@@ -23,7 +23,7 @@ from shim.frontends.mindspore._arguments import (
     splits,
     tensor_list,
 )
-from shim.frontends.mindspore.errors import ArgumentTypeError, WorldSizeError
+from shim.frontends.mindspore._errors import ArgumentTypeError, WorldSizeError
 from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
 
 __all__ = [

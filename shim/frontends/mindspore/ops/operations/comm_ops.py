@@ -18,8 +18,8 @@ from shim.core.tensors import copy_of
 from shim.core.work import Work
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._arguments import REDUCE_OPS
+from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups import GlobalComm
-from shim.frontends.mindspore.errors import ArgumentTypeError
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, TuplePrimitive
 
 __all__ = ["AllGather", "Broadcast", "CollectiveGather", "ReduceOp", "ReduceScatter"]
