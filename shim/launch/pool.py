@@ -31,6 +31,14 @@ class Outcome(NamedTuple):
     error: str | None
 
 
+def _program() -> str:
+    """Return the program of a rank, which finds its modules where this process does.
+
+    ``python -m`` would look in the working folder first, where a source tree may hide the installed package.
+    """
+    return f"import sys; sys.path[:] = {sys.path!r}; from shim.launch.pool_rank import main; main()"
+
+
 class _Rank:
     """One rank process, with the pipes and the file its output goes to."""
 
@@ -44,7 +52,7 @@ class _Rank:
         self.answers = os.fdopen(answers_in, "rb")
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "shim.launch.pool_rank", str(tasks_in), str(answers_out)],
+                [sys.executable, "-c", _program(), str(tasks_in), str(answers_out)],
                 stdin=subprocess.DEVNULL,
                 stdout=self.output,
                 stderr=subprocess.STDOUT,
@@ -160,7 +168,9 @@ class RankPool:
         explained = {}
         for rank in absent:
             if rank in late:
-                what = f"rank {rank.rank} had not answered after {deadline:g} s, or {_GRACE:g} s after another rank died"
+                what = (
+                    f"rank {rank.rank} had not answered after {deadline:g} s, or {_GRACE:g} s after another rank died"
+                )
                 rank.process.kill()
             else:
                 what = rank.how_it_ended()

@@ -1,6 +1,7 @@
 """A rank process of a pool: takes tasks from one pipe, answers on another, and ends with the pool.
 
-Started as ``python -m shim.launch.pool_rank TASKS ANSWERS``, two inherited file descriptors. A task is a length and a
+The pool starts ``main()`` with two inherited file descriptors as arguments, for
+tasks and for answers. A task is a length and a
 pickle of (target, arguments, search path); an answer is a length and a pickle of (value, error text).
 """
 
@@ -83,7 +84,3 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         write_message(answers, answer)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,100 @@
+"""The ranks' output on its way to the launcher's: whole lines, each with its rank in front."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from pathlib import Path
+
+__all__ = ["OutputClosed", "RankOutput", "prefix_of"]
+
+_COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
+_LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
+_LAST_LINES = 400  # how much of a rank's stderr is kept, to be shown again should it fail
+_TRACEBACK = b"Traceback (most recent call last):"
+_CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
+
+
+class OutputClosed(Exception):
+    """Whoever read the launcher's output has closed it."""
+
+
+def prefix_of(rank: int, to: int) -> bytes:
+    """Return what stands before a line of *rank*, coloured where the file descriptor *to* is a terminal."""
+    plain = f"[{rank}]"
+    if os.isatty(to) and not os.environ.get("NO_COLOR"):
+        return f"\x1b[{_COLOURS[rank % len(_COLOURS)]}m{plain}\x1b[0m ".encode()
+    return f"{plain} ".encode()
+
+
+class RankOutput:
+    """One stream of one rank, passed on line by line from the pipe *source* to the file descriptor *to*.
+
+    With a *log* file the bytes are also written there, as they are. The last lines are remembered.
+    """
+
+    def __init__(self, rank: int, source: int, to: int, log: Path | None) -> None:
+        os.set_blocking(source, False)
+        self.source = source
+        self.last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
+        self.traceback_since: float | None = None
+        self._prefix = prefix_of(rank, to)
+        self._to = to
+        self._log = None if log is None else open(log, "wb", buffering=0)  # noqa: SIM115  # closed by close()
+        self._unfinished = b""
+
+    def pass_on(self) -> bool:
+        """Pass on what is there; tell whether more may come. Raises OutputClosed where nobody reads any more."""
+        try:
+            text = os.read(self.source, 1 << 16)
+        except BlockingIOError:
+            return True
+        if self._log is not None:
+            self._log.write(text)
+        *lines, self._unfinished = (self._unfinished + text).split(b"\n")
+        if self._unfinished and (not text or len(self._unfinished) > _LONGEST_LINE):
+            lines.append(self._unfinished)
+            self._unfinished = b""
+        for line in lines:
+            self._remember(line)
+        if lines:
+            write_all(self._to, b"".join(self._prefix + line + b"\n" for line in lines))
+        return bool(text)
+
+    def pass_on_rest(self) -> None:
+        """Pass on what is left when the rank has ended; its own children may hold the pipe open for longer."""
+        while self._readable() and self.pass_on():
+            pass
+        if self._unfinished:
+            self._remember(self._unfinished)
+            write_all(self._to, self._prefix + self._unfinished + b"\n")
+            self._unfinished = b""
+
+    def _readable(self) -> bool:
+        import select
+
+        return bool(select.select([self.source], [], [], 0)[0])
+
+    def _remember(self, line: bytes) -> None:
+        if line.startswith(_TRACEBACK) and not self._is_chained():
+            self.last_lines.clear()
+            self.traceback_since = time.monotonic()
+        self.last_lines.append(line)
+
+    def _is_chained(self) -> bool:
+        return any(line.startswith(_CHAINS) for line in list(self.last_lines)[-2:])
+
+    def close(self) -> None:
+        os.close(self.source)
+        if self._log is not None:
+            self._log.close()
+
+
+def write_all(to: int, text: bytes) -> None:
+    """Write *text* at once. Raises OutputClosed where nobody reads any more."""
+    try:
+        while text:
+            text = text[os.write(to, text) :]
+    except BrokenPipeError:
+        raise OutputClosed from None
