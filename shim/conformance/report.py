@@ -22,6 +22,8 @@ from shim.conformance.runner import Failure, Result, Run, Selection
 
 __all__ = ["as_json", "print_cases", "print_report", "progress_of"]
 
+_MOST_FAILURES = 12  # different ones that are printed
+_MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
 _WIDE = 110  # columns from which a document's name fits on one line beside four kinds of tensor
 
 
@@ -101,16 +103,23 @@ def _print_notes(documents: Sequence[Document], console: Console) -> None:
 
 
 def _print_failures(run: Run, console: Console) -> None:
+    """Print every different failure once, in full, with the places where it happened."""
     for kind in run.selection.missing:
         console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
-    told: dict[str, str] = {}
+    places: dict[str, list[str]] = {}
     for result in run.results:
         for ranks, failure in _alike(result.failures):
             place = f"{result.document}, case {result.case!r}, {result.kind} tensors, {ranks} of {result.ranks}"
-            console.print(Text(f"\nfailed: {place}", style="bold red"))
-            first_place = told.setdefault(_failure(failure), place)
-            told_here = _failure(failure) if first_place == place else f"the same as in {first_place}"
-            console.print(Text(indent(told_here, "  ")), soft_wrap=True)
+            places.setdefault(_failure(failure), []).append(place)
+    for text, (first, *others) in list(places.items())[:_MOST_FAILURES]:
+        console.print(Text(f"\nfailed: {first}", style="bold red"), soft_wrap=True)
+        console.print(Text(indent(text, "  ")), soft_wrap=True)
+        for place in others[:_MOST_PLACES]:
+            console.print(Text(f"the same in {place}"), soft_wrap=True)
+        if others[_MOST_PLACES:]:
+            console.print(Text(f"and in {len(others) - _MOST_PLACES} more places"))
+    if len(places) > _MOST_FAILURES:
+        console.print(Text(f"\nand {len(places) - _MOST_FAILURES} other failures; --json writes all of them"))
 
 
 def _alike(failures: Sequence[Failure]) -> list[tuple[str, Failure]]:

@@ -6,13 +6,13 @@ import dataclasses
 from typing import ClassVar
 
 import pytest
-from shim.launch.pool import Outcome
 
 from shim.conformance import runner
 from shim.conformance.cases import DOCUMENTS, case_named
 from shim.conformance.kinds import KINDS
 from shim.conformance.ranks import Sight
 from shim.conformance.runner import Selection, run_documents, select_kinds
+from shim.launch.pool import Outcome
 
 ONLY_NUMPY = Selection(present=("numpy",), missing=(), absent=())
 EVERYTHING = Selection(present=KINDS, missing=(), absent=())
