@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from collections import deque
 from pathlib import Path
+from typing import IO
 
 __all__ = ["OutputClosed", "RankOutput", "prefix_of"]
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
 _LAST_LINES = 400  # how much of a rank's stderr is kept, to be shown again should it fail
-_TRACEBACK = b"Traceback (most recent call last):"
+_TRACEBACKS = (b"Traceback (most recent call last):", b"  + Exception Group Traceback (most recent call last):")
 _CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
 
 
@@ -34,8 +36,8 @@ class RankOutput:
     With a *log* file the bytes are also written there, as they are. The last lines are remembered.
     """
 
-    def __init__(self, rank: int, source: int, to: int, log: Path | None) -> None:
-        os.set_blocking(source, False)
+    def __init__(self, rank: int, source: IO[bytes], to: int, log: Path | None) -> None:
+        os.set_blocking(source.fileno(), False)
         self.source = source
         self.last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
         self.traceback_since: float | None = None
@@ -47,7 +49,7 @@ class RankOutput:
     def pass_on(self) -> bool:
         """Pass on what is there; tell whether more may come. Raises OutputClosed where nobody reads any more."""
         try:
-            text = os.read(self.source, 1 << 16)
+            text = os.read(self.source.fileno(), 1 << 16)
         except BlockingIOError:
             return True
         if self._log is not None:
@@ -72,12 +74,10 @@ class RankOutput:
             self._unfinished = b""
 
     def _readable(self) -> bool:
-        import select
-
         return bool(select.select([self.source], [], [], 0)[0])
 
     def _remember(self, line: bytes) -> None:
-        if line.startswith(_TRACEBACK) and not self._is_chained():
+        if line.startswith(_TRACEBACKS) and not self._is_chained():
             self.last_lines.clear()
             self.traceback_since = time.monotonic()
         self.last_lines.append(line)
@@ -86,7 +86,7 @@ class RankOutput:
         return any(line.startswith(_CHAINS) for line in list(self.last_lines)[-2:])
 
     def close(self) -> None:
-        os.close(self.source)
+        self.source.close()
         if self._log is not None:
             self._log.close()
 

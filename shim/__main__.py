@@ -1,0 +1,5 @@
+"""``python -m shim`` is ``shim``."""
+
+from shim.cli import main
+
+main()

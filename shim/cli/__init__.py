@@ -1,0 +1,57 @@
+"""The command ``shim``. A subcommand's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from shim import __version__
+
+__all__ = ["main"]
+
+_COMMANDS = {  # name: module that has a function called so
+    "conformance": "shim.cli.conformance",
+    "run": "shim.cli.run",
+}
+_SETTINGS = {"run": {"allow_interspersed_args": False}}  # what follows the script is the script's
+
+
+class _Commands(TyperGroup):
+    """The subcommands, imported by need."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _COMMANDS:
+            return None
+        function = getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
+        single = typer.Typer(add_completion=False)
+        single.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(function)
+        return typer.main.get_command(single)
+
+
+_app = typer.Typer(cls=_Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"shim {__version__}")
+        raise typer.Exit
+
+
+@_app.callback()
+def _shim(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """One engine behind the collective-communication APIs of PyTorch, PaddlePaddle and MindSpore."""
+
+
+def main() -> None:
+    """Run the command line of this process, and exit."""
+    _app(prog_name="shim")
