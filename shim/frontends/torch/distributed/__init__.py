@@ -5,6 +5,7 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 
 from __future__ import annotations
 
+from shim.frontends.torch.distributed import distributed_c10d
 from shim.frontends.torch.distributed._backend import Backend
 from shim.frontends.torch.distributed._collectives import (
     all_gather,
@@ -58,6 +59,7 @@ __all__ = [
     "broadcast",
     "default_pg_timeout",
     "destroy_process_group",
+    "distributed_c10d",
     "gather",
     "get_backend",
     "get_global_rank",

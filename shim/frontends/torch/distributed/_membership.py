@@ -46,7 +46,7 @@ def initialize(
         _groups.FRONTEND,
         rank=given(rank),
         world_size=given(world_size),
-        init_method=address_of(caller, init_method, store),
+        init_method=address_of(caller, init_method, store, world_size),
         backend=name,
         timeout=seconds_of(caller, timeout),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -90,17 +91,21 @@ def given(number: int) -> int | None:
     return None if number == -1 else number
 
 
-def address_of(caller: Caller, init_method: str | None, store: Any) -> str | None:
-    """Return where the ranks meet: *init_method*, or the address that a TCPStore stands for."""
-    if store is None:
+def address_of(caller: Caller, init_method: str | None, store: Any, world_size: int) -> str | None:
+    """Return where the ranks meet: *init_method*, or the address that a TCPStore or FileStore stands for."""
+    if init_method is not None and not isinstance(init_method, str):
+        raise caller.explain(ArgumentTypeError(f"init_method must be a string, got {init_method!r}"))
+    if store is None or world_size == 1:
         return init_method
-    host, port = getattr(store, "host", None), getattr(store, "port", None)
+    host, port, path = (getattr(store, name, None) for name in ("host", "port", "path"))
     if isinstance(host, str) and isinstance(port, int):
         return f"tcp://{host}:{port}"
+    if isinstance(path, str):
+        return f"file://{os.path.abspath(path)}"
     raise caller.explain(
         UnsupportedError(
-            f"store must be a TCPStore: the torch frontend's shared_memory engine needs an address, got {store!r}\n"
-            "Pass init_method='tcp://127.0.0.1:PORT' or 'file:///PATH' instead of the store."
+            "store must be a TCPStore or a FileStore: the torch frontend's shared_memory engine needs an address, "
+            f"got {store!r}\nPass init_method='tcp://localhost:PORT' or 'file:///PATH' instead of the store."
         )
     )
 

@@ -93,11 +93,14 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
 
     *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
     """
-    if not async_op:
-        prepared.wait(seconds)
+    if not async_op and seconds < 0:
+        prepared.wait()
         return None
     started = prepared.start()
-    return None if started is None else Work(started, outputs, seconds)
+    if async_op:
+        return None if started is None else Work(started, outputs, seconds)
+    prepared.wait(seconds)  # only what runs in the background can be left waiting
+    return None
 
 
 def sender(prepared: work.Work, members: ProcessGroup) -> int:

@@ -1,0 +1,202 @@
+"""The Paddle frontends' collectives give what paddle documents, on every rank, with numpy's and paddle's tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from paddle_world import FLOAT8_DTYPES, PADDLE_DTYPES, VERSIONS, check, make, numbers, paddle_numbers, world
+
+KINDS = ("numpy", "paddle")
+REDUCTIONS = {"SUM": np.sum, "PROD": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
+
+
+@pytest.mark.ranks(1, 2, 4)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_all_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
+    with world() as dist:
+        tensor = make(kind, numbers(rank, (2, 5)))
+        task = dist.all_reduce(tensor, getattr(dist.ReduceOp, op))
+        assert task.is_sync()
+        assert task.is_completed()
+        assert task.wait() is True
+        everything = [numbers(other, (2, 5)) for other in range(world_size)]
+        check(kind, tensor, REDUCTIONS[op](everything, axis=0))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("dtype", PADDLE_DTYPES)
+def test_all_reduce_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
+    with world() as dist:
+        tensor = paddle_numbers(rank, [4], dtype)
+        dist.all_reduce(tensor)
+        in_numpy = "float32" if dtype == "bfloat16" else dtype
+        total = np.sum([numbers(other, (4,), in_numpy) for other in range(world_size)], axis=0)
+        seen = tensor.astype("float32") if dtype == "bfloat16" else tensor
+        check("paddle", seen, total.astype(in_numpy))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", [*PADDLE_DTYPES, *FLOAT8_DTYPES])
+def test_all_gather_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
+    with world() as dist:
+        outputs: list[Any] = []
+        dist.all_gather(outputs, paddle_numbers(rank, [4], dtype))
+        for other, output in enumerate(outputs):
+            expected = paddle_numbers(other, [4], dtype)
+            assert output.dtype == expected.dtype
+            assert np.array_equal(output.view("uint8").numpy(), expected.view("uint8").numpy())
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 2)])
+def test_all_gather_fills_an_empty_list(rank: int, world_size: int, kind: str, shape: tuple) -> None:
+    with world() as dist:
+        outputs: list[Any] = []
+        mine = make(kind, numbers(rank, shape))
+        dist.all_gather(outputs, mine)
+        assert [type(output) for output in outputs] == [type(mine)] * world_size
+        for other, output in enumerate(outputs):
+            check(kind, output, numbers(other, shape))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sequence", [list, tuple])
+def test_all_gather_fills_tensors_in_place(rank: int, world_size: int, kind: str, sequence: type) -> None:
+    with world() as dist:
+        tensors = [make(kind, np.zeros((2, 3))) for _ in range(world_size)]
+        outputs = sequence(tensors)
+        dist.all_gather(outputs, make(kind, numbers(rank, (2, 3))))
+        assert len(outputs) == world_size
+        for other, tensor in enumerate(tensors):
+            assert outputs[other] is tensor
+            check(kind, tensor, numbers(other, (2, 3)))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("leading", [lambda n: (n, 2), lambda n: (2 * n,)])
+def test_all_gather_into_one_tensor(rank: int, world_size: int, kind: str, leading: Any) -> None:
+    with world() as dist:
+        output = make(kind, np.zeros((*leading(world_size), 3)))
+        dist.all_gather(output, make(kind, numbers(rank, (2, 3))))
+        everything = np.stack([numbers(other, (2, 3)) for other in range(world_size)])
+        check(kind, output, everything.reshape(*leading(world_size), 3))
+
+
+@pytest.mark.ranks(2)
+def test_an_empty_list_is_filled_by_an_asynchronous_call_too(rank: int, world_size: int) -> None:
+    with world() as dist:
+        outputs: list[Any] = []
+        task = dist.all_gather(outputs, numbers(rank, 3), sync_op=False)
+        assert not task.is_sync()
+        assert task.wait() is True
+        assert task.wait() is True
+        assert task.is_completed()
+        assert len(outputs) == world_size
+        for other, output in enumerate(outputs):
+            check("numpy", output, numbers(other, 3))
+
+
+@pytest.mark.ranks(2)
+def test_strided_tensors(rank: int, world_size: int) -> None:
+    import paddle
+
+    with world() as dist:
+        whole = paddle.zeros([4], "float64")
+        view = whole[::2]
+        dist.all_gather([view[:1], view[1:]], paddle.to_tensor(numbers(rank, 1)))
+        check("paddle", whole, np.array([numbers(0, 1)[0], 0, numbers(1, 1)[0], 0]))
+
+
+def rows_between(sender: int, receiver: int) -> int:
+    """Different for every pair, and nothing from a rank to itself."""
+    return 0 if sender == receiver else 1 + sender + 2 * receiver
+
+
+def part(sender: int, receiver: int, dtype: str) -> np.ndarray:
+    return numbers(sender + 7 * receiver, (rows_between(sender, receiver), 2), dtype)
+
+
+def in_order(version: str, output: Any, source: Any) -> tuple[Any, Any]:
+    """The two first arguments of alltoall and alltoall_single in the order of each version."""
+    return (source, output) if version == "2" else (output, source)
+
+
+@pytest.mark.ranks(1, 2, 4)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_alltoall_in_place(rank: int, world_size: int, version: str, kind: str, dtype: str) -> None:
+    with world(version) as dist:
+        inputs = [make(kind, part(rank, other, dtype)) for other in range(world_size)]
+        outputs = [make(kind, np.zeros((rows_between(other, rank), 2), dtype)) for other in range(world_size)]
+        assert dist.alltoall(*in_order(version, outputs, inputs)).wait() is True
+        for other, output in enumerate(outputs):
+            check(kind, output, part(other, rank, dtype))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_alltoall_fills_an_empty_list(rank: int, world_size: int, version: str, kind: str) -> None:
+    with world(version) as dist:
+        inputs = [numbers(10 * rank + other, (2, 3)) for other in range(world_size)]
+        outputs: list[Any] = []
+        dist.alltoall(*in_order(version, outputs, [make(kind, one) for one in inputs]))
+        assert len(outputs) == world_size
+        for other, output in enumerate(outputs):
+            check(kind, output, numbers(10 * other + rank, (2, 3)))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_alltoall_of_two_tensors(rank: int, world_size: int, version: str) -> None:
+    with world(version) as dist:
+        output = np.zeros((world_size, 2))
+        dist.alltoall(*in_order(version, output, numbers(rank, (world_size, 2))))
+        check("numpy", output, np.stack([numbers(other, (world_size, 2))[rank] for other in range(world_size)]))
+
+
+@pytest.mark.ranks(1, 2, 4)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_alltoall_single_with_split_sizes(rank: int, world_size: int, version: str, kind: str, dtype: str) -> None:
+    with world(version) as dist:
+        sent = [part(rank, other, dtype) for other in range(world_size)]
+        received = [part(other, rank, dtype) for other in range(world_size)]
+        output = make(kind, np.zeros((sum(map(len, received)), 2), dtype))
+        source = make(kind, np.concatenate(sent))
+        in_splits, out_splits = [len(rows) for rows in sent], [len(rows) for rows in received]
+        task = dist.alltoall_single(*in_order(version, output, source), in_splits, out_splits, sync_op=False)
+        assert task.wait() is True
+        check(kind, output, np.concatenate(received))
+        check(kind, source, np.concatenate(sent))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_alltoall_single_with_equal_parts_and_keywords(rank: int, world_size: int, version: str) -> None:
+    with world(version) as dist:
+        output = np.zeros((2 * world_size, 3))
+        dist.alltoall_single(out_tensor=output, in_tensor=numbers(rank, (2 * world_size, 3)), out_split_sizes=[])
+        sent = [numbers(other, (2 * world_size, 3))[2 * rank : 2 * rank + 2] for other in range(world_size)]
+        check("numpy", output, np.concatenate(sent))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("use_calc_stream", [True, False])
+def test_wait_waits_for_what_was_started(rank: int, world_size: int, use_calc_stream: bool) -> None:
+    with world() as dist:
+        tensors = [numbers(rank + turn, 20000) for turn in range(4)]
+        tasks = [dist.all_reduce(tensor, sync_op=False) for tensor in tensors]
+        assert dist.wait(tensors[-1], use_calc_stream=use_calc_stream) is None
+        assert all(task.is_completed() for task in tasks)
+        for turn, tensor in enumerate(tensors):
+            check("numpy", tensor, sum(numbers(other + turn, 20000) for other in range(world_size)))
+        dist.wait(tensors[0])

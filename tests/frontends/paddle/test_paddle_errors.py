@@ -1,0 +1,142 @@
+"""Wrong calls through the Paddle frontends: paddle's class and ours, on every rank, and the group goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from paddle_world import check, numbers, world
+
+from shim.errors import MismatchError, ShimError
+
+ONE = np.ones(2)
+
+
+def assert_refused(wrong: Callable[[], Any], kind: type[Exception], rank: int, words: str | None = None) -> None:
+    """*wrong* raises *kind*, which is ours too and names the function, on every rank."""
+    with pytest.raises(kind, match=words) as caught:
+        wrong()
+    assert isinstance(caught.value, ShimError)
+    assert str(caught.value).startswith("paddle.distributed.")
+    assert f"rank {rank} of" in str(caught.value)
+
+
+def assert_usable(dist: Any, rank: int, world_size: int) -> None:
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor)
+    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+
+
+WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[Any, int], Any]]] = {
+    "no tensor": (ValueError, "tensor", lambda dist, n: dist.all_reduce([1.0, 2.0])),
+    "op is text": (ValueError, "op", lambda dist, n: dist.all_reduce(np.ones(2), "sum")),
+    "op is unknown": (ValueError, "op", lambda dist, n: dist.all_reduce(np.ones(2), 5)),
+    "op is a bool": (ValueError, "op", lambda dist, n: dist.all_reduce(np.ones(2), True)),
+    "op for complex": (
+        ValueError,
+        "op",
+        lambda dist, n: dist.all_reduce(np.ones(2, "complex64"), dist.ReduceOp.MAX),
+    ),
+    "average of integers": (ValueError, "op", lambda dist, n: dist.all_reduce(np.ones(2, int), dist.ReduceOp.AVG)),
+    "list too short": (ValueError, "tensor_list", lambda dist, n: dist.all_gather([np.ones(2)], ONE)),
+    "dtypes of one size": (
+        ValueError,
+        "tensor_list",
+        lambda dist, n: dist.all_gather([np.ones(2, "int64") for _ in range(n)], ONE),
+    ),
+    "dtypes of one tensor": (ValueError, "tensor_list", lambda dist, n: dist.all_gather(np.ones((n, 2), "int64"), ONE)),
+    "sizes differ": (ValueError, "tensor_list", lambda dist, n: dist.all_gather([np.ones(3) for _ in range(n)], ONE)),
+    "nothing like it": (ValueError, "tensor", lambda dist, n: dist.all_gather([], [1.0])),
+    "empty tuple": (ValueError, "tensor_list", lambda dist, n: dist.all_gather((), ONE)),
+    "no output": (RuntimeError, "out_tensor_list", lambda dist, n: dist.alltoall(None, [ONE] * n)),
+    "no input": (RuntimeError, "in_tensor_list", lambda dist, n: dist.alltoall([], None)),
+    "empty input": (RuntimeError, "in_tensor_list", lambda dist, n: dist.alltoall([], [])),
+    "tensor and list": (RuntimeError, "out_tensor_list", lambda dist, n: dist.alltoall(np.ones(n), [ONE] * n)),
+    "too few inputs": (ValueError, "tensor_list", lambda dist, n: dist.alltoall([], [ONE] * (n - 1))),
+    "rows not divisible": (
+        ValueError,
+        "divide|divisible|equal",
+        lambda dist, n: dist.alltoall_single(np.ones(n + 1), np.ones(n + 1)),
+    ),
+    "splits do not add up": (
+        ValueError,
+        "in_split_sizes",
+        lambda dist, n: dist.alltoall_single(np.ones(n), np.ones(n), [2] * n, [1] * n),
+    ),
+    "splits of another type": (
+        TypeError,
+        "out_split_sizes",
+        lambda dist, n: dist.alltoall_single(np.ones(n), np.ones(n), None, "ab"),
+    ),
+    "single dtypes": (ValueError, "out_tensor", lambda dist, n: dist.alltoall_single(np.ones(n, "int64"), np.ones(n))),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("name", WRONG_ARGUMENTS)
+def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) -> None:
+    kind, words, wrong = WRONG_ARGUMENTS[name]
+    with world() as dist:
+        assert_refused(lambda: wrong(dist, world_size), kind, rank, words)
+        dist.barrier()
+        assert_usable(dist, rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_wait_checks_its_arguments(rank: int) -> None:
+    with world() as dist:
+        with pytest.raises(TypeError, match="tensor"):
+            dist.wait("tensor")
+        with pytest.raises(TypeError, match="use_calc_stream"):
+            dist.wait(ONE, use_calc_stream=1)
+        with pytest.raises(TypeError, match="group"):
+            dist.wait(ONE, group=1)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize(
+    ("kind", "wrong", "right"),
+    [
+        (ValueError, lambda dist: dist.all_reduce(np.ones(2), "sum"), lambda dist: dist.all_reduce(np.ones(2))),
+        (
+            RuntimeError,
+            lambda dist: dist.alltoall(None, [ONE] * 3),
+            lambda dist: dist.alltoall([np.ones(2) for _ in range(3)], [ONE] * 3),
+        ),
+        (MismatchError, lambda dist: dist.all_reduce(np.ones(3)), lambda dist: dist.all_reduce(np.ones(2))),
+        (MismatchError, lambda dist: dist.barrier(), lambda dist: dist.all_reduce(np.ones(2))),
+    ],
+)
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, kind: type, wrong: Any, right: Any) -> None:
+    with world() as dist:
+        if rank == 1:
+            assert_refused(lambda: wrong(dist), kind, rank)
+        else:
+            assert_refused(lambda: right(dist), MismatchError, rank)
+        assert_usable(dist, rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_refused_call_leaves_an_empty_list_empty(rank: int, world_size: int) -> None:
+    with world() as dist:
+        outputs: list[Any] = []
+        with pytest.raises(MismatchError):
+            dist.all_gather(outputs, np.ones(2 + rank))
+        assert outputs == []
+        dist.all_gather(outputs, numbers(rank, 2))
+        check("numpy", np.stack(outputs), np.stack([numbers(other, 2) for other in range(world_size)]))
+
+
+@pytest.mark.ranks(2)
+def test_a_mismatch_in_the_background_is_raised_by_wait(rank: int, world_size: int) -> None:
+    with world() as dist:
+        task = dist.all_reduce(np.ones(2 + rank), sync_op=False)
+        with pytest.raises(MismatchError):
+            task.wait()
+        task = dist.all_reduce(np.ones(2 + rank), sync_op=False)
+        with pytest.raises(MismatchError):
+            dist.wait(np.ones(2))
+        assert task.is_completed()
+        assert_usable(dist, rank, world_size)

@@ -1,0 +1,199 @@
+"""Wrong calls through the torch frontend: torch's class and ours, on every rank, and the group goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_world import check, numbers, world
+
+import shim.frontends.torch.distributed as dist
+from shim.errors import MismatchError, ShimError
+
+ONE = np.ones(2)
+
+
+def assert_refused(wrong: Callable[[], Any], kind: type[Exception], rank: int, words: str | None = None) -> None:
+    """*wrong* raises *kind*, which is ours too and names the function, on every rank."""
+    with pytest.raises(kind, match=words) as caught:
+        wrong()
+    assert isinstance(caught.value, ShimError)
+    assert str(caught.value).startswith("torch.distributed.")
+    assert f"rank {rank} of" in str(caught.value)
+
+
+def assert_usable(rank: int, world_size: int) -> None:
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor)
+    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+
+
+WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[int, int], Any]]] = {
+    "tuple of outputs": (TypeError, "tensor_list", lambda rank, n: dist.all_gather((ONE,) * n, ONE)),
+    "no list": (TypeError, "tensor_list", lambda rank, n: dist.all_gather(None, ONE)),
+    "list too short": (ValueError, "tensor_list", lambda rank, n: dist.all_gather([np.ones(2)], ONE)),
+    "empty list": (ValueError, "tensor_list", lambda rank, n: dist.all_gather([], ONE)),
+    "no tensor": (TypeError, "tensor", lambda rank, n: dist.all_reduce([1.0, 2.0])),
+    "no tensor in the list": (TypeError, "tensor_list", lambda rank, n: dist.all_gather([1] * n, ONE)),
+    "dtypes differ": (
+        ValueError,
+        "tensor_list",
+        lambda rank, n: dist.all_gather([np.ones(2, "int64") for _ in range(n)], ONE),
+    ),
+    "dtype in one place differs": (
+        ValueError,
+        "tensor_list",
+        lambda rank, n: dist.all_gather([np.ones(2) for _ in range(n - 1)] + [np.ones(2, "int64")], ONE),
+    ),
+    "dtypes of single": (ValueError, "output", lambda rank, n: dist.all_to_all_single(np.ones(n, "int64"), np.ones(n))),
+    "complex into integers": (
+        ValueError,
+        "output_tensor_list",
+        lambda rank, n: dist.all_to_all([np.ones(1, "int64") for _ in range(n)], [np.ones(1, "complex64")] * n),
+    ),
+    "tuple of inputs": (
+        TypeError,
+        "input_tensor_list",
+        lambda rank, n: dist.all_to_all([np.ones(1) for _ in range(n)], (np.ones(1),) * n),
+    ),
+    "another shape": (
+        ValueError,
+        "output_tensor",
+        lambda rank, n: dist.all_gather_single(np.ones((2, n)).T[None], ONE),
+    ),
+    "too large": (ValueError, "output_tensor", lambda rank, n: dist.all_gather_single(np.ones((n + 1, 2)), ONE)),
+    "another input shape": (ValueError, "input", lambda rank, n: dist.reduce_scatter_single(ONE, np.ones((1, n, 2)))),
+    "rows not divisible": (
+        ValueError,
+        "divide|divisible|equal",
+        lambda rank, n: dist.all_to_all_single(np.ones(n + 1), np.ones(n + 1)),
+    ),
+    "splits do not add up": (
+        ValueError,
+        "input_split_sizes",
+        lambda rank, n: dist.all_to_all_single(np.ones(n), np.ones(n), [1] * n, [2] * n),
+    ),
+    "too few splits": (
+        ValueError,
+        "output_split_sizes",
+        lambda rank, n: dist.all_to_all_single(np.ones(n), np.ones(n), [n], [1] * n),
+    ),
+    "negative splits": (
+        ValueError,
+        "input_split_sizes",
+        lambda rank, n: dist.all_to_all_single(np.ones(n), np.ones(n), None, [-1, n + 1] + [0] * (n - 2)),
+    ),
+    "splits of another type": (
+        TypeError,
+        "output_split_sizes",
+        lambda rank, n: dist.all_to_all_single(np.ones(n), np.ones(n), "ab", None),
+    ),
+    "op is text": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), "sum")),
+    "op is a number": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), 1)),
+    "op is None": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), None)),
+    "factor missing": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2), dist.ReduceOp.PREMUL_SUM)),
+    "bits of floats": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2), dist.ReduceOp.BAND)),
+    "average of integers": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2, int), dist.ReduceOp.AVG)),
+    "no source": (ValueError, "src", lambda rank, n: dist.broadcast(np.ones(2))),
+    "two sources": (ValueError, "group_src", lambda rank, n: dist.broadcast(np.ones(2), 0, group_src=0)),
+    "source outside": (ValueError, "9", lambda rank, n: dist.broadcast(np.ones(2), 9)),
+    "group source outside": (ValueError, "9", lambda rank, n: dist.broadcast(np.ones(2), group_src=9)),
+    "source is text": (TypeError, "src", lambda rank, n: dist.broadcast(np.ones(2), "0")),
+    "send to oneself": (ValueError, "dst", lambda rank, n: dist.send(np.ones(2), rank)),
+    "receive from oneself": (ValueError, "src", lambda rank, n: dist.recv(np.ones(2), rank)),
+    "send to nobody": (ValueError, "dst", lambda rank, n: dist.send(np.ones(2))),
+    "slots missing": (IndexError, "object_list", lambda rank, n: dist.all_gather_object([None] * (n - 1), 1)),
+    "not picklable": (TypeError, "obj", lambda rank, n: dist.all_gather_object([None] * n, lambda: 1)),
+}
+for name in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR"):
+    WRONG_ARGUMENTS[f"{name} of complex"] = (
+        ValueError,
+        "op",
+        lambda rank, n, op=name: dist.all_reduce(np.ones(2, "complex64"), getattr(dist.ReduceOp, op)),
+    )
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("name", WRONG_ARGUMENTS)
+def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) -> None:
+    kind, words, wrong = WRONG_ARGUMENTS[name]
+    with world():
+        assert_refused(lambda: wrong(rank, world_size), kind, rank, words)
+        dist.barrier()
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize(
+    ("kind", "wrong", "right"),
+    [
+        (TypeError, lambda n: dist.all_gather((ONE,) * n, ONE), lambda n: dist.all_gather([np.ones(2)] * n, ONE)),
+        (ValueError, lambda n: dist.broadcast(np.ones(2), 7), lambda n: dist.broadcast(np.ones(2), 0)),
+        (TypeError, lambda n: dist.all_reduce(np.ones(2), "sum"), lambda n: dist.all_reduce(np.ones(2))),
+        (
+            ValueError,
+            lambda n: dist.all_gather_single(np.ones((2, n, 1)), ONE),
+            lambda n: dist.all_gather_single(np.ones((n, 2)), ONE),
+        ),
+        (
+            TypeError,
+            lambda n: dist.all_gather_object([None] * n, lambda: 1),
+            lambda n: dist.all_gather_object([None] * n, 1),
+        ),
+        (MismatchError, lambda n: dist.all_reduce(np.ones(3)), lambda n: dist.all_reduce(np.ones(2))),
+        (MismatchError, lambda n: dist.barrier(), lambda n: dist.all_reduce(np.ones(2))),
+        (MismatchError, lambda n: dist.broadcast(np.ones(2), 1), lambda n: dist.broadcast(np.ones(2), 0)),
+        (
+            MismatchError,
+            lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MAX),
+            lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MIN),
+        ),
+    ],
+)
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, kind: type, wrong: Any, right: Any) -> None:
+    with world():
+        if rank == 1:
+            assert_refused(lambda: wrong(world_size), kind, rank)
+        else:
+            assert_refused(lambda: right(world_size), MismatchError, rank)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_the_list_belongs_to_the_root_alone(rank: int, world_size: int) -> None:
+    with world():
+        tensors = [np.ones(2) for _ in range(world_size)]
+        for wrong in (lambda: dist.gather(ONE, tensors), lambda: dist.scatter(np.ones(2), tensors)):
+            if rank == 1:
+                assert_refused(wrong, ValueError, rank, "_list must not be given")
+            else:
+                assert_refused(wrong, MismatchError, rank)
+        for wrong in (lambda: dist.gather(ONE), lambda: dist.scatter(np.ones(2))):
+            if rank == 0:
+                assert_refused(wrong, ValueError, rank, "_list must be given")
+            else:
+                assert_refused(wrong, MismatchError, rank)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_accelerators_are_refused(rank: int, world_size: int) -> None:
+    with world():
+        with pytest.raises(NotImplementedError, match=r"torch frontend.*shared_memory engine"):
+            dist.barrier(device_ids=[0])
+        dist.barrier(device_ids=[])
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_barrier_ends_at_its_timeout(rank: int) -> None:
+    with world():
+        if rank == 0:
+            with pytest.raises(TimeoutError, match="timeout has passed"):
+                dist.barrier(timeout=timedelta(seconds=0.3))
+        else:
+            time.sleep(1.0)
