@@ -38,6 +38,7 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
     """Combine every rank's *tensor* by *op*, in place.
 
     Raises: ValueError for an *op* that is not paddle's, or that the dtype has not.
+    Deviates: AVG is taken at the signatures of paddle 2 too, where paddle 2.6 refuses it.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_reduce_en.html
     """
     return finish(

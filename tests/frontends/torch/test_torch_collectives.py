@@ -73,12 +73,18 @@ def test_all_gather_of_every_dtype(rank: int, world_size: int, dtype: str) -> No
 
 @pytest.mark.ranks(2)
 def test_all_reduce_takes_the_ops_of_torch_itself(rank: int, world_size: int) -> None:
-    import torch.distributed
+    import torch.distributed as theirs
 
     with world():
-        tensor = make("torch", numbers(rank, 3))
-        dist.all_reduce(tensor, torch.distributed.ReduceOp.MAX)
-        check("torch", tensor, np.max([numbers(other, 3) for other in range(world_size)], axis=0))
+        everything = [numbers(other, 3) for other in range(world_size)]
+        for op, expected in (
+            (theirs.ReduceOp.MAX, np.max(everything, axis=0)),
+            (theirs.ReduceOp(theirs.ReduceOp.MIN), np.min(everything, axis=0)),
+            (theirs._make_nccl_premul_sum(2.0), 2 * np.sum(everything, axis=0)),
+        ):
+            tensor = make("torch", numbers(rank, 3))
+            dist.all_reduce(tensor, op)
+            check("torch", tensor, expected)
 
 
 @pytest.mark.ranks(2)

@@ -197,3 +197,39 @@ def test_a_barrier_ends_at_its_timeout(rank: int) -> None:
                 dist.barrier(timeout=timedelta(seconds=0.3))
         else:
             time.sleep(1.0)
+
+
+@pytest.mark.ranks(2)
+def test_a_mismatch_in_the_background_is_told_by_its_work(rank: int, world_size: int) -> None:
+    with world():
+        work = dist.all_reduce(np.ones(2 + rank), async_op=True)
+        with pytest.raises(MismatchError):
+            work.wait()
+        assert work.is_completed()
+        assert not work.is_success()
+        assert isinstance(work.exception(), MismatchError)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_wait_of_its_own_timeout_can_be_repeated(rank: int) -> None:
+    with world():
+        if rank == 1:
+            time.sleep(0.5)
+        work = dist.barrier(async_op=True)
+        if rank == 0:
+            with pytest.raises(TimeoutError):
+                work.wait(timedelta(seconds=0.05))
+            assert not work.is_completed()
+        assert work.wait() is True
+
+
+@pytest.mark.ranks(2)
+def test_a_message_of_another_size_is_refused(rank: int, world_size: int) -> None:
+    with world():
+        if rank == 0:
+            dist.send(np.ones(3), 1)
+        else:
+            with pytest.raises(ShimError, match=r"torch\.distributed\.recv"):
+                dist.recv(np.ones(2), 0)
+        assert_usable(rank, world_size)

@@ -59,6 +59,7 @@ def broadcast(
     """Copy the *tensor* of the world's rank *src*, or of *group*'s rank *group_src*, into every rank's *tensor*.
 
     Raises: ValueError unless exactly one of *src* and *group_src* is given.
+    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
     return finish(
@@ -96,6 +97,7 @@ def all_gather(
     """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of the right size for each.
 
     Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
+    Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
     return finish(
@@ -193,6 +195,7 @@ def scatter(
     """Copy each rank's place in the *scatter_list* of *src* or *group_src* (neither: the world's rank 0) into *tensor*.
 
     Raises: ValueError when *scatter_list* is missing there or given elsewhere.
+    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
     return finish(
@@ -261,6 +264,7 @@ def all_to_all(
     """Send tensor *j* of *input_tensor_list* to rank *j*, which finds it in its *output_tensor_list* at this rank.
 
     Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
+    Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
     return finish(

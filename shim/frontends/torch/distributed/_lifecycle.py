@@ -112,6 +112,7 @@ def new_group(
 
     Returns ``GroupMember.NON_GROUP_MEMBER`` outside the group, or None where only members call.
     Raises: ValueError for ranks that are not in the world or occur twice.
+    Deviates: with backend "mpi" too, the members alone may make a group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """
     return _membership.make_group(
@@ -158,6 +159,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """Return the rank in *group* of the world's *global_rank*.
 
     Raises: ValueError for a rank outside the group.
+    Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_group_rank
     """
     return _membership.group_rank(_GET_GROUP_RANK, group, global_rank)
@@ -167,6 +169,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """Return the rank in the world of *group*'s *group_rank*.
 
     Raises: ValueError for a rank outside the group.
+    Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_global_rank
     """
     return _membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)

@@ -25,6 +25,7 @@ def send(
     """Send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*, which receives it under the same *tag*.
 
     Raises: ValueError for the caller's own rank.
+    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
     finish(calls.send(_SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag), False, [])

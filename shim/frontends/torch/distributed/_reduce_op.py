@@ -92,7 +92,9 @@ def engine_op(caller: Caller, group: Any, op: Any, tensor: Any) -> reduce_ops.Re
 
 def factor_of(caller: Caller, group: Any, op: Any) -> float:
     """Return what *op* multiplies this rank's elements by: 1.0 for all but PREMUL_SUM."""
-    factor = getattr(op, "factor", 1.0)
+    if op is ReduceOp.SUM or getattr(op, "op", op).name != "PREMUL_SUM":
+        return 1.0
+    factor = getattr(op, "factor", None)
     if factor is None:
         refuse(
             caller,
