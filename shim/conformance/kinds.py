@@ -105,8 +105,9 @@ KINDS = tuple(_ADAPTERS)
 
 
 def is_installed(name: str) -> bool:
-    """Tell whether the framework can be found, without importing it."""
-    return importlib.util.find_spec(name) is not None
+    """Tell whether the framework can be found, without importing it; a folder that happens to have its name is none."""
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def kind_named(name: str) -> TensorKind:

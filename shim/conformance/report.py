@@ -6,11 +6,10 @@ import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from textwrap import indent
+from textwrap import fill, indent
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -98,8 +97,10 @@ def _print_notes(documents: Sequence[Document], console: Console) -> None:
     for page in documents:
         console.print(Text(page.name))
         for note in page.notes:
-            told = Text(f"says: {note.says}\ntrue: {note.true}\ncase: {note.case}")
-            console.print(Padding(told, (0, 0, 1, 2), expand=False))
+            for line in (f"says: {note.says}", f"true: {note.true} (case {note.case!r})"):
+                lines = fill(line, console.width, initial_indent="  ", subsequent_indent="        ")
+                console.print(Text(lines), soft_wrap=True)
+    console.print()
 
 
 def _print_failures(run: Run, console: Console) -> None:
