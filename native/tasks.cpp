@@ -32,10 +32,9 @@ void CollectiveTask::start() {
 }
 
 void CollectiveTask::wait(double timeout) {
-  if (state_.load() == State::prepared)
-    progress_.run_or_enqueue(*this, timeout);
-  else
-    progress_.wait_completed(*this, timeout);
+  if (state_.load() == State::prepared && timeout < 0) return progress_.run_or_enqueue(*this);
+  start();  // a wait that may end before the operation cannot carry it out
+  progress_.wait_completed(*this, timeout);
 }
 
 std::optional<Failure> CollectiveTask::failure() const {
@@ -90,9 +89,9 @@ std::optional<Failure> TransferTask::failure() const {
   return is_completed() ? transfer_.failure : std::nullopt;
 }
 
-void Progress::run_or_enqueue(CollectiveTask& task, double timeout) {
+void Progress::run_or_enqueue(CollectiveTask& task) {
   task.state_.store(CollectiveTask::State::started);
-  if (!take_turn({&task, {}})) return wait_completed(task, timeout);
+  if (!take_turn({&task, {}})) return wait_completed(task, -1.0);
   try {
     task.operation_->execute(group_);
   } catch (const Failure& failure) {

@@ -88,7 +88,7 @@ class Progress {
   PointToPoint& messages() { return messages_; }
 
   // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
-  void run_or_enqueue(CollectiveTask& task, double timeout);
+  void run_or_enqueue(CollectiveTask& task);
   void enqueue(CollectiveTask& task);
   void wait_completed(CollectiveTask& task, double timeout);
   // Says that this rank's call was wrong, after what is in the queue.

@@ -127,14 +127,28 @@ class PyGroup {
   std::shared_ptr<Member> member_;
 };
 
-// Started works are kept alive by their group until they have ended.
-void start(nb::object self) {
-  Work& work = nb::cast<Work&>(self);
-  std::vector<nb::object>& started = work.member->started;
+// Works that another thread carries out are kept alive by their group until they have ended.
+void keep_alive(nb::object self) {
+  std::vector<nb::object>& started = nb::cast<Work&>(self).member->started;
   const auto has_ended = [](const nb::object& held) { return nb::cast<Work&>(held).task->is_completed(); };
   started.erase(std::remove_if(started.begin(), started.end(), has_ended), started.end());
-  work.task->start();
   started.push_back(std::move(self));
+}
+
+void start(nb::object self) {
+  nb::cast<Work&>(self).task->start();
+  keep_alive(std::move(self));
+}
+
+void wait(nb::object self, double timeout) {
+  Work& work = nb::cast<Work&>(self);
+  if (timeout >= 0 && !work.task->is_started()) start(self);
+  try {
+    work.wait(timeout);
+  } catch (const nb::python_error&) {  // interrupted, perhaps while the work was in the group's queue
+    keep_alive(std::move(self));
+    throw;
+  }
 }
 
 nb::object exception_or_none(const Work& work) {
@@ -152,7 +166,7 @@ NB_MODULE(_native, module) {
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
       .def("start", &start)
-      .def("wait", &Work::wait, "timeout"_a = -1.0)
+      .def("wait", &wait, "timeout"_a = -1.0)
       .def("is_completed", [](const Work& work) { return work.task->is_completed(); })
       .def("exception", &exception_or_none)
       .def("source_rank", [](const Work& work) { return work.task->source_rank(); });
