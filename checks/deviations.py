@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from checks.source import Module, modules
+from checks.source import Definition, Module, definition, is_public, modules, string_list
 
-__all__ = ["PAGE", "check", "deviations_in", "render"]
+__all__ = ["PAGE", "check", "render"]
 
 PAGE = Path("docs/deviations.md")
 
@@ -38,28 +38,41 @@ def check(root: Path) -> list[str]:
 
 
 def render(root: Path) -> str:
-    """Return the whole page for the tree at *root*."""
+    """Return the whole page for the tree at *root*, each deviation once for every frontend that has it."""
+    by_name = {module.name: module for module in modules(root, "shim/frontends")}
     text = _PREAMBLE
-    for module in modules(root, "shim/frontends"):
-        rows = [f"| `{name}` | {deviation} |" for name, deviation in deviations_in(module)]
+    told: set[tuple[str, int]] = set()
+    for module in by_name.values():
+        if not is_public(module.name):
+            continue
+        rows = []
+        for name, node in _offered(by_name, module):
+            frontend = ".".join(module.name.split(".")[:3])
+            if (frontend, id(node)) not in told:
+                rows += [f"| `{deviating}` | {how} |" for deviating, how in _deviations_of(node, name)]
+            told.add((frontend, id(node)))
         if rows:
             text += "\n".join([f"\n## {module.name}\n", "| name | what differs |", "| --- | --- |", *rows, ""])
     return text
 
 
-def deviations_in(module: Module) -> Iterator[tuple[str, str]]:
-    """Yield the names in *module* that deviate, each with how, in the order of the source."""
-    yield from _of(module.tree, module.name.rpartition(".")[2])
+def _offered(by_name: dict[str, Module], module: Module) -> Iterator[tuple[str, Definition | ast.Module]]:
+    """Yield the module itself and what it lists in ``__all__``, wherever that is defined."""
+    yield module.name.rpartition(".")[2], module.tree
+    for name in string_list(module.tree, "__all__") or []:
+        found = definition(by_name, module, name)
+        if found is not None:
+            yield name, found[1]
 
 
-def _of(node: ast.Module | ast.ClassDef | ast.FunctionDef, name: str) -> Iterator[tuple[str, str]]:
+def _deviations_of(node: Definition | ast.Module, name: str) -> Iterator[tuple[str, str]]:
     deviation = _deviation(ast.get_docstring(node) or "")
     if deviation:
         yield name, deviation
-    for child in node.body:
-        if isinstance(child, (ast.ClassDef, ast.FunctionDef)):
-            prefix = f"{name}." if isinstance(node, ast.ClassDef) else ""
-            yield from _of(child, prefix + child.name)
+    if isinstance(node, ast.ClassDef):
+        for child in node.body:
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield from _deviations_of(child, f"{name}.{child.name}")
 
 
 def _deviation(docstring: str) -> str:

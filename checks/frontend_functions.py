@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from checks.source import Function, Module, is_public, modules, string_list
+from checks.source import Function, Module, definition, is_public, modules, string_list
 
 __all__ = ["DOCSTRING_LINES", "MAY_HAVE_MORE_STATEMENTS", "check"]
 
@@ -60,22 +60,11 @@ def _public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module,
         if not is_public(module.name):
             continue
         for name in filter(is_public, string_list(module.tree, "__all__") or []):
-            found = _definition(by_name, module, name)
-            if found is not None and id(found[1]) not in seen:
-                seen.add(id(found[1]))
-                yield f"{found[0].name}.{found[1].name}", found[0], found[1]
-
-
-def _definition(by_name: dict[str, Module], module: Module, name: str) -> tuple[Module, Function] | None:
-    """Follow *name* through the imports of the frontends to the function it stands for, if it is one."""
-    for statement in module.tree.body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == name:
-            return module, statement
-        if isinstance(statement, ast.ImportFrom) and statement.module != module.name:
-            for alias in statement.names:
-                if (alias.asname or alias.name) == name and statement.module in by_name:
-                    return _definition(by_name, by_name[statement.module], alias.name)
-    return None
+            found = definition(by_name, module, name)
+            if found is None or isinstance(found[1], ast.ClassDef) or id(found[1]) in seen:
+                continue
+            seen.add(id(found[1]))
+            yield f"{found[0].name}.{found[1].name}", found[0], found[1]
 
 
 def _faults(name: str, function: Function) -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Function", "Module", "is_public", "modules", "string_list"]
+__all__ = ["Definition", "Function", "Module", "definition", "is_public", "modules", "string_list"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 
 class Module(NamedTuple):
@@ -46,4 +47,20 @@ def string_list(tree: ast.Module, variable: str) -> list[str] | None:
         ):
             value = ast.literal_eval(statement.value)
             return [str(item) for item in value]
+    return None
+
+
+def definition(by_name: Mapping[str, Module], module: Module, name: str) -> tuple[Module, Definition] | None:
+    """Follow *name* in *module* through the imports among the modules *by_name* to the function or class it stands for.
+
+    None for anything else, and for what comes from elsewhere.
+    """
+    for statement in module.tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and statement.name == name:
+            return module, statement
+        if isinstance(statement, ast.ImportFrom) and statement.module != module.name:
+            source = by_name.get(statement.module or "")
+            for alias in statement.names:
+                if source is not None and (alias.asname or alias.name) == name:
+                    return definition(by_name, source, alias.name)
     return None
