@@ -53,6 +53,7 @@ def progress_of(documents: Sequence[Document], selection: Selection, console: Co
 
 def print_report(run: Run, console: Console) -> None:
     """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
+    console.print(Text("Documented examples, run on this machine", style="bold"))
     console.print(_results_table(run, console.width >= _WIDE))
     _print_notes(run.documents, console)
     _print_failures(run, console)
@@ -60,7 +61,7 @@ def print_report(run: Run, console: Console) -> None:
 
 
 def _results_table(run: Run, wide: bool) -> Table:
-    table = Table("document", title="Documented examples, run on this machine")
+    table = Table("document")
     for kind in KINDS:
         if _has_column(run.selection, kind):
             version = run.versions.get(kind, "")

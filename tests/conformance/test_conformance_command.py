@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -131,6 +135,37 @@ def test_list_shows_every_case_and_runs_none(monkeypatch):
         for case in page.cases:
             assert case.name in result.output
             assert case.shows in result.output
+
+
+def test_the_installed_command_writes_to_a_pipe():
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--document", DOCUMENTS[0].name]
+    child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert child.returncode == 0, child.stdout + child.stderr
+    assert child.stderr == ""
+    assert "\x1b" not in child.stdout
+    assert f"numpy: {len(DOCUMENTS[0].cases)} cases run" in child.stdout
+
+
+def test_the_installed_command_writes_to_a_terminal():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--document", DOCUMENTS[0].name]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as child:
+        os.close(theirs)
+        text = b""
+        while piece := read_terminal(ours):
+            text += piece
+    os.close(ours)
+    assert child.returncode == 0, text.decode()
+    assert b"5 passed" in text
+    assert b"numpy: torch.distributed.all_to_all" in text
+
+
+def read_terminal(descriptor):
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:  # Linux reports the end of a terminal like this
+        return b""
 
 
 @pytest.mark.parametrize(

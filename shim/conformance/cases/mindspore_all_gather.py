@@ -181,7 +181,7 @@ DOCUMENT = Document(
     notes=(
         Note(
             says="the output's shape is (N, x_1, x_2, ..., x_R)",
-            true="it is (N*x_1, x_2, ..., x_R), as the page's own example shows; MindSpore's pages say so since 2.5",
+            true="it is (N*x_1, x_2, ..., x_R), as the page's own example shows; MindSpore's own page of 2.5 says so",
             case="ones",
         ),
         Note(
