@@ -19,7 +19,7 @@ _OURS = ("SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB", "RANK", "WORLD_SIZE", "LOCA
 
 def run(
     program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="The program and its arguments.", show_default=False)
+        list[str], typer.Argument(metavar="SCRIPT", help="The program and its arguments.", show_default=False)
     ],
     ranks: Annotated[int, typer.Option("-n", metavar="N", help="How many ranks to start.", show_default=False)],
     module: Annotated[

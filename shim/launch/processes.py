@@ -221,9 +221,9 @@ class _Ranks:
             return 0
         self.end_all(signal.SIGKILL)  # what the ranks themselves had started
         status = first.status or 0
-        if first.was_told_to_end:
-            status = 1  # it was about to end with its traceback
         if not any(number in _ENDING for number in self._received):
+            if first.was_told_to_end:
+                status = 1  # it was about to end with its traceback
             _tell(first, status)
         return 128 - status if status < 0 else status
 
