@@ -124,7 +124,7 @@ def _hydra_proxy() -> str | None:
 
 
 def _slurm_key(variables: Variables) -> str:
-    return f"step {variables.get('SLURM_JOB_ID') or variables.text('SLURM_JOBID')}.{variables.text('SLURM_STEP_ID')}"
+    return f"step {variables.text('SLURM_JOB_ID', ('SLURM_STEP_ID',))}.{variables.text('SLURM_STEP_ID')}"
 
 
 def _port_key(variables: Variables, name: str = "MASTER_PORT") -> str:

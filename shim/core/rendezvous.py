@@ -139,7 +139,9 @@ def _launcher_of(variables: Variables, rank: int | None, world_size: int | None)
     """Return who started this process; *rank* and *world_size*, where given, need no launcher to agree with them."""
     used = [launcher for launcher in LAUNCHERS if launcher.was_used(variables)]
     if not used:
-        return _none_but_mindspore(variables, rank, world_size)
+        if rank is None and world_size is None:
+            _refuse_size_alone(variables)
+        return None
     chosen = used[0]
     if BY_HAND in used and _is_world_of_one(chosen, variables) and not _missing_by_hand(variables):
         return BY_HAND  # the launcher started one process, and that started the ranks
@@ -173,10 +175,9 @@ def _require_agreement(
     )
 
 
-def _none_but_mindspore(variables: Variables, rank: int | None, world_size: int | None) -> None:
+def _refuse_size_alone(variables: Variables) -> None:
     """Raise StateError where MindSpore's names for rank and size are set, which do not tell where the others are."""
-    size = variables.get("RANK_SIZE")
-    if rank is None and world_size is None and size not in (None, "1"):
+    if variables.get("RANK_SIZE") not in (None, "1"):
         raise StateError(
             f"{variables.shown(('RANK_ID', 'RANK_SIZE'))}, and MS_ROLE is not set, so that the ranks cannot find each other\n"
             "Start them with msrun or `shim run`, or unset RANK_SIZE."
