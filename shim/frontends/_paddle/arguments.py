@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any, NoReturn
@@ -9,11 +10,21 @@ from typing import Any, NoReturn
 from shim.core import calls, tensors
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError
-from shim.frontends._paddle.errors import ArgumentRuntimeError, ArgumentTypeError
+from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentRuntimeError, ArgumentTypeError
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task
 
-__all__ = ["exchange_places", "filled", "places_for", "rank_of", "refuse", "splits_of"]
+__all__ = [
+    "exchange_places",
+    "filled",
+    "inputs_at_root",
+    "peer_of",
+    "places_at_root",
+    "places_for",
+    "rank_of",
+    "refuse",
+    "splits_of",
+]
 
 
 def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
@@ -78,11 +89,68 @@ def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:
     if members.rank < 0:
         return 0  # outside the group nothing is sent
     try:
-        return members.group_rank(index(world_rank))
+        return members.group_rank(_integer(role, world_rank))
     except ShimError as error:
         refuse(caller, group, error)
+
+
+def peer_of(caller: Caller, group: Any, world_rank: Any) -> int:
+    """Return the group rank of *world_rank*, which must not be the caller's own."""
+    members = group_of(caller, group)
+    if members.rank < 0:
+        return 0  # outside the group nothing is sent
+    try:
+        peer = members.group_rank(_integer("peer", world_rank))
+        if peer == members.rank:
+            raise ArgumentError(f"{{peer}} must be another rank than the caller's own, got {world_rank}")
+    except ShimError as error:
+        raise caller.explain(error, members) from None
+    return peer
+
+
+def places_at_root(caller: Caller, group: Any, outputs: Any, tensor: Any, root: int) -> Any:
+    """Return *outputs* on the group rank *root*, made like *tensor* for an empty list, and None elsewhere."""
+    members = group_of(caller, group)
+    if members.rank != root:
+        _warn_meaningless(caller, "output", outputs, members.rank)
+        return None
+    if outputs is None:
+        refuse(caller, group, ArgumentAssertionError("{output} must be given on the rank that {root} names"))
+    if _is_list(outputs) and len(outputs) not in (0, members.size):
+        refuse(
+            caller,
+            group,
+            ArgumentAssertionError(f"{{output}} must have {members.size} tensors or none, got {len(outputs)}"),
+        )
+    return places_for(caller, group, outputs, tensor)
+
+
+def inputs_at_root(caller: Caller, group: Any, inputs: Any, root: int) -> Any:
+    """Return *inputs* on the group rank *root*, where they must be given, and None elsewhere."""
+    members = group_of(caller, group)
+    if members.rank != root:
+        _warn_meaningless(caller, "input", inputs, members.rank)
+        return None
+    if inputs is None or (_is_list(inputs) and not inputs):
+        refuse(caller, group, ArgumentRuntimeError("{input} must be given on the rank that {root} names"))
+    return inputs
+
+
+def _warn_meaningless(caller: Caller, role: str, given: Any, rank: int) -> None:
+    if rank >= 0 and given is not None and not (_is_list(given) and not given):
+        warnings.warn(
+            f"{caller.function}: {caller.parameters[role]} has no meaning on other ranks than the one "
+            f"{caller.parameters['root']} names",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _integer(role: str, value: Any) -> int:
+    try:
+        return index(value)
     except TypeError:
-        refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be an integer, got {world_rank!r}"))
+        raise ArgumentTypeError(f"{{{role}}} must be an integer, got {value!r}") from None
 
 
 def _is_list(value: Any) -> bool:

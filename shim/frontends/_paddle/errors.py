@@ -8,6 +8,7 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, NotMemberError, ShimError, StateError, TensorError
 
 __all__ = [
+    "ArgumentAssertionError",
     "ArgumentRuntimeError",
     "ArgumentTypeError",
     "GroupMissingError",
@@ -27,6 +28,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 class ArgumentRuntimeError(ArgumentError, RuntimeError):
     """Outputs or inputs are missing, empty, or of two kinds."""
+
+
+class ArgumentAssertionError(ArgumentError, AssertionError):
+    """A list to gather into is missing or of another length than the group."""
 
 
 class GroupMissingError(StateError, AssertionError):

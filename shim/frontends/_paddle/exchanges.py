@@ -1,4 +1,4 @@
-"""Gathering and all-to-all with lists that are filled, whatever the order of a version's arguments."""
+"""Gathering, scattering and all-to-all with lists that are filled, whatever the order of a version's arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.frontends._paddle.arguments import exchange_places, filled, places_for, splits_of
+from shim.frontends._paddle.arguments import (
+    exchange_places,
+    filled,
+    inputs_at_root,
+    places_at_root,
+    places_for,
+    rank_of,
+    splits_of,
+)
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task, finish
 
-__all__ = ["exchange", "exchange_single", "gather_all"]
+__all__ = ["exchange", "exchange_single", "gather_all", "gather_at", "scatter_from"]
 
 
 def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:
@@ -19,6 +27,24 @@ def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: b
     return filled(
         outputs, places, finish(calls.all_gather(caller, group_of(caller, group), places, tensor), sync_op, group)
     )
+
+
+def gather_at(caller: Caller, tensor: Any, outputs: Any, dst: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put every rank's *tensor* into *outputs* on *dst*, filling it when it is empty."""
+    root = rank_of(caller, group, "root", dst)
+    places = places_at_root(caller, group, outputs, tensor, root)
+    return filled(
+        outputs if places is not None else None,
+        places,
+        finish(calls.gather(caller, group_of(caller, group), places, tensor, root), sync_op, group),
+    )
+
+
+def scatter_from(caller: Caller, tensor: Any, inputs: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put this rank's part of *src*'s *inputs* into *tensor*."""
+    root = rank_of(caller, group, "root", src)
+    parts = inputs_at_root(caller, group, inputs, root)
+    return finish(calls.scatter(caller, group_of(caller, group), tensor, parts, root), sync_op, group)
 
 
 def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:

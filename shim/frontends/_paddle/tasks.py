@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core.work import ABSENT, Work
+from shim.errors import ShimError
 
 __all__ = ["Task", "finish", "forget", "settle"]
 
 _NO_TIMEOUT = timedelta(0)
-_latest: dict[int, Work] = {}  # what was started last in each group, by its id; a group's operations end in order
+_running: dict[int, list[Work]] = {}  # what was started in each group, by its id, and not seen to have ended well
 
 
 class Task:
@@ -33,9 +34,10 @@ class Task:
         Raises: what ended it; CollectiveTimeoutError when *timeout* passes.
         """
         if not self._is_sync:
-            self._work.wait(timeout.total_seconds() if timeout > _NO_TIMEOUT else -1.0)
-            if _latest.get(self._group_id) is self._work:
-                del _latest[self._group_id]
+            try:
+                self._work.wait(timeout.total_seconds() if timeout > _NO_TIMEOUT else -1.0)
+            finally:
+                _prune(self._group_id, self._work)
         return True
 
     def is_completed(self) -> bool:
@@ -60,18 +62,33 @@ def finish(prepared: Work, sync_op: bool, group: Any) -> Task | None:
     started = prepared.start()
     if started is None:
         return None
-    _latest[group_id] = started
+    _prune(group_id)
+    _running.setdefault(group_id, []).append(started)
     return Task(started, False, group_id)
 
 
 def settle(group_id: int) -> None:
-    """Wait until everything that was started in the group has ended; raise what ended the last of it."""
-    work = _latest.pop(group_id, None)
-    if work is not None:
-        work.wait()
+    """Wait until everything that was started in the group has ended; raise the first error that nobody was told."""
+    failure: ShimError | None = None
+    for work in _running.pop(group_id, []):
+        try:
+            work.wait()
+        except ShimError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def forget(group_ids: Iterable[int]) -> None:
     """Let go of what was started in groups that are destroyed."""
     for group_id in group_ids:
-        _latest.pop(group_id, None)
+        _running.pop(group_id, None)
+
+
+def _prune(group_id: int, told: Work | None = None) -> None:
+    """Let go of what has ended well, and of *told* if it has ended, whose caller knows how."""
+    _running[group_id] = [
+        work
+        for work in _running.get(group_id, [])
+        if not work.is_completed() or (work is not told and work.exception() is not None)
+    ]

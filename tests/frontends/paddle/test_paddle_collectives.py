@@ -200,3 +200,45 @@ def test_wait_waits_for_what_was_started(rank: int, world_size: int, use_calc_st
         for turn, tensor in enumerate(tensors):
             check("numpy", tensor, sum(numbers(other + turn, 20000) for other in range(world_size)))
         dist.wait(tensors[0])
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_broadcast_from_every_rank(rank: int, world_size: int, kind: str) -> None:
+    with world() as dist:
+        for src in range(world_size):
+            tensor = make(kind, numbers(rank, (3, 2)))
+            assert dist.broadcast(tensor, src).wait() is True
+            check(kind, tensor, numbers(src, (3, 2)))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sync_op", [True, False])
+def test_gather_and_scatter_with_every_root(rank: int, world_size: int, kind: str, sync_op: bool) -> None:
+    with world("2") as dist:
+        for root in range(world_size):
+            gathered: list[Any] | None = [] if rank == root else None
+            dist.gather(make(kind, numbers(rank, (2, 2))), gathered, root, sync_op=sync_op).wait()
+            for other, tensor in enumerate(gathered or []):
+                check(kind, tensor, numbers(other, (2, 2)))
+            back = make(kind, np.zeros((2, 2)))
+            dist.scatter(back, gathered, root, sync_op=sync_op).wait()
+            check(kind, back, numbers(rank, (2, 2)))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sync_op", [True, False])
+def test_send_and_recv_in_a_group(rank: int, kind: str, sync_op: bool) -> None:
+    with world() as dist:
+        group = dist.new_group([0, 2])
+        if rank == 0:
+            dist.send(make(kind, numbers(0, 4)), 2, group, sync_op).wait()
+        elif rank == 2:
+            tensor = make(kind, np.zeros(4))
+            task = dist.recv(tensor, 0, group, sync_op)
+            dist.wait(tensor, group)
+            assert task.is_completed()
+            check(kind, tensor, numbers(0, 4))
+        dist.barrier()

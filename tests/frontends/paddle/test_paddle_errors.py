@@ -70,6 +70,11 @@ WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[Any, int], Any]
         "out_split_sizes",
         lambda dist, n: dist.alltoall_single(np.ones(n), np.ones(n), None, "ab"),
     ),
+    "source outside": (ValueError, "9", lambda dist, n: dist.broadcast(np.ones(2), 9)),
+    "source is text": (TypeError, "src", lambda dist, n: dist.broadcast(np.ones(2), "0")),
+    "send to nobody": (ValueError, "9", lambda dist, n: dist.send(np.ones(2), 9)),
+    "send to oneself": (ValueError, "dst", lambda dist, n: dist.send(np.ones(2), dist.get_rank())),
+    "receive from oneself": (ValueError, "src", lambda dist, n: dist.recv(np.ones(2), dist.get_rank())),
     "single dtypes": (ValueError, "out_tensor", lambda dist, n: dist.alltoall_single(np.ones(n, "int64"), np.ones(n))),
 }
 
@@ -139,4 +144,26 @@ def test_a_mismatch_in_the_background_is_raised_by_wait(rank: int, world_size: i
         with pytest.raises(MismatchError):
             dist.wait(np.ones(2))
         assert task.is_completed()
+        assert_usable(dist, rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_the_list_belongs_to_the_root(rank: int, world_size: int) -> None:
+    with world() as dist:
+        for wrong, kind in (
+            (lambda: dist.gather(ONE), AssertionError),
+            (lambda: dist.gather(ONE, [np.ones(2)] if rank == 0 else None), AssertionError),
+            (lambda: dist.scatter(np.ones(2)), RuntimeError),
+            (lambda: dist.scatter(np.ones(2), []), RuntimeError),
+        ):
+            assert_refused(wrong, kind if rank == 0 else MismatchError, rank)
+        gathered = [np.zeros(2) for _ in range(world_size)]
+        for right in (lambda: dist.gather(ONE, gathered), lambda: dist.scatter(np.ones(2), gathered)):
+            if rank == 0:
+                right()
+            else:
+                with pytest.warns(UserWarning, match="_list has no meaning") as caught:
+                    right()
+                assert caught[0].filename == __file__
+        check("numpy", np.stack(gathered), np.ones((2, 2)) * (rank == 0))
         assert_usable(dist, rank, world_size)

@@ -90,6 +90,11 @@ def test_outside_a_group(rank: int, version: str) -> None:
             lambda: dist.all_reduce(tensor, group=group, sync_op=False),
             lambda: dist.alltoall([tensor], [tensor], group),
             lambda: dist.alltoall_single(tensor, tensor, group=group),
+            lambda: dist.broadcast(tensor, 0, group),
+            lambda: dist.gather(tensor, [tensor], 0, group),
+            lambda: dist.scatter(tensor, [tensor], 0, group),
+            lambda: dist.send(tensor, 0, group),
+            lambda: dist.recv(tensor, 0, group),
         ):
             with pytest.warns(UserWarning, match="does not belong"):
                 assert call() is None

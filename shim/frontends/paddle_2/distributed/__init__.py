@@ -17,7 +17,9 @@ from shim.frontends._paddle.lifecycle import (
     is_available,
     is_initialized,
 )
+from shim.frontends._paddle.point_to_point import recv, send
 from shim.frontends._paddle.reduce_op import ReduceOp
+from shim.frontends._paddle.rooted import broadcast, gather, scatter
 from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_2.distributed._groups import init_parallel_env, new_group
 
@@ -29,7 +31,9 @@ __all__ = [
     "alltoall",
     "alltoall_single",
     "barrier",
+    "broadcast",
     "destroy_process_group",
+    "gather",
     "get_backend",
     "get_group",
     "get_rank",
@@ -38,5 +42,8 @@ __all__ = [
     "is_available",
     "is_initialized",
     "new_group",
+    "recv",
+    "scatter",
+    "send",
     "wait",
 ]
