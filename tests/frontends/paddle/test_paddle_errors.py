@@ -100,21 +100,27 @@ def test_wait_checks_its_arguments(rank: int) -> None:
             dist.wait(ONE, group=1)
 
 
+# What one rank does, the class of error it gets, and what the others do meanwhile.
+DISAGREEMENTS: dict[str, tuple[type[Exception], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "op": (ValueError, lambda dist: dist.all_reduce(np.ones(2), "sum"), lambda dist: dist.all_reduce(np.ones(2))),
+    "missing output": (
+        RuntimeError,
+        lambda dist: dist.alltoall(None, [ONE] * 3),
+        lambda dist: dist.alltoall([np.ones(2) for _ in range(3)], [ONE] * 3),
+    ),
+    "another shape": (
+        MismatchError,
+        lambda dist: dist.all_reduce(np.ones(3)),
+        lambda dist: dist.all_reduce(np.ones(2)),
+    ),
+    "another function": (MismatchError, lambda dist: dist.barrier(), lambda dist: dist.all_reduce(np.ones(2))),
+}
+
+
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize(
-    ("kind", "wrong", "right"),
-    [
-        (ValueError, lambda dist: dist.all_reduce(np.ones(2), "sum"), lambda dist: dist.all_reduce(np.ones(2))),
-        (
-            RuntimeError,
-            lambda dist: dist.alltoall(None, [ONE] * 3),
-            lambda dist: dist.alltoall([np.ones(2) for _ in range(3)], [ONE] * 3),
-        ),
-        (MismatchError, lambda dist: dist.all_reduce(np.ones(3)), lambda dist: dist.all_reduce(np.ones(2))),
-        (MismatchError, lambda dist: dist.barrier(), lambda dist: dist.all_reduce(np.ones(2))),
-    ],
-)
-def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, kind: type, wrong: Any, right: Any) -> None:
+@pytest.mark.parametrize("name", DISAGREEMENTS)
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, name: str) -> None:
+    kind, wrong, right = DISAGREEMENTS[name]
     with world() as dist:
         if rank == 1:
             assert_refused(lambda: wrong(dist), kind, rank)

@@ -127,34 +127,36 @@ def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) ->
         assert_usable(rank, world_size)
 
 
+# What one rank does, the class of error it gets, and what the others do meanwhile.
+DISAGREEMENTS: dict[str, tuple[type[Exception], Callable[[int], Any], Callable[[int], Any]]] = {
+    "tuple": (TypeError, lambda n: dist.all_gather((ONE,) * n, ONE), lambda n: dist.all_gather([np.ones(2)] * n, ONE)),
+    "root": (ValueError, lambda n: dist.broadcast(np.ones(2), 7), lambda n: dist.broadcast(np.ones(2), 0)),
+    "op": (TypeError, lambda n: dist.all_reduce(np.ones(2), "sum"), lambda n: dist.all_reduce(np.ones(2))),
+    "output's shape": (
+        ValueError,
+        lambda n: dist.all_gather_single(np.ones((2, n, 1)), ONE),
+        lambda n: dist.all_gather_single(np.ones((n, 2)), ONE),
+    ),
+    "object": (
+        TypeError,
+        lambda n: dist.all_gather_object([None] * n, lambda: 1),
+        lambda n: dist.all_gather_object([None] * n, 1),
+    ),
+    "another shape": (MismatchError, lambda n: dist.all_reduce(np.ones(3)), lambda n: dist.all_reduce(np.ones(2))),
+    "another function": (MismatchError, lambda n: dist.barrier(), lambda n: dist.all_reduce(np.ones(2))),
+    "another root": (MismatchError, lambda n: dist.broadcast(np.ones(2), 1), lambda n: dist.broadcast(np.ones(2), 0)),
+    "another op": (
+        MismatchError,
+        lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MAX),
+        lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MIN),
+    ),
+}
+
+
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize(
-    ("kind", "wrong", "right"),
-    [
-        (TypeError, lambda n: dist.all_gather((ONE,) * n, ONE), lambda n: dist.all_gather([np.ones(2)] * n, ONE)),
-        (ValueError, lambda n: dist.broadcast(np.ones(2), 7), lambda n: dist.broadcast(np.ones(2), 0)),
-        (TypeError, lambda n: dist.all_reduce(np.ones(2), "sum"), lambda n: dist.all_reduce(np.ones(2))),
-        (
-            ValueError,
-            lambda n: dist.all_gather_single(np.ones((2, n, 1)), ONE),
-            lambda n: dist.all_gather_single(np.ones((n, 2)), ONE),
-        ),
-        (
-            TypeError,
-            lambda n: dist.all_gather_object([None] * n, lambda: 1),
-            lambda n: dist.all_gather_object([None] * n, 1),
-        ),
-        (MismatchError, lambda n: dist.all_reduce(np.ones(3)), lambda n: dist.all_reduce(np.ones(2))),
-        (MismatchError, lambda n: dist.barrier(), lambda n: dist.all_reduce(np.ones(2))),
-        (MismatchError, lambda n: dist.broadcast(np.ones(2), 1), lambda n: dist.broadcast(np.ones(2), 0)),
-        (
-            MismatchError,
-            lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MAX),
-            lambda n: dist.all_reduce(np.ones(2), dist.ReduceOp.MIN),
-        ),
-    ],
-)
-def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, kind: type, wrong: Any, right: Any) -> None:
+@pytest.mark.parametrize("name", DISAGREEMENTS)
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, name: str) -> None:
+    kind, wrong, right = DISAGREEMENTS[name]
     with world():
         if rank == 1:
             assert_refused(lambda: wrong(world_size), kind, rank)
