@@ -8,6 +8,12 @@ from collections.abc import Mapping
 
 __all__ = ["new_job_key", "rank_environment"]
 
+# Variables with these beginnings tell a process who another launcher made it. That is not who its ranks are.
+_OTHER_LAUNCHERS = (
+    "GROUP_RANK", "GROUP_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "MPI_LOCAL", "MS_NODE_ID", "MS_ROLE", "MS_SCHED_",
+    "MS_WORKER_NUM", "OMPI_", "PADDLE_", "PMIX_", "PMI_", "RANK_ID", "RANK_SIZE", "ROLE_", "SLURM_STEP_ID", "TORCHELASTIC_",
+)  # fmt: skip
+
 
 def new_job_key() -> str:
     """Return a name for a job that no other job has."""
@@ -17,9 +23,11 @@ def new_job_key() -> str:
 def rank_environment(rank: int, size: int, job: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of rank *rank* of the *size* ranks of *job*: this process's, *extra*, and who it is.
 
-    Besides the names that ``shim.core.rendezvous`` reads, it holds those that scripts written for torchrun look at.
+    Besides the names that ``shim.core.rendezvous`` reads, it holds those that scripts written for torchrun look at. What
+    another launcher told this process about itself is left out.
     """
-    environment = {**os.environ, **(extra or {})}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OTHER_LAUNCHERS)}
+    environment = {**inherited, **(extra or {})}
     if size > 1:
         environment.setdefault("OMP_NUM_THREADS", "1")
     return environment | {
