@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import secrets
 from collections.abc import Mapping
@@ -58,8 +59,10 @@ def locate(
     )
     _check_range(me, size, shown)
     launcher.require_one_host(variables)
-    key = _url_key(url) or (_own_key() if size == 1 else f"{launcher.name} {launcher.key(variables)}")
-    return Identity(me, size, key, launcher.name)
+    key = _url_key(url)
+    if size == 1:
+        key = _own_key()
+    return Identity(me, size, key or f"{launcher.name} {launcher.key(variables)}", launcher.name)
 
 
 def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult | None) -> Identity:
@@ -78,7 +81,7 @@ def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult
             f"MASTER_ADDR and MASTER_PORT are not set, so that the {world_size} ranks cannot find each other\n"
             "Set them, give an init_method such as tcp://localhost:29500, or start the ranks with `shim run`."
         )
-    return Identity(rank, world_size, key or _own_key(), "arguments")
+    return Identity(rank, world_size, _own_key() if key is None or world_size == 1 else key, "arguments")
 
 
 def _own_key() -> str:
@@ -106,9 +109,14 @@ def _explicit(value: int | None, name: str, url: SplitResult | None) -> int | No
         if not said[-1].isdigit():
             raise ArgumentError(f"init_method's {name} must be a number that is not negative, got {said[-1]!r}")
         value = int(said[-1])
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ArgumentError(f"{name} must be an int, got {value!r}")
-    return value
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be an int, got {value!r}") from None
 
 
 def _check_range(rank: int, size: int, shown: str) -> None:
@@ -143,7 +151,7 @@ def _launcher_of(variables: Variables, rank: int | None, world_size: int | None)
             _refuse_size_alone(variables)
         return None
     chosen = used[0]
-    if BY_HAND in used and _is_world_of_one(chosen, variables) and not _missing_by_hand(variables):
+    if chosen.rank != BY_HAND.rank and _has_size_one(chosen, variables) and _says_more_by_hand(variables):
         return BY_HAND  # the launcher started one process, and that started the ranks
     for other in used[1:]:
         if other.level == chosen.level or other is BY_HAND:
@@ -154,13 +162,13 @@ def _launcher_of(variables: Variables, rank: int | None, world_size: int | None)
     return chosen
 
 
-def _is_world_of_one(launcher: Launcher, variables: Variables) -> bool:
+def _has_size_one(launcher: Launcher, variables: Variables) -> bool:
     name = variables.first(launcher.size)
-    return name is not None and "WORLD_SIZE" not in launcher.size and variables.get(name) == "1"
+    return name is not None and variables.get(name) == "1"
 
 
-def _missing_by_hand(variables: Variables) -> list[str]:
-    return [name for name in BY_HAND.signs if variables.get(name) is None]
+def _says_more_by_hand(variables: Variables) -> bool:
+    return all(variables.get(name) for name in BY_HAND.signs) and variables.get("WORLD_SIZE") != "1"
 
 
 def _require_agreement(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,19 +40,22 @@ def script(tmp_path: Path) -> Callable[[str], str]:
     return write
 
 
-def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
+def start(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "shim", "run", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **({"env": environment(), **options}),  # type: ignore[call-overload]
+        env=environment() if env is None else env,
+        cwd=cwd,
     )
 
 
-def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    with start(*arguments, **options) as process:
+def run(
+    *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    with start(*arguments, env=env, cwd=cwd) as process:
         try:
             stdout, stderr = process.communicate(timeout=DEADLINE)
         except BaseException:
@@ -65,8 +68,9 @@ def read_pids(process: subprocess.Popen[str], size: int) -> list[int]:
     """Return the process ids that *size* ranks print, in rank order."""
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(size)]
-    pids = dict(re.fullmatch(r"\[(\d+)\] pid (\d+)\n", line).groups() for line in lines)  # type: ignore[union-attr]
-    return [int(pids[str(rank)]) for rank in range(size)]
+    found = [re.fullmatch(r"\[(\d+)\] pid (\d+)\n", line) for line in lines]
+    pids = {int(match[1]): int(match[2]) for match in found if match}
+    return [pids[rank] for rank in range(size)]
 
 
 def assert_gone(pids: Sequence[int], within: float = 5.0) -> None:

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from shim.core.rendezvous import Identity, locate
@@ -117,8 +119,8 @@ LAUNCHERS: list[
 ]
 
 
-def find(environment: Environment, *arguments: object) -> Identity:
-    return locate(*arguments, environment=environment)  # type: ignore[arg-type]
+def find(environment: Environment, rank: Any = None, size: Any = None, init_method: str | None = None) -> Identity:
+    return locate(rank, size, init_method, environment)
 
 
 @pytest.mark.parametrize(("launcher", "name", "variable"), LAUNCHERS)
@@ -175,10 +177,14 @@ class TestArguments:
         address = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
         assert find(address, 1, 2).key == find(address, 0, 2).key == find(by_hand(0, 2)).key
 
-    def test_a_world_of_one_needs_no_address(self) -> None:
-        me = find({}, 0, 1)
+    @pytest.mark.parametrize("init_method", [None, "tcp://localhost:29500", "file:///tmp/meeting"])
+    def test_a_world_of_one_needs_no_address_and_meets_nobody(self, init_method: str | None) -> None:
+        me = find({}, 0, 1, init_method)
         assert (me.rank, me.size) == (0, 1)
-        assert me.key != find({}, 0, 1).key
+        assert me.key != find({}, 0, 1, init_method).key
+
+    def test_integers_of_other_types_are_taken(self) -> None:
+        assert find(by_hand(0, 2), np.int64(1), np.int32(2)).rank == 1
 
     @pytest.mark.parametrize(
         ("rank", "size", "kind", "words"),
@@ -420,7 +426,7 @@ def test_hydra_s_jobs_are_told_apart_by_the_process_that_starts_their_ranks(tmp_
     assert one[0][2] != another[0][2]
 
 
-def assert_raises(kind: type[ShimError], words: list[str], environment: Environment, *arguments: object) -> None:
+def assert_raises(kind: type[ShimError], words: list[str], environment: Environment, *arguments: Any) -> None:
     """Fail unless ``locate`` raises exactly this class of error, with all these words."""
     with pytest.raises(kind) as raised:
         find(environment, *arguments)
