@@ -78,7 +78,6 @@ def refuse_tracing(caller: Caller) -> None:
     """
     module = sys.modules.get("mindspore.graph.jit_context")
     if module is not None and module.jit_context():
-        module.set_jit_context(None)  # MindSpore forgets to when a traced function raises, and would go on recording
         raise caller.explain(
             UnsupportedError(
                 "cannot be traced by mindspore.jit(capture_mode='trace')\n"

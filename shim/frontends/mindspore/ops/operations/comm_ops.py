@@ -14,7 +14,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.core.tensors import copy_of
+from shim.core.tensors import copy_of, framework_of, new_like
 from shim.core.work import Work
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._arguments import REDUCE_OPS
@@ -302,10 +302,7 @@ class CollectiveGather(CommunicationPrimitive):
         return (shapes[0][0] * self.ranks_now(), *shapes[0][1:]) if self.rank_now() == self.dest_rank else (1,)
 
     def _new_output(self, tensor: Any, shape: Shape) -> Any:
-        output = super()._new_output(tensor, shape)
-        if self.rank_now() != self.dest_rank:
-            output[...] = 0  # as MindSpore's example prints it, rather than what the memory held before
-        return output
+        return super()._new_output(tensor, shape) if self.rank_now() == self.dest_rank else _zero_like(tensor)
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         gathered = output if group.rank == self.dest_rank else None
@@ -342,6 +339,15 @@ class _GatherGradient(CommunicationPrimitive):
 
     def get_bprop(self) -> Callable[..., Any]:
         raise self.caller.explain(UnsupportedError("has no gradient of its own"))
+
+
+def _zero_like(tensor: Any) -> Any:
+    """Return a tensor of *tensor*'s kind and dtype that holds one 0: what MindSpore's example prints for nothing."""
+    if framework_of(type(tensor)) == "mindspore":
+        return sys.modules["mindspore"].Tensor([0], dtype=tensor.dtype)  # assigning cannot be done in its bfloat16
+    zero = new_like(tensor, (1,))
+    zero[0] = 0
+    return zero
 
 
 def _check_rank(caller: Caller, parameter: str, rank: object) -> None:
