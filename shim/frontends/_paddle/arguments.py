@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from shim.core import calls, tensors
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, ShimError
+from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentRuntimeError, ArgumentTypeError
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task
@@ -18,6 +18,7 @@ __all__ = [
     "exchange_places",
     "filled",
     "inputs_at_root",
+    "one_of",
     "peer_of",
     "places_at_root",
     "places_for",
@@ -64,6 +65,13 @@ def exchange_places(caller: Caller, group: Any, outputs: Any, inputs: Any) -> An
     if not inputs:
         refuse(caller, group, ArgumentRuntimeError("{input} must have a tensor for each rank, got an empty list"))
     return outputs if outputs else _new_like(caller, group, outputs, inputs)
+
+
+def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
+    """Return *tensor*, which must not be a list: the engine would take its tensors as the ranks' parts."""
+    if _is_list(tensor):
+        refuse(caller, group, TensorError(f"{{{role}}} must be one tensor, got a {type(tensor).__qualname__}"))
+    return tensor
 
 
 def filled(outputs: Any, places: Any, task: Task | None) -> Task | None:

@@ -47,6 +47,7 @@ def paddle_function(name: str, errors: Mapping[type[ShimError], type[ShimError]]
 
     Outside the group it warns and does nothing, unless *errors* says what to raise for NotMemberError.
     """
-    classes = {TensorError: PaddleTensorError, **(errors or {})}
+    classes: dict[type[ShimError], type[ShimError]] = {TensorError: PaddleTensorError}
+    classes.update(errors or {})
     outsider = "raise" if NotMemberError in classes else "warn"
     return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from shim.frontends._paddle.arguments import (
     exchange_places,
     filled,
     inputs_at_root,
+    one_of,
     places_at_root,
     places_for,
     rank_of,
@@ -63,8 +64,8 @@ def exchange_single(
         calls.all_to_all(
             caller,
             group_of(caller, group),
-            output,
-            input,
+            one_of(caller, group, "output", output),
+            one_of(caller, group, "input", input),
             splits_of(caller, group, "output_splits", output_splits),
             splits_of(caller, group, "input_splits", input_splits),
         ),

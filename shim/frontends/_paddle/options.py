@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import index
 from typing import Any
 
 from shim.core import groups, rendezvous
@@ -46,7 +47,7 @@ def new_subgroup(
     if timeout <= timedelta(0):
         raise caller.explain(ArgumentError(f"timeout must be positive, got {timeout!r}"))
     try:
-        members = None if ranks is None else sorted(ranks)
+        members = None if ranks is None else sorted(index(rank) for rank in ranks)
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
     name = world.backend if backend is None else _backend_of(caller, backend)

@@ -70,6 +70,11 @@ WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[Any, int], Any]
         "out_split_sizes",
         lambda dist, n: dist.alltoall_single(np.ones(n), np.ones(n), None, "ab"),
     ),
+    "list to exchange": (
+        ValueError,
+        "in_tensor",
+        lambda dist, n: dist.alltoall_single(np.ones(n), [np.ones(1) for _ in range(n)]),
+    ),
     "source outside": (ValueError, "9", lambda dist, n: dist.broadcast(np.ones(2), 9)),
     "source is text": (TypeError, "src", lambda dist, n: dist.broadcast(np.ones(2), "0")),
     "send to nobody": (ValueError, "9", lambda dist, n: dist.send(np.ones(2), 9)),

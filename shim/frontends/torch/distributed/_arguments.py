@@ -10,11 +10,23 @@ from typing import Any, NoReturn
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ArgumentError, ShimError
+from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
-__all__ = ["list_at_root", "list_of", "peer_of", "refuse", "renamed", "root_of", "source_of", "splits_of", "whole_of"]
+__all__ = [
+    "list_at_root",
+    "list_of",
+    "one_of",
+    "peer_of",
+    "refuse",
+    "renamed",
+    "root_of",
+    "source_of",
+    "splits_of",
+    "tag_of",
+    "whole_of",
+]
 
 
 def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
@@ -44,11 +56,29 @@ def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
     )
 
 
+def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
+    """Return *tensor*, which must not be a list: the engine would take its tensors as the ranks' parts."""
+    if isinstance(tensor, (list, tuple)):
+        refuse(caller, group, TensorError(f"{{{role}}} must be one tensor, got a {type(tensor).__qualname__}"))
+    return tensor
+
+
+def tag_of(caller: Caller, group: Any, tag: Any) -> int:
+    """Return *tag*, which must be an integer."""
+    try:
+        return index(tag)
+    except TypeError:
+        raise caller.explain(
+            ArgumentTypeError(f"tag must be an integer, got {tag!r}"), group_of(caller, group)
+        ) from None
+
+
 def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role: str, part: Any) -> Any:
     """Return *whole*, whose shape must be that of all ranks' *part*, concatenated or stacked along dimension 0.
 
     Buffers without a shape are left to the engine, which compares the numbers of elements.
     """
+    one_of(caller, group, whole_role, whole)
     if not (hasattr(whole, "shape") and hasattr(part, "shape")):
         return whole
     size = group_of(caller, group).size

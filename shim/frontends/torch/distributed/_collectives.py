@@ -8,7 +8,15 @@ from typing import Any
 
 from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed._arguments import list_at_root, list_of, renamed, root_of, splits_of, whole_of
+from shim.frontends.torch.distributed._arguments import (
+    list_at_root,
+    list_of,
+    one_of,
+    renamed,
+    root_of,
+    splits_of,
+    whole_of,
+)
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
 from shim.frontends.torch.distributed._objects import gather_into_slots
@@ -297,8 +305,8 @@ def all_to_all_single(
         calls.all_to_all(
             _ALL_TO_ALL_SINGLE,
             group_of(_ALL_TO_ALL_SINGLE, group),
-            output,
-            input,
+            one_of(_ALL_TO_ALL_SINGLE, group, "output", output),
+            one_of(_ALL_TO_ALL_SINGLE, group, "input", input),
             splits_of(_ALL_TO_ALL_SINGLE, group, "output_splits", output_split_sizes),
             splits_of(_ALL_TO_ALL_SINGLE, group, "input_splits", input_split_sizes),
         ),

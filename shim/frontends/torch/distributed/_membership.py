@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import index
 from typing import Any
 
 from shim.core import groups
@@ -132,9 +133,10 @@ def _members(caller: Caller, ranks: Sequence[int] | None, sort_ranks: bool) -> l
     if ranks is None:
         return None
     try:
-        return sorted(ranks) if sort_ranks else list(ranks)
+        members = [index(rank) for rank in ranks]
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
+    return sorted(members) if sort_ranks else members
 
 
 def _name_for(ranks: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed._arguments import peer_of, source_of
+from shim.frontends.torch.distributed._arguments import peer_of, source_of, tag_of
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
 from shim.frontends.torch.distributed._work import finish, sender
@@ -28,7 +28,13 @@ def send(
     Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
-    finish(calls.send(_SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag), False, [])
+    finish(
+        calls.send(
+            _SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag_of(_SEND, group, tag)
+        ),
+        False,
+        [],
+    )
 
 
 def recv(
@@ -44,6 +50,8 @@ def recv(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
     """
     return sender(
-        calls.receive(_RECV, group_of(_RECV, group), tensor, source_of(_RECV, group, src, group_src), tag),
+        calls.receive(
+            _RECV, group_of(_RECV, group), tensor, source_of(_RECV, group, src, group_src), tag_of(_RECV, group, tag)
+        ),
         group_of(_RECV, group),
     )
