@@ -85,8 +85,9 @@ def _environment(settings: list[str]) -> dict[str, str]:
 
 def _address() -> dict[str, str]:
     """Return MASTER_ADDR and MASTER_PORT for programs that also use a framework's own communication."""
-    if os.environ.get("MASTER_ADDR") and os.environ.get("MASTER_PORT"):
-        return {}
+    address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    if address and port:
+        return {"MASTER_ADDR": address, "MASTER_PORT": port}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}

@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
-__all__ = ["OutputClosed", "RankOutput", "prefix_of"]
+__all__ = ["OutputClosed", "RankOutput", "prefix_of", "write_all"]
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken

@@ -19,7 +19,7 @@ from shim.launch.output import OutputClosed, RankOutput, prefix_of, write_all
 
 __all__ = ["run_ranks"]
 
-GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _NOTICE = 1.0  # seconds in which the others may see by themselves that a rank failed, and say so
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -103,7 +103,7 @@ def run_ranks(
     size: int,
     environment: Mapping[str, str] | None = None,
     log_dir: Path | None = None,
-    grace: float = GRACE,
+    grace: float = _GRACE,
 ) -> int:
     """Run *command* as *size* ranks until all have ended, and return the exit status for the launcher.
 

@@ -3,103 +3,31 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+from launcher_variables import (
+    Environment,
+    assert_raises,
+    by_hand,
+    find,
+    hydra,
+    msrun,
+    open_mpi,
+    paddle,
+    paddle_spawn,
+    shim_run,
+    srun,
+    torchrun,
+)
 
-from shim.core.rendezvous import Identity, locate
-from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
+from shim.core.rendezvous import locate
+from shim.errors import ArgumentError, StateError, UnsupportedError
 
 ROOT = Path(__file__).parents[2]
-
-Environment = dict[str, str]
-
-
-def shim_run(rank: int, size: int) -> Environment:
-    return {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(size), "SHIM_JOB": "5eed"}
-
-
-def torchrun(rank: int, size: int) -> Environment:
-    return by_hand(rank, size) | {
-        "LOCAL_RANK": str(rank),
-        "LOCAL_WORLD_SIZE": str(size),
-        "GROUP_RANK": "0",
-        "GROUP_WORLD_SIZE": "1",
-        "TORCHELASTIC_RUN_ID": "none",
-        "TORCHELASTIC_RESTART_COUNT": "0",
-    }
-
-
-def paddle(rank: int, size: int) -> Environment:
-    return {
-        "PADDLE_TRAINER_ID": str(rank),
-        "PADDLE_TRAINERS_NUM": str(size),
-        "PADDLE_NNODES": "1",
-        "PADDLE_LOCAL_SIZE": str(size),
-        "PADDLE_MASTER": "10.0.0.1:6000",
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(f"10.0.0.1:{6001 + other}" for other in range(size)),
-        "PADDLE_CURRENT_ENDPOINT": f"10.0.0.1:{6001 + rank}",
-    }
-
-
-def paddle_spawn(rank: int, size: int) -> Environment:
-    spawned = paddle(rank, size)
-    return {name: spawned[name] for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS")}
-
-
-def msrun(rank: int, size: int) -> Environment:
-    return {
-        "MS_ROLE": "MS_WORKER",
-        "MS_WORKER_NUM": str(size),
-        "MS_SCHED_HOST": "127.0.0.1",
-        "MS_SCHED_PORT": "8118",
-        "MS_NODE_ID": str(rank),
-        "RANK_ID": str(rank),
-        "RANK_SIZE": str(size),
-        "DEVICE_ID": str(rank),
-    }
-
-
-def open_mpi(rank: int, size: int) -> Environment:
-    return {
-        "OMPI_COMM_WORLD_RANK": str(rank),
-        "OMPI_COMM_WORLD_SIZE": str(size),
-        "OMPI_COMM_WORLD_LOCAL_SIZE": str(size),
-        "PMIX_RANK": str(rank),
-        "PMIX_NAMESPACE": "prterun-host-7@1",
-    }
-
-
-def hydra(rank: int, size: int) -> Environment:
-    return {
-        "PMI_RANK": str(rank),
-        "PMI_SIZE": str(size),
-        "MPI_LOCALRANKID": str(rank),
-        "MPI_LOCALNRANKS": str(size),
-        "MASTER_ADDR": "localhost",
-        "MASTER_PORT": "29500",
-    }
-
-
-def srun(rank: int, size: int) -> Environment:
-    return {
-        "SLURM_JOB_ID": "42",
-        "SLURM_STEP_ID": "3",
-        "SLURM_PROCID": str(rank),
-        "SLURM_NTASKS": str(size),
-        "SLURM_NNODES": "1",
-    }
-
-
-def by_hand(rank: int, size: int) -> Environment:
-    return {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
-
 
 LAUNCHERS: list[
     tuple[Callable[[int, int], Environment], str, str]
@@ -117,10 +45,6 @@ LAUNCHERS: list[
     (srun, "srun", "SLURM_STEP_ID"),
     (by_hand, "variables set by hand", "MASTER_PORT"),
 ]
-
-
-def find(environment: Environment, rank: Any = None, size: Any = None, init_method: str | None = None) -> Identity:
-    return locate(rank, size, init_method, environment)
 
 
 @pytest.mark.parametrize(("launcher", "name", "variable"), LAUNCHERS)
@@ -157,113 +81,6 @@ def test_the_environment_is_this_process_s_unless_given(monkeypatch: pytest.Monk
 
 def test_an_empty_variable_is_one_that_is_not_set() -> None:
     assert find({"RANK": "", "WORLD_SIZE": "", "PADDLE_TRAINER_ID": ""}).launcher == "none"
-
-
-class TestArguments:
-    @pytest.mark.parametrize("init_method", [None, "env://"])
-    def test_rank_and_size_win_over_the_environment(self, init_method: str | None) -> None:
-        me = find(torchrun(0, 2), 2, 3, init_method)
-        assert (me.rank, me.size, me.key) == (2, 3, find(torchrun(0, 2)).key)
-
-    @pytest.mark.parametrize(("rank", "size"), [(1, None), (None, 3), (1, 3)])
-    def test_each_completes_the_other(self, rank: int | None, size: int | None) -> None:
-        me = find(by_hand(0, 2), rank, size)
-        assert (me.rank, me.size) == (0 if rank is None else rank, 2 if size is None else size)
-
-    def test_what_they_replace_is_not_read(self) -> None:
-        assert find(by_hand(0, 2) | {"RANK": "abc", "WORLD_SIZE": "def"}, 1, 2).rank == 1
-
-    def test_an_address_in_the_environment_is_enough_beside_them(self) -> None:
-        address = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
-        assert find(address, 1, 2).key == find(address, 0, 2).key == find(by_hand(0, 2)).key
-
-    @pytest.mark.parametrize("init_method", [None, "tcp://localhost:29500", "file:///tmp/meeting"])
-    def test_a_world_of_one_needs_no_address_and_meets_nobody(self, init_method: str | None) -> None:
-        me = find({}, 0, 1, init_method)
-        assert (me.rank, me.size) == (0, 1)
-        assert me.key != find({}, 0, 1, init_method).key
-
-    def test_integers_of_other_types_are_taken(self) -> None:
-        assert find(by_hand(0, 2), np.int64(1), np.int32(2)).rank == 1
-
-    @pytest.mark.parametrize(
-        ("rank", "size", "kind", "words"),
-        [
-            (0, None, ArgumentError, ["world_size must be given too"]),
-            (None, 2, ArgumentError, ["rank must be given too"]),
-            (0, 2, StateError, ["MASTER_ADDR and MASTER_PORT are not set", "2 ranks"]),
-            (2, 2, ArgumentError, ["the rank must be in 0..1, got 2"]),
-            (-2, 2, ArgumentError, ["the rank must be in 0..1, got -2"]),
-            (0, 0, ArgumentError, ["the world size must be at least 1, got 0"]),
-            (True, 2, ArgumentError, ["rank must be an int, got True"]),
-            ("0", 2, ArgumentError, ["rank must be an int, got '0'"]),
-            (0, 2.0, ArgumentError, ["world_size must be an int, got 2.0"]),
-        ],
-    )
-    def test_wrong_ones_are_refused(self, rank: object, size: object, kind: type[ShimError], words: list[str]) -> None:
-        assert_raises(kind, words, {}, rank, size)
-
-
-class TestInitMethod:
-    @pytest.mark.parametrize(
-        "init_method", ["tcp://localhost:29501", "tcp://127.0.0.1:29501", f"tcp://{socket.gethostname()}:29501"]
-    )
-    def test_tcp_names_a_job_by_its_port(self, init_method: str) -> None:
-        me = find({}, 1, 2, init_method)
-        assert (me.rank, me.size) == (1, 2)
-        assert me.key == find({}, 0, 2, "tcp://localhost:29501").key != find({}, 0, 2, "tcp://localhost:29502").key
-
-    def test_tcp_and_variables_meet_at_the_same_port(self) -> None:
-        assert find({}, 1, 2, "tcp://localhost:29500").key == find(by_hand(0, 2)).key
-
-    def test_tcp_binds_no_port(self) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            assert find({}, 0, 2, f"tcp://127.0.0.1:{taken.getsockname()[1]}").rank == 0
-
-    def test_file_names_a_job_by_its_path_and_makes_no_file(self, tmp_path: Path) -> None:
-        (tmp_path / "link").symlink_to(tmp_path)
-        me, other = find({}, 0, 2, f"file://{tmp_path}/meeting"), find({}, 1, 2, f"file://{tmp_path}/link/meeting")
-        assert me.key == other.key != find({}, 0, 2, f"file://{tmp_path}/another").key
-        assert not (tmp_path / "meeting").exists()
-
-    @pytest.mark.parametrize("url", ["tcp://localhost:29500?rank=1&world_size=3", "file:///tmp/x?world_size=3&rank=1"])
-    def test_a_query_gives_rank_and_size(self, url: str) -> None:
-        me = find({}, None, None, url)
-        assert (me.rank, me.size) == (1, 3)
-
-    def test_arguments_win_over_a_query(self) -> None:
-        assert find({}, 2, None, "tcp://localhost:29500?rank=1&world_size=3").rank == 2
-
-    def test_a_launcher_completes_it(self) -> None:
-        me = find(open_mpi(1, 2), None, None, "tcp://localhost:29500")
-        assert (me.rank, me.size, me.key) == (1, 2, find({}, 0, 2, "tcp://localhost:29500").key)
-
-    @pytest.mark.parametrize(
-        ("url", "kind", "words"),
-        [
-            ("mpi://", ArgumentError, ["env://, file://, tcp://", "'mpi://'"]),
-            ("localhost:29500", ArgumentError, ["env://, file://, tcp://"]),
-            ("tcp://localhost", ArgumentError, ["tcp://host:port", "'tcp://localhost'"]),
-            ("tcp://:29500", ArgumentError, ["tcp://host:port"]),
-            ("tcp://localhost:0", ArgumentError, ["1 to 65535, got 0"]),
-            ("tcp://localhost:65536", ArgumentError, ["tcp://host:port"]),
-            ("tcp://localhost:abc", ArgumentError, ["tcp://host:port", "abc"]),
-            ("tcp://no-such-host.invalid:29500", ArgumentError, ["init_method", "no-such-host.invalid"]),
-            ("tcp://192.0.2.1:29500", UnsupportedError, ["192.0.2.1", "c10d, mpi and hierarchical"]),
-            ("file://", ArgumentError, ["file:///path"]),
-            ("file://relative", ArgumentError, ["file:///path"]),
-            ("file://other/path", ArgumentError, ["file:///path"]),
-            ("tcp://localhost:29500?rank=x", ArgumentError, ["init_method's rank", "'x'"]),
-            ("tcp://localhost:29500?rank=2", ArgumentError, ["rank must be in 0..1, got 2"]),
-        ],
-    )
-    def test_wrong_ones_are_refused(self, url: str, kind: type[ShimError], words: list[str]) -> None:
-        assert_raises(kind, words, {}, None if "rank" in url else 0, 2, url)
-
-    @pytest.mark.parametrize("url", ["tcp://localhost:29500", "file:///tmp/meeting"])
-    def test_without_rank_and_size_it_says_nothing(self, url: str) -> None:
-        assert_raises(ArgumentError, ["rank and world_size must be given too"], {}, None, None, url)
 
 
 class TestScheduler:
@@ -424,12 +241,3 @@ def test_hydra_s_jobs_are_told_apart_by_the_process_that_starts_their_ranks(tmp_
         assert [rank[:2] for rank in ranks] == [["0", "2"], ["1", "2"]]
         assert ranks[0][2] == ranks[1][2]
     assert one[0][2] != another[0][2]
-
-
-def assert_raises(kind: type[ShimError], words: list[str], environment: Environment, *arguments: Any) -> None:
-    """Fail unless ``locate`` raises exactly this class of error, with all these words."""
-    with pytest.raises(kind) as raised:
-        find(environment, *arguments)
-    assert type(raised.value) is kind
-    for word in words:
-        assert word in str(raised.value)
