@@ -22,6 +22,7 @@ __all__ = [
     "WORLD_NAME",
     "ProcessGroup",
     "close_group",
+    "close_world",
     "enter_world",
     "explanations",
     "find_group",
@@ -242,11 +243,16 @@ def _explanation(group: ProcessGroup) -> str:
 def close_group(group: ProcessGroup) -> None:
     """Leave *group* and forget it. Closing the world closes every group."""
     if group is _state.world:
-        _state.frontends.clear()
-        _close_all()
+        close_world()
     else:
         _state.groups.pop(group.name, None)
         group._close()
+
+
+def close_world() -> None:
+    """Close every group and forget which frontends had initialised the world; nothing happens where there is none."""
+    _state.frontends.clear()
+    _close_all()
 
 
 def _close_all() -> None:

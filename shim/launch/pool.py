@@ -44,6 +44,7 @@ class _Rank:
 
     def __init__(self, rank: int, size: int, job: str, environment: Mapping[str, str] | None) -> None:
         self.rank = rank
+        self.hung_up = False
         self._printed = 0
         self.output: IO[bytes] = tempfile.TemporaryFile()
         tasks_in, tasks_out = os.pipe()
@@ -151,6 +152,7 @@ class RankPool:
     def _outcome_of(self, rank: _Rank) -> Outcome | None:
         answer = read_message(rank.answers)
         if answer is None:
+            rank.hung_up = True  # the process is ending, if it has not ended yet
             return None
         value, error = pickle.loads(answer)
         output = rank.new_output()
@@ -159,26 +161,23 @@ class RankPool:
         return Outcome(rank.rank, value, error)
 
     def _explain_absent(self, outcomes: Mapping[int, Outcome | None], deadline: float) -> dict[int, Outcome]:
+        """Say of each rank without an answer how it died, or where it was when its time was over."""
         absent = [rank for rank in self._ranks if outcomes[rank.rank] is None]
-        late = [rank for rank in absent if rank.process.poll() is None]
+        died = [rank for rank in absent if rank.hung_up]
+        late = [rank for rank in absent if not rank.hung_up]
+        patience = f"{_GRACE:g} s after rank {died[0].rank} died" if died else f"after {deadline:g} s"
         for rank in late:
             rank.process.send_signal(signal.SIGUSR1)  # it writes its stacks
         if late:
             time.sleep(_LAST_WORDS)
-        explained = {}
+        texts = {rank.rank: rank.how_it_ended() for rank in died}
+        for rank in late:
+            rank.process.kill()
+            texts[rank.rank] = f"rank {rank.rank} had not answered {patience}"
         for rank in absent:
-            if rank in late:
-                what = (
-                    f"rank {rank.rank} had not answered after {deadline:g} s, or {_GRACE:g} s after another rank died"
-                )
-                rank.process.kill()
-            else:
-                what = rank.how_it_ended()
-            output = rank.new_output()
-            explained[rank.rank] = Outcome(
-                rank.rank, None, f"{what}\nrank {rank.rank} printed:\n{output}" if output else what
-            )
-        return explained
+            if output := rank.new_output():
+                texts[rank.rank] += f"\nrank {rank.rank} printed:\n{output}"
+        return {rank: Outcome(rank, None, text) for rank, text in texts.items()}
 
     def close(self) -> None:
         """End all rank processes."""

@@ -1,0 +1,180 @@
+"""A pytest plugin that runs a test on several rank processes at once.
+
+::
+
+    @pytest.mark.ranks(2, 4)
+    def test_sum(rank, world_size):
+        dist.init_process_group()
+        tensor = torch.tensor([float(rank)])
+        dist.all_reduce(tensor)
+        assert tensor.item() == sum(range(world_size))
+
+The test becomes one for each world size. The rank processes are started once in a session and used again, as importing a
+framework takes seconds; what a test leaves of its world is closed after it, and after a failure new processes are
+started. See docs/testing.md.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from shim.launch.pool import Outcome, RankPool
+from shim.testing_rank import Report, TestCall
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_pyfunc_call",
+    "pytest_unconfigure",
+    "rank",
+    "world_size",
+]
+
+_WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
+_POOLS = pytest.StashKey[dict[int, RankPool]]()
+_KEPT_POOLS = 2  # world sizes whose processes are kept; each process may hold a framework in memory
+
+
+class _FilledInByTheRank:
+    """Stands for an argument that each rank process knows best."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ini option ``ranks_deadline``."""
+    parser.addini("ranks_deadline", "seconds a test marked with ranks may take on its rank processes", default="60")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker and make room for the pools."""
+    config.addinivalue_line(
+        "markers",
+        "ranks(*world_sizes, deadline=None): run the test on so many rank processes at once, for each world size; "
+        "deadline is in seconds",
+    )
+    config.stash[_POOLS] = {}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the rank processes."""
+    pools = config.stash.get(_POOLS, {})
+    while pools:
+        pools.popitem()[1].close()
+
+
+@pytest.fixture
+def world_size(request: pytest.FixtureRequest) -> int:
+    """The number of rank processes a test marked with ranks runs on."""
+    callspec = getattr(request.node, "callspec", None)
+    if callspec is None or _WORLD_SIZE not in callspec.params:
+        raise pytest.UsageError("the fixture world_size belongs to tests marked with pytest.mark.ranks")
+    return int(callspec.params[_WORLD_SIZE])
+
+
+@pytest.fixture
+def rank(world_size: int) -> _FilledInByTheRank:
+    """The rank of the process that the test runs on."""
+    return _FilledInByTheRank()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test marked with ranks into one for each world size."""
+    mark = metafunc.definition.get_closest_marker("ranks")
+    if mark is None:
+        return
+    sizes = mark.args
+    if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: pytest.mark.ranks takes world sizes of at least 1, got {sizes}"
+        )
+    metafunc.fixturenames.append(_WORLD_SIZE)
+    metafunc.parametrize(_WORLD_SIZE, sizes, ids=[f"{size}ranks" for size in sizes])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """Run a test marked with ranks on its rank processes, instead of here."""
+    mark = pyfuncitem.get_closest_marker("ranks")
+    if mark is None:
+        return None
+    size = pyfuncitem.callspec.params[_WORLD_SIZE]
+    deadline = float(mark.kwargs.get("deadline") or pyfuncitem.config.getini("ranks_deadline"))
+    pool = _pool_of(pyfuncitem.config, size)
+    outcomes = pool.run("shim.testing_rank:run_test", _call_of(pyfuncitem), deadline=deadline)
+    failures = [f"rank {outcome.rank} of {size}:\n{text}" for outcome, text in _failures(outcomes)]
+    if failures:
+        pool.close()  # the next test gets new processes, whatever this one did to its own
+        pytest.fail("\n\n".join(failures), pytrace=False)
+    _skip_if_all_did(outcomes)
+    return True
+
+
+def _pool_of(config: pytest.Config, size: int) -> RankPool:
+    """Return the pool of *size* ranks; the one that was used longest ago makes room for a new one."""
+    pools = config.stash[_POOLS]
+    pool = pools.pop(size, None) or RankPool(size)
+    pools[size] = pool
+    while len(pools) > _KEPT_POOLS:
+        pools.pop(next(iter(pools))).close()
+    return pool
+
+
+def _call_of(item: pytest.Function) -> TestCall:
+    """Return what a rank process needs to run the test."""
+    arguments = {}
+    for name in item._fixtureinfo.argnames:  # the function's own, not those of its fixtures
+        value = item.funcargs[name]
+        if isinstance(value, _FilledInByTheRank):
+            continue
+        arguments[name] = _pickled(name, value)
+    return TestCall(
+        path=str(item.path),
+        module=item.module.__name__,
+        qualname=item.function.__qualname__,
+        arguments=arguments,
+        wants_rank=isinstance(item.funcargs.get("rank"), _FilledInByTheRank) and "rank" in item._fixtureinfo.argnames,
+        warning_filters=(
+            *item.config.getini("filterwarnings"),
+            *(item.config.getoption("pythonwarnings") or ()),
+            *_marked_filters(item),
+        ),
+    )
+
+
+def _pickled(name: str, value: object) -> bytes:
+    problem = None
+    try:
+        return pickle.dumps(value)
+    except Exception as error:  # pickling runs the value's own code, which may raise anything
+        problem = error
+    pytest.fail(
+        f"the value of {name!r} cannot be sent to the rank processes, as it cannot be pickled: {problem}\n"
+        "Make it inside the test, or pass what it is made from.",
+        pytrace=False,
+    )
+
+
+def _marked_filters(item: pytest.Function) -> Iterator[str]:
+    for mark in reversed(list(item.iter_markers("filterwarnings"))):
+        yield from mark.args
+
+
+def _failures(outcomes: Iterable[Outcome]) -> Iterator[tuple[Outcome, str]]:
+    """Find the ranks that failed, and those that skipped while others did not."""
+    all_outcomes = list(outcomes)
+    some_ran = any(outcome.value is not None and outcome.value.skipped is None for outcome in all_outcomes)
+    for outcome in all_outcomes:
+        report: Report | None = outcome.value
+        if outcome.error is not None or report is None:
+            yield outcome, outcome.error or "it gave no report"
+        elif report.skipped is not None and some_ran:
+            yield outcome, f"skipped, while other ranks did not: {report.skipped}"
+
+
+def _skip_if_all_did(outcomes: list[Outcome]) -> None:
+    reasons = {outcome.value.skipped for outcome in outcomes}
+    if None not in reasons:
+        pytest.skip("; ".join(sorted(reasons)))

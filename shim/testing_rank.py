@@ -1,0 +1,97 @@
+"""A rank process's side of the pytest plugin: load the test's module, run the test, leave the world."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pickle
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.assertion.rewrite import rewrite_asserts  # what makes a failing assert show its values
+from _pytest.config import parse_warning_filter
+
+__all__ = ["Report", "TestCall", "run_test"]
+
+
+@dataclass(frozen=True)
+class TestCall:
+    """A test as it is sent to the ranks; the arguments' values are pickled one by one."""
+
+    __test__ = False  # not a test itself, whatever its name says
+
+    path: str
+    module: str
+    qualname: str
+    arguments: dict[str, bytes]
+    wants_rank: bool
+    warning_filters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a rank that did not fail says: None, or why it skipped the test."""
+
+    skipped: str | None = None
+
+
+def run_test(call: TestCall) -> Report:
+    """Run the test on this rank. Raises what the test raises."""
+    with warnings.catch_warnings():
+        for entry in call.warning_filters:
+            warnings.filterwarnings(*parse_warning_filter(entry, escape=False))
+        try:
+            function = _function_of(call)
+            arguments = {name: pickle.loads(value) for name, value in call.arguments.items()}
+            if call.wants_rank:
+                arguments["rank"] = int(os.environ["SHIM_RANK"])
+            function(**arguments)
+        except pytest.skip.Exception as skipped:
+            return Report(str(skipped))
+        finally:
+            _leave_world()
+    return Report()
+
+
+def _function_of(call: TestCall) -> Any:
+    """Return the test function; that of a class is bound to a new object of it."""
+    found: Any = _module_of(call)
+    for name in call.qualname.split("."):
+        found = getattr(found, name)() if isinstance(getattr(found, name), type) else getattr(found, name)
+    return found
+
+
+def _module_of(call: TestCall) -> types.ModuleType:
+    """Load the module of a test, once, with asserts that explain themselves."""
+    known = sys.modules.get(call.module)
+    if known is not None and getattr(known, "__file__", None) == call.path:
+        return known
+    package = call.module.rpartition(".")[0]
+    if package:
+        importlib.import_module(package)
+    source = Path(call.path).read_bytes()
+    tree = ast.parse(source, filename=call.path)
+    rewrite_asserts(tree, source, call.path)
+    module = types.ModuleType(call.module)
+    module.__file__ = call.path
+    module.__package__ = package
+    sys.modules[call.module] = module
+    try:
+        exec(compile(tree, call.path, "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        del sys.modules[call.module]
+        raise
+    return module
+
+
+def _leave_world() -> None:
+    """Close what the test left open, where it used this project at all."""
+    groups = sys.modules.get("shim.core.groups")
+    if groups is not None:
+        groups.close_world()

@@ -1,0 +1,177 @@
+"""The pytest plugin, on small suites of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HEADER = "import os, time, warnings\nimport pytest\n"
+
+
+def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
+    pytester.makepyfile(HEADER + tests)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *_plugin(pytester), *options)
+
+
+def _plugin(pytester: pytest.Pytester) -> list[str]:
+    return [] if pytester._request.config.pluginmanager.hasplugin("shim") else ["-p", "shim.testing"]
+
+
+def ranks_of(pytester: pytest.Pytester) -> list[str]:
+    """Return the rank processes that were started from the suite's folder."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and (process / "cwd").readlink() == pytester.path:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue  # it has ended, or belongs to somebody else
+    return [command for command in found if "pool_rank" in command]
+
+
+def test_runs_on_every_rank_of_every_world_size(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        @pytest.mark.ranks(2, 3)
+        @pytest.mark.parametrize("x", [5, 6])
+        def test_it(rank, world_size, x, tmp_path):
+            (tmp_path / f"{rank} of {world_size}").touch()
+            while len(os.listdir(tmp_path)) < world_size:
+                time.sleep(0.01)
+            assert x in (5, 6)
+        """.replace("\n        ", "\n"),
+        "-v",
+    )
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*test_it*2ranks*", "*test_it*3ranks*"])
+
+
+def test_a_failure_shows_each_failing_rank_and_the_values_of_its_assert(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.mark.ranks(3)
+def test_it(rank):
+    print("printed by", rank)
+    assert ["rank", rank] == ["rank", 1]
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["rank 0 of 3:", "*'rank', 0*", "printed by 0", "rank 2 of 3:", "*'rank', 2*"])
+    result.stdout.no_fnmatch_line("rank 1 of 3:")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("os.kill(os.getpid(), 9)", "*rank 1 died: killed by SIGKILL*"),
+        ("os._exit(7)", "*rank 1 died: its process exited with status 7*"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("pytest.skip('not here')", "skipped, while other ranks did not: not here"),
+        ("warnings.warn('careful')", "UserWarning: careful"),
+    ],
+)
+def test_what_goes_wrong_on_one_rank_fails_the_test(pytester: pytest.Pytester, body: str, told: str) -> None:
+    pytester.makeini("[pytest]\nfilterwarnings = error")
+    result = run(
+        pytester,
+        f"""
+@pytest.mark.ranks(2)
+def test_it(rank):
+    if rank == 1:
+        {body}
+
+@pytest.mark.ranks(2)
+def test_next():
+    pass
+""",
+    )
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["rank 1 of 2:", told])
+
+
+def test_a_late_rank_is_ended_and_its_stack_shown(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.mark.ranks(2, deadline=0.7)
+def test_it(rank):
+    if rank == 0:
+        wait_for_ever()
+
+def wait_for_ever():
+    time.sleep(60)
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["rank 0 of 2:", "*had not answered after 0.7 s*", "*in wait_for_ever"])
+    assert not ranks_of(pytester)
+
+
+def test_processes_are_reused_and_the_world_is_left_between_tests(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+from pathlib import Path
+import shim.frontends.torch.distributed as dist
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("turn", [0, 1, 2])
+def test_it(rank, turn):
+    note = Path(f"pid-{rank}")
+    assert not note.exists() or note.read_text() == str(os.getpid())
+    note.write_text(str(os.getpid()))
+    assert not dist.is_initialized()
+    dist.init_process_group()
+    dist.barrier()
+""",
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_methods_skips_and_values(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.fixture
+def number():
+    return 42
+
+@pytest.fixture
+def function():
+    return lambda: 42
+
+@pytest.mark.ranks(2)
+class TestMarked:
+    def test_method(self, world_size, number):
+        assert (world_size, number) == (2, 42)
+
+@pytest.mark.ranks(2)
+def test_skipped():
+    pytest.skip("none of us")
+
+@pytest.mark.ranks(2)
+def test_unpicklable(function):
+    pass
+""",
+        "-rs",
+    )
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(["*the value of 'function' cannot be sent to the rank processes*", "*none of us*"])
+
+
+@pytest.mark.parametrize("sizes", ["", "0", "'two'"])
+def test_world_sizes_must_be_numbers(pytester: pytest.Pytester, sizes: str) -> None:
+    result = run(pytester, f"@pytest.mark.ranks({sizes})\ndef test_it(): pass\n")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*pytest.mark.ranks takes world sizes of at least 1*"])
+
+
+@pytest.mark.ranks(2)
+def test_the_project_uses_it_itself(rank: int, world_size: int) -> None:
+    import shim.frontends.torch.distributed as dist
+
+    dist.init_process_group()
+    assert (dist.get_rank(), dist.get_world_size()) == (rank, world_size)
