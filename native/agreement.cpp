@@ -124,11 +124,12 @@ void check_agreement(Group& group, std::uint64_t sequence) {
   const Calls calls(group, sequence);
   const std::string_view what = difference(calls);
   if (what.empty()) return;
-  std::string message = "the ranks disagree on " + std::string(what) + " in operation " + std::to_string(sequence) +
-                        " of the group";
+  std::string message =
+      "the ranks disagree on " + std::string(what) + " in operation " + std::to_string(sequence) + " of the group";
   for (int rank = 0; rank < group.size(); ++rank) {
     message += "\n  rank " + std::to_string(rank);
-    if (group.world_rank(rank) != rank) message += " (rank " + std::to_string(group.world_rank(rank)) + " of the world)";
+    if (group.world_rank(rank) != rank)
+      message += " (rank " + std::to_string(group.world_rank(rank)) + " of the world)";
     message += ": " + calls.describe(rank) + (rank == group.rank() ? "  <- this rank" : "");
   }
   throw Failure(FailureKind::mismatch, message + "\nNo output was written; the group can still be used.");

@@ -22,8 +22,8 @@ void check_list(const TensorArgument& tensors, const SplitArgument& splits, int 
            std::to_string(tensors.views.size()));
   for (const TensorView& view : tensors.views)
     if (view.dtype != tensors.views.front().dtype)
-      reject(braced(tensors.role) + " must hold tensors of one dtype, got " + std::string(name_of(tensors.views.front().dtype)) +
-             " and " + std::string(name_of(view.dtype)));
+      reject(braced(tensors.role) + " must hold tensors of one dtype, got " +
+             std::string(name_of(tensors.views.front().dtype)) + " and " + std::string(name_of(view.dtype)));
   if (splits.rows)
     reject(braced(splits.role) + " cuts one tensor, but " + braced(tensors.role) + " is a list of tensors");
 }
@@ -46,7 +46,8 @@ std::vector<std::uint64_t> counts_of_splits(const TensorArgument& tensor, const 
   const std::int64_t wanted = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   if (wanted != available)
     reject(braced(splits.role) + " must add up to the " + std::to_string(available) + " rows of dimension 0 of " +
-           braced(tensor.role) + ", got " + std::to_string(wanted) + "\nSplit sizes are counted in rows, not elements.");
+           braced(tensor.role) + ", got " + std::to_string(wanted) +
+           "\nSplit sizes are counted in rows, not elements.");
   std::vector<std::uint64_t> counts;
   for (const std::int64_t row : rows) counts.push_back(static_cast<std::uint64_t>(row) * view.row_count());
   return counts;
@@ -56,8 +57,8 @@ std::vector<std::uint64_t> counts_of_splits(const TensorArgument& tensor, const 
 
 void check_rank(std::string_view role, int rank, int size) {
   if (rank < 0 || rank >= size)
-    throw Failure(FailureKind::rank, braced(role) + " must be a rank of the group, 0.." + std::to_string(size - 1) + ", got " +
-                                         std::to_string(rank));
+    throw Failure(FailureKind::rank, braced(role) + " must be a rank of the group, 0.." + std::to_string(size - 1) +
+                                         ", got " + std::to_string(rank));
 }
 
 void check_op(ReduceOp op, Dtype dtype) {
@@ -73,7 +74,8 @@ void check_writable(const TensorArgument& output) {
       throw Failure(FailureKind::tensor,
                     name_of_view(output, i) + " must be writable, got read-only memory\nPass a copy of it.");
     if (view.overlaps_itself())
-      throw Failure(FailureKind::tensor, name_of_view(output, i) + " must not hold the same memory twice, got an expanded tensor " +
+      throw Failure(FailureKind::tensor, name_of_view(output, i) +
+                                             " must not hold the same memory twice, got an expanded tensor " +
                                              view.describe() + "\nPass a contiguous copy of it.");
   }
 }
@@ -87,8 +89,8 @@ void check_same_dtype(const TensorArgument& a, const TensorArgument& b) {
 
 void check_same_count(const TensorArgument& a, const TensorArgument& b) {
   if (a.tensor().count() != b.tensor().count())
-    reject(braced(a.role) + " and " + braced(b.role) + " must hold the same number of elements, got " + a.tensor().describe() +
-           " and " + b.tensor().describe());
+    reject(braced(a.role) + " and " + braced(b.role) + " must hold the same number of elements, got " +
+           a.tensor().describe() + " and " + b.tensor().describe());
 }
 
 std::vector<std::uint64_t> part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size) {
@@ -111,12 +113,13 @@ std::vector<std::uint64_t> gathered_counts(const TensorArgument& outputs, const 
   const std::size_t each = input.tensor().count();
   const std::size_t needed = each * static_cast<std::size_t>(size);
   if (outputs.tensor().count() != needed)
-    reject(braced(outputs.role) + " must hold " + std::to_string(needed) + " elements, " + std::to_string(size) + " times the " +
-           std::to_string(each) + " of " + braced(input.role) + ", got " + outputs.tensor().describe());
+    reject(braced(outputs.role) + " must hold " + std::to_string(needed) + " elements, " + std::to_string(size) +
+           " times the " + std::to_string(each) + " of " + braced(input.role) + ", got " + outputs.tensor().describe());
   return std::vector<std::uint64_t>(static_cast<std::size_t>(size), each);
 }
 
-void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank, const TensorArgument& own) {
+void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank,
+                    const TensorArgument& own) {
   const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
   if (count != own.tensor().count())
     reject("this rank's part of " + braced(parts.role) + " must be as large as " + braced(own.role) + ", got " +

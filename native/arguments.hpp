@@ -41,6 +41,7 @@ std::vector<std::uint64_t> part_counts(const TensorArgument& tensors, const Spli
 std::vector<std::uint64_t> gathered_counts(const TensorArgument& outputs, const SplitArgument& splits, int size,
                                            const TensorArgument& input);
 // The part of this rank must be as large as `own`.
-void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank, const TensorArgument& own);
+void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank,
+                    const TensorArgument& own);
 
 }  // namespace shim

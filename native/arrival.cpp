@@ -19,16 +19,17 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 
 // Equal for calls that fit together, as far as one number per rank can tell; see agreement.cpp for the rest.
 std::uint32_t fingerprint_of(const CallDescriptor& call) {
-  std::uint64_t hash = mixed(0, static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.dtype) << 8 |
-                                    static_cast<std::uint64_t>(call.op) << 16 |
-                                    static_cast<std::uint64_t>(call.dimensions) << 24 |
-                                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
+  std::uint64_t hash =
+      mixed(0, static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.dtype) << 8 |
+                   static_cast<std::uint64_t>(call.op) << 16 | static_cast<std::uint64_t>(call.dimensions) << 24 |
+                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
   hash = mixed(mixed(hash, call.sends), call.receives);
   for (std::size_t d = 0; d < call.dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(call.shape[d]));
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
-void publish(Group& group, std::uint64_t sequence, const Call& call, std::size_t bytes, const std::vector<Part>& contribution) {
+void publish(Group& group, std::uint64_t sequence, const Call& call, std::size_t bytes,
+             const std::vector<Part>& contribution) {
   group.call(group.rank(), sequence) = call.descriptor;
   const auto size = static_cast<std::size_t>(group.size());
   std::uint64_t* table = group.call_table(group.rank(), sequence);
@@ -51,7 +52,9 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, std::size_t
 }
 
 void wait_for_arrivals(Group& group, std::uint64_t sequence) {
-  const auto arrived = [&group, sequence](int rank) { return group.arrival(rank, sequence).sequence.load() >= sequence; };
+  const auto arrived = [&group, sequence](int rank) {
+    return group.arrival(rank, sequence).sequence.load() >= sequence;
+  };
   for (int peer = 0; peer < group.size(); ++peer)
     if (peer != group.rank()) group.wait_for(peer, arrived);
   group.confirmed = sequence;

@@ -37,7 +37,8 @@ struct Agreement {
 };
 
 // Arrives at the group's next operation with `call` and the `contribution` of `bytes` bytes that `write` puts into the
-// line if it is small, and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not fit.
+// line if it is small, and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not
+// fit.
 Agreement arrive(Group& group, const Call& call, std::size_t bytes, const std::vector<Part>& contribution);
 
 // Arrives with the news that this rank's call was wrong, without waiting for anybody.

@@ -42,14 +42,30 @@ struct DtypeFacts {
 };
 
 inline constexpr DtypeFacts dtype_facts[] = {
-    {"none", 0},          {"bool", 1},          {"uint8", 1},
-    {"int8", 1},          {"uint16", 2},        {"int16", 2},
-    {"uint32", 4},        {"int32", 4},         {"uint64", 8},
-    {"int64", 8},         {"float16", 2},       {"bfloat16", 2},
-    {"float32", 4},       {"float64", 8},       {"complex64", 8},
-    {"complex128", 16},   {"float8_e3m4", 1},   {"float8_e4m3", 1},
-    {"float8_e4m3b11fnuz", 1}, {"float8_e4m3fn", 1}, {"float8_e4m3fnuz", 1},
-    {"float8_e5m2", 1},   {"float8_e5m2fnuz", 1}, {"float8_e8m0fnu", 1},
+    {"none", 0},
+    {"bool", 1},
+    {"uint8", 1},
+    {"int8", 1},
+    {"uint16", 2},
+    {"int16", 2},
+    {"uint32", 4},
+    {"int32", 4},
+    {"uint64", 8},
+    {"int64", 8},
+    {"float16", 2},
+    {"bfloat16", 2},
+    {"float32", 4},
+    {"float64", 8},
+    {"complex64", 8},
+    {"complex128", 16},
+    {"float8_e3m4", 1},
+    {"float8_e4m3", 1},
+    {"float8_e4m3b11fnuz", 1},
+    {"float8_e4m3fn", 1},
+    {"float8_e4m3fnuz", 1},
+    {"float8_e5m2", 1},
+    {"float8_e5m2fnuz", 1},
+    {"float8_e8m0fnu", 1},
 };
 static_assert(std::size(dtype_facts) == static_cast<std::size_t>(Dtype::count_));
 
@@ -70,7 +86,7 @@ constexpr bool is_float8(Dtype dtype) { return dtype >= Dtype::float8_e3m4 && dt
 
 enum class ReduceOp : std::uint8_t { sum, avg, product, min, max, band, bor, bxor, premul_sum, count_ };
 
-inline constexpr std::string_view reduce_op_names[] = {"SUM", "AVG", "PRODUCT", "MIN",       "MAX",
+inline constexpr std::string_view reduce_op_names[] = {"SUM",  "AVG", "PRODUCT", "MIN",       "MAX",
                                                        "BAND", "BOR", "BXOR",    "PREMUL_SUM"};
 static_assert(std::size(reduce_op_names) == static_cast<std::size_t>(ReduceOp::count_));
 

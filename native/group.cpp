@@ -28,7 +28,8 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 }
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -37,8 +38,7 @@ WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { cu
 WaitHooksScope::~WaitHooksScope() { current_hooks = previous_; }
 WaitHooks* WaitHooksScope::current() { return current_hooks; }
 
-Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout,
-             std::shared_ptr<Segment> segment)
+Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment)
     : name_(std::move(name)),
       world_ranks_(std::move(world_ranks)),
       rank_(rank),
@@ -56,10 +56,12 @@ bool Group::is_of_this_process() const { return generation_ == process_generatio
 void Group::check_usable() const {
   if (!is_of_this_process())
     throw Failure(FailureKind::state,
-                  "group '" + name_ + "' was made before this process was forked and belongs to its parent\n"
-                  "Initialise in the process that communicates, or start it with the spawn method.");
+                  "group '" + name_ +
+                      "' was made before this process was forked and belongs to its parent\n"
+                      "Initialise in the process that communicates, or start it with the spawn method.");
   if (failed_.load(std::memory_order_acquire)) throw *failure_;
-  if (left_.load(std::memory_order_acquire)) throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
+  if (left_.load(std::memory_order_acquire))
+    throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
 }
 
 void Group::leave() {

@@ -49,8 +49,8 @@ class BackgroundWork {
   virtual bool advance() = 0;  // whether anything moved
 };
 
-// Threads: operations are carried out by one thread at a time; Progress sees to that. `mark_lost` may come from any thread.
-// After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
+// Threads: operations are carried out by one thread at a time; Progress sees to that. `mark_lost` may come from any
+// thread. After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
 class Group {
  public:
   // `segment` is shared only by tests whose ranks are threads. Times are seconds.
@@ -106,7 +106,8 @@ class Group {
     }
     wait_slowly(peer, ready_for);
   }
-  // Wakes the ranks that sleep; called after anything they may wait for was written with a sequentially consistent store.
+  // Wakes the ranks that sleep; called after anything they may wait for was written with a sequentially consistent
+  // store.
   void ring_bells() const {
     for (int peer = 0; peer < size(); ++peer) ring_bell(peer);
   }

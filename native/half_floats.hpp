@@ -42,7 +42,7 @@ inline Float16 to_float16(float value) {
   const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(aligned) - 0x3f000000;
   std::uint32_t result = magnitude < (113u << 23) ? subnormal : normal;
-  if (magnitude >= 0x477ff000) result = 0x7c00;                                           // too large: infinity
+  if (magnitude >= 0x477ff000) result = 0x7c00;                               // too large: infinity
   if (magnitude > 0x7f800000) result = 0x7e00 | ((magnitude >> 13) & 0x3ff);  // NaN
   return {static_cast<std::uint16_t>(sign | result)};
 }

@@ -22,11 +22,11 @@ class Operation {
  protected:
   explicit Operation(Call call) : call_(std::move(call)) {}
 
-  virtual void load() = 0;                                              // make inputs readable as bytes
-  virtual std::vector<Part> contribution() const = 0;                   // what this rank gives
+  virtual void load() = 0;                                                // make inputs readable as bytes
+  virtual std::vector<Part> contribution() const = 0;                     // what this rank gives
   virtual void read_lines(Group& group, const Agreement& agreement) = 0;  // small: everything is in the arrival lines
   virtual void read_rings(Group& group, const Agreement& agreement) = 0;  // large
-  virtual void store() = 0;                                             // bring staged outputs to their tensors
+  virtual void store() = 0;                                               // bring staged outputs to their tensors
 
   Call call_;
 };

@@ -156,7 +156,9 @@ bool PointToPoint::advance_receive(int peer) {
 // Decides where a new message goes. False when it stays in the channel, because nobody waits for anything of this rank.
 bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
-  const auto wanted = [&](const Transfer* receive) { return receive->peer == peer || receive->peer == Transfer::any_rank; };
+  const auto wanted = [&](const Transfer* receive) {
+    return receive->peer == peer || receive->peer == Transfer::any_rank;
+  };
   if (std::none_of(posted_.begin(), posted_.end(), wanted)) return false;
   incoming.in_message = true;
   incoming.dropped = false;

@@ -31,9 +31,9 @@ struct Transfer {
   bool is_send;
   int peer;  // of a receive, any_rank takes a message of whichever rank
   int tag;
-  int source = -1;               // of an ended receive
-  std::uint64_t moved = 0;       // bytes
-  std::uint64_t number = 0;      // of the message in its channel
+  int source = -1;           // of an ended receive
+  std::uint64_t moved = 0;   // bytes
+  std::uint64_t number = 0;  // of the message in its channel
   std::optional<Failure> failure;
   std::atomic<bool> ended{false};
 };

@@ -124,7 +124,8 @@ A scaled(A value, double factor) {
   if constexpr (std::is_floating_point_v<A>)
     return value * static_cast<A>(factor);
   else
-    return {value.real() * static_cast<typename A::value_type>(factor), value.imag() * static_cast<typename A::value_type>(factor)};
+    return {value.real() * static_cast<typename A::value_type>(factor),
+            value.imag() * static_cast<typename A::value_type>(factor)};
 }
 
 template <class A>
@@ -132,7 +133,8 @@ A divided(A value, std::size_t by) {
   if constexpr (std::is_floating_point_v<A>)
     return value / static_cast<A>(by);
   else
-    return {value.real() / static_cast<typename A::value_type>(by), value.imag() / static_cast<typename A::value_type>(by)};
+    return {value.real() / static_cast<typename A::value_type>(by),
+            value.imag() / static_cast<typename A::value_type>(by)};
 }
 
 enum class Finish { plain, averaged, premultiplied };

@@ -37,8 +37,8 @@ std::string list_of(const std::vector<int>& numbers) {
 
 // What all ranks of a group must agree on, as they would tell it to a person.
 std::string identity_of(const Meeting& meeting) {
-  return "a group of " + std::to_string(meeting.world_ranks.size()) + " with the ranks [" + list_of(meeting.world_ranks) +
-         "], protocol " + std::to_string(protocol_version) + ", " +
+  return "a group of " + std::to_string(meeting.world_ranks.size()) + " with the ranks [" +
+         list_of(meeting.world_ranks) + "], protocol " + std::to_string(protocol_version) + ", " +
          std::to_string(SharedLayout(static_cast<int>(meeting.world_ranks.size())).total_bytes()) + " bytes";
 }
 
@@ -65,7 +65,8 @@ class Host {
   Host(const Meeting& meeting, const std::function<void()>& check_interrupted)
       : meeting_(meeting),
         check_interrupted_(check_interrupted),
-        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(meeting.timeout))),
+        deadline_(Clock::now() +
+                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(meeting.timeout))),
         guests_(meeting.world_ranks.size()) {}
 
   Encounter gather() {
@@ -91,9 +92,10 @@ class Host {
     const auto patience = std::min(deadline_, Clock::now() + address_in_use_patience);
     while (!(listener_ = listen_at(meeting_.key))) {
       if (Clock::now() > patience)
-        throw Failure(FailureKind::state, "another process is already rank 0 of group '" + meeting_.name +
-                                              "' of this job\nEither two processes were given rank 0, or another job on this "
-                                              "host uses the same address: choose another MASTER_PORT.");
+        throw Failure(FailureKind::state,
+                      "another process is already rank 0 of group '" + meeting_.name +
+                          "' of this job\nEither two processes were given rank 0, or another job on this "
+                          "host uses the same address: choose another MASTER_PORT.");
       check_interrupted_();
       std::this_thread::sleep_for(connect_pause);
     }
@@ -133,11 +135,11 @@ class Host {
   void check_identity(long rank, const std::string& theirs) const {
     const std::string mine = identity_of(meeting_);
     if (theirs != mine)
-      throw Failure(FailureKind::mismatch, "ranks differ about group '" + meeting_.name + "'\n  rank 0: " + mine + "\n  rank " +
-                                               std::to_string(rank) + ": " + theirs);
+      throw Failure(FailureKind::mismatch, "ranks differ about group '" + meeting_.name + "'\n  rank 0: " + mine +
+                                               "\n  rank " + std::to_string(rank) + ": " + theirs);
     if (rank < 1 || static_cast<std::size_t>(rank) >= guests_.size())
-      throw Failure(FailureKind::mismatch, "a process came as rank " + std::to_string(rank) + " of group '" + meeting_.name +
-                                               "', which has " + std::to_string(guests_.size()));
+      throw Failure(FailureKind::mismatch, "a process came as rank " + std::to_string(rank) + " of group '" +
+                                               meeting_.name + "', which has " + std::to_string(guests_.size()));
     if (guests_[static_cast<std::size_t>(rank)].socket)
       throw Failure(FailureKind::mismatch,
                     "two processes came as rank " + std::to_string(rank) + " of group '" + meeting_.name + "'");
@@ -223,7 +225,8 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
       throw Failure(FailureKind::peer_lost, "rank 0 went while group '" + meeting.name + "' was being formed", {0});
     if (message->bytes[0] == refusal) throw_refusal(message->bytes);
     if (message->bytes[0] == welcome && message->files.size() == 1)
-      segment.emplace(Segment::attach(std::move(message->files[0]), SharedLayout(static_cast<int>(pidfds.size())).total_bytes()));
+      segment.emplace(
+          Segment::attach(std::move(message->files[0]), SharedLayout(static_cast<int>(pidfds.size())).total_bytes()));
     if (message->bytes[0] == files) {
       for (Descriptor& pidfd : message->files) {
         if (known < pidfds.size()) pidfds[known] = std::move(pidfd);
@@ -239,7 +242,8 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
 }  // namespace
 
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
-  if (meeting.world_ranks.size() == 1) return {Segment::create(SharedLayout(1).total_bytes()), std::vector<Descriptor>(1)};
+  if (meeting.world_ranks.size() == 1)
+    return {Segment::create(SharedLayout(1).total_bytes()), std::vector<Descriptor>(1)};
   return meeting.rank == 0 ? Host(meeting, check_interrupted).gather() : visit(meeting, check_interrupted);
 }
 

@@ -37,7 +37,7 @@ Segment Segment::create(std::size_t bytes) {
 }
 
 Segment Segment::attach(Descriptor file, std::size_t bytes) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) fail("cannot examine shared memory");
   if (static_cast<std::size_t>(status.st_size) != bytes)
     throw Failure(FailureKind::engine, "shared memory of rank 0 has " + std::to_string(status.st_size) +
@@ -48,7 +48,8 @@ Segment Segment::attach(Descriptor file, std::size_t bytes) {
   return Segment(std::move(file), bytes);
 }
 
-Segment::Segment(Descriptor file, std::size_t bytes) : file_(std::move(file)), bytes_(bytes), generation_(process_generation()) {
+Segment::Segment(Descriptor file, std::size_t bytes)
+    : file_(std::move(file)), bytes_(bytes), generation_(process_generation()) {
   void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (address == MAP_FAILED) fail("cannot map shared memory");
   data_ = static_cast<std::byte*>(address);

@@ -33,8 +33,8 @@ struct Address {
 Address address_of(const std::string& key) {
   Address address;
   address.name.sun_family = AF_UNIX;
-  const int written = std::snprintf(address.name.sun_path + 1, sizeof(address.name.sun_path) - 1, "shim-%u-%016llx%016llx",
-                                    static_cast<unsigned>(::geteuid()),
+  const int written = std::snprintf(address.name.sun_path + 1, sizeof(address.name.sun_path) - 1,
+                                    "shim-%u-%016llx%016llx", static_cast<unsigned>(::geteuid()),
                                     static_cast<unsigned long long>(fnv1a(key, 0xcbf29ce484222325ULL)),
                                     static_cast<unsigned long long>(fnv1a(key, 0x84222325cbf29ce4ULL)));
   address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(written));

@@ -20,8 +20,8 @@ inline constexpr std::size_t max_files = 128;
 inline constexpr std::size_t max_message_bytes = 64 * 1024;
 
 // The socket's address is a hash of the key and the user: abstract, so it lies in no folder and ends with its owner.
-Descriptor listen_at(const std::string& key);               // empty when the address is in use
-Descriptor connect_to(const std::string& key);              // empty when nobody listens
+Descriptor listen_at(const std::string& key);                        // empty when the address is in use
+Descriptor connect_to(const std::string& key);                       // empty when nobody listens
 Descriptor accept_from(const Descriptor& listener, int timeout_ms);  // empty when nobody came, or another user did
 
 void send_message(const Descriptor& socket, const std::string& bytes, const std::vector<int>& files);

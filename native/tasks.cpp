@@ -18,7 +18,8 @@ Clock::time_point deadline_after(double seconds) {
 }
 
 Failure wait_timeout() {
-  return Failure(FailureKind::timeout, "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
+  return Failure(FailureKind::timeout,
+                 "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
 }
 
 Failure destroyed(const Group& group) {
@@ -37,9 +38,7 @@ void CollectiveTask::wait(double timeout) {
   progress_.wait_completed(*this, timeout);
 }
 
-std::optional<Failure> CollectiveTask::failure() const {
-  return is_completed() ? failure_ : std::nullopt;
-}
+std::optional<Failure> CollectiveTask::failure() const { return is_completed() ? failure_ : std::nullopt; }
 
 TransferTask::~TransferTask() {
   if (posted_ && !transfer_.ended) progress_.messages().withdraw(transfer_);
@@ -85,9 +84,7 @@ void TransferTask::wait(double timeout) {
   if (transfer_.failure) throw *transfer_.failure;
 }
 
-std::optional<Failure> TransferTask::failure() const {
-  return is_completed() ? transfer_.failure : std::nullopt;
-}
+std::optional<Failure> TransferTask::failure() const { return is_completed() ? transfer_.failure : std::nullopt; }
 
 void Progress::run_or_enqueue(CollectiveTask& task) {
   task.state_.store(CollectiveTask::State::started);

@@ -127,7 +127,9 @@ std::size_t Parts::largest_bytes() const {
   return counts_.empty() ? 0 : *std::max_element(counts_.begin(), counts_.end()) * itemsize_;
 }
 
-std::size_t Parts::total_bytes() const { return std::accumulate(counts_.begin(), counts_.end(), std::size_t{0}) * itemsize_; }
+std::size_t Parts::total_bytes() const {
+  return std::accumulate(counts_.begin(), counts_.end(), std::size_t{0}) * itemsize_;
+}
 
 Part Parts::operator[](int rank) const {
   const auto i = static_cast<std::size_t>(rank);

@@ -11,8 +11,8 @@ namespace shim {
 
 class Group;
 
-// One thread per process polls the pidfds that the ranks handed over at rendezvous. A pidfd tells of its process's death
-// also where a socket would not: when a forked helper still holds the socket open, and across pid namespaces.
+// One thread per process polls the pidfds that the ranks handed over at rendezvous. A pidfd tells of its process's
+// death also where a socket would not: when a forked helper still holds the socket open, and across pid namespaces.
 class Watcher {
  public:
   static Watcher& instance();

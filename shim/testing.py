@@ -100,7 +100,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     mark = pyfuncitem.get_closest_marker("ranks")
     if mark is None:
         return None
-    size = pyfuncitem.callspec.params[_WORLD_SIZE]
+    size = int(str(pyfuncitem.callspec.params[_WORLD_SIZE]))
     deadline = float(mark.kwargs.get("deadline") or pyfuncitem.config.getini("ranks_deadline"))
     pool = _pool_of(pyfuncitem.config, size)
     outcomes = pool.run("shim.testing_rank:run_test", _call_of(pyfuncitem), deadline=deadline)

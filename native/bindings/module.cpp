@@ -36,7 +36,8 @@ class PyGroup {
   Work all_reduce(nb::handle output, nb::handle input, int op, double factor) {
     Owners owners;
     const TensorArgument from = read_tensor(input, "input", owners);
-    const TensorArgument to = output.is(input) ? TensorArgument{"output", from.views, false} : read_tensor(output, "output", owners);
+    const TensorArgument to =
+        output.is(input) ? TensorArgument{"output", from.views, false} : read_tensor(output, "output", owners);
     return prepare(make_all_reduce(seat(), to, from, {reduce_op_of(op), factor}), owners);
   }
 
@@ -180,15 +181,19 @@ NB_MODULE(_native, module) {
       .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none())
       .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a)
       .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a)
-      .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "op"_a,
-           "factor"_a)
+      .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(),
+           "op"_a, "factor"_a)
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
            "input_splits"_a.none())
       .def("barrier", &PyGroup::barrier)
-      .def("send", [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, true, peer, tag); },
-           "tensor"_a.none(), "peer"_a, "tag"_a)
-      .def("receive", [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, false, peer, tag); },
-           "tensor"_a.none(), "peer"_a, "tag"_a)
+      .def(
+          "send",
+          [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, true, peer, tag); },
+          "tensor"_a.none(), "peer"_a, "tag"_a)
+      .def(
+          "receive",
+          [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, false, peer, tag); },
+          "tensor"_a.none(), "peer"_a, "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("close", &PyGroup::close);
 }

@@ -48,8 +48,8 @@ Way way_named(const std::string& name) {
 const DLPackExchangeAPI* exchange_of(nb::handle capsule) {
   const auto* api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
   if (api == nullptr) PyErr_Clear();
-  const bool usable =
-      api != nullptr && api->header.version.major == DLPACK_MAJOR_VERSION && api->dltensor_from_py_object_no_sync != nullptr;
+  const bool usable = api != nullptr && api->header.version.major == DLPACK_MAJOR_VERSION &&
+                      api->dltensor_from_py_object_no_sync != nullptr;
   return usable ? api : nullptr;
 }
 
@@ -139,8 +139,8 @@ SplitArgument read_splits(nb::handle object, std::string_view role) {
       argument.rows->push_back(nb::cast<std::int64_t>(number));
     }
   } catch (const nb::python_error& error) {
-    throw Failure(FailureKind::argument, "{" + std::string(role) + "} must be a sequence of integers, got " +
-                                             nb::repr(object).c_str());
+    throw Failure(FailureKind::argument,
+                  "{" + std::string(role) + "} must be a sequence of integers, got " + nb::repr(object).c_str());
   }
   return argument;
 }

@@ -72,8 +72,8 @@ void set_contiguous_strides(TensorView& view) {
 
 void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view role) {
   if (dimensions > static_cast<std::int64_t>(max_dimensions))
-    reject("{role} must have at most " + std::to_string(max_dimensions) + " dimensions, got " + std::to_string(dimensions) +
-               "\nReshape it.",
+    reject("{role} must have at most " + std::to_string(max_dimensions) + " dimensions, got " +
+               std::to_string(dimensions) + "\nReshape it.",
            role);
   view.dimensions = static_cast<int>(dimensions);
 }
@@ -130,7 +130,8 @@ void reject(const nb::python_error& error, std::string_view role) {
   reject("{role} cannot be read: " + text.substr(0, text.find('\n')), role);
 }
 
-TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nb::handle object, std::string_view role, Owners& owners) {
+TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nb::handle object, std::string_view role,
+                            Owners& owners) {
   DLTensor tensor{};
   if (exchange.dltensor_from_py_object_no_sync(object.ptr(), &tensor) != 0) reject(nb::python_error(), role);
   owners.push_back(nb::borrow(object));
@@ -151,7 +152,8 @@ TensorView read_by_dlpack(nb::handle object, std::string_view role, Owners& owne
   }
   owners.push_back(capsule);  // not consumed: the capsule's own destructor gives the tensor back
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-    const auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    const auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
     return view_of(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, role);
   }
   const auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
@@ -197,7 +199,8 @@ TensorView read_by_buffer(nb::handle object, std::string_view role, Owners& owne
   view.read_only = buffer.readonly != 0;
   for (std::size_t d = 0; d < static_cast<std::size_t>(buffer.ndim); ++d) {
     view.shape[d] = buffer.shape[d];
-    if (buffer.strides[d] % buffer.itemsize != 0) reject("{role} has elements that are not a whole number of items apart", role);
+    if (buffer.strides[d] % buffer.itemsize != 0)
+      reject("{role} has elements that are not a whole number of items apart", role);
     view.strides[d] = buffer.strides[d] / buffer.itemsize;
   }
   owners.push_back(std::move(memory));

@@ -12,13 +12,16 @@
 namespace shim::bindings {
 
 // All throw Failure(tensor), and put what keeps the memory alive into `owners`.
-TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nanobind::handle object, std::string_view role, Owners& owners);
+TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nanobind::handle object, std::string_view role,
+                            Owners& owners);
 TensorView read_by_dlpack(nanobind::handle object, std::string_view role, Owners& owners);
 TensorView read_by_buffer(nanobind::handle object, std::string_view role, Owners& owners);
 // `describe` makes a shim.core.tensors.Description of the object.
-TensorView read_by_description(const nanobind::object& describe, nanobind::handle object, std::string_view role, Owners& owners);
+TensorView read_by_description(const nanobind::object& describe, nanobind::handle object, std::string_view role,
+                               Owners& owners);
 
-// Throw Failure(tensor) with `message`, in which {role} stands for the argument's role, or with what a Python error says.
+// Throw Failure(tensor) with `message`, in which {role} stands for the argument's role, or with what a Python error
+// says.
 [[noreturn]] void reject(const std::string& message, std::string_view role);
 [[noreturn]] void reject(const nanobind::python_error& error, std::string_view role);
 

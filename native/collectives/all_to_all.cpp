@@ -30,7 +30,8 @@ class AllToAll final : public Operation {
   void read_lines(Group& group, const Agreement& agreement) override {
     for (int peer = 0; peer < group.size(); ++peer) {
       const Part part = outputs_[peer];
-      copy_bytes(part.data, group.arrival(peer, agreement.sequence).payload + static_cast<std::size_t>(rank_) * part.bytes,
+      copy_bytes(part.data,
+                 group.arrival(peer, agreement.sequence).payload + static_cast<std::size_t>(rank_) * part.bytes,
                  part.bytes);
     }
   }
@@ -76,7 +77,8 @@ std::unique_ptr<Operation> make_all_to_all(Seat seat, const TensorArgument& outp
   const auto own = static_cast<std::size_t>(seat.rank);
   if (receives[own] != sends[own])
     throw Failure(FailureKind::argument, "this rank's own parts of {output} and {input} must be equally large, got " +
-                                             std::to_string(receives[own]) + " and " + std::to_string(sends[own]) + " elements");
+                                             std::to_string(receives[own]) + " and " + std::to_string(sends[own]) +
+                                             " elements");
   Parts output_parts(outputs.views, receives);
   Parts input_parts(inputs.views, sends);
   Call call(OperationKind::all_to_all, inputs.tensor().dtype);

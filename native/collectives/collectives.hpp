@@ -23,10 +23,11 @@ struct Reduction {
 
 std::unique_ptr<Operation> make_barrier(Seat seat);
 std::unique_ptr<Operation> make_broadcast(Seat seat, const TensorArgument& tensor, int root);
-std::unique_ptr<Operation> make_all_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input, Reduction how);
+std::unique_ptr<Operation> make_all_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input,
+                                           Reduction how);
 // `output` is used on the root alone.
-std::unique_ptr<Operation> make_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input, Reduction how,
-                                       int root);
+std::unique_ptr<Operation> make_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input,
+                                       Reduction how, int root);
 std::unique_ptr<Operation> make_all_gather(Seat seat, const TensorArgument& outputs, const TensorArgument& input,
                                            const SplitArgument& output_splits);
 // `outputs` is used on the root alone.

@@ -12,7 +12,8 @@ class Gather final : public Operation {
   Gather(Call call, Seat seat, const TensorView& input, Parts outputs)
       : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
     for (const Buffer& output : outputs_.buffers()) {
-      const bool is_own_part = input.is_contiguous() && output.view().is_contiguous() && outputs_[rank_].data == input.data;
+      const bool is_own_part =
+          input.is_contiguous() && output.view().is_contiguous() && outputs_[rank_].data == input.data;
       if (!is_own_part && input_.shares_memory_with(output)) input_.detach();
     }
   }

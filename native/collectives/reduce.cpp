@@ -76,14 +76,16 @@ void check_pair(const TensorArgument& output, const TensorArgument& input) {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_all_reduce(Seat, const TensorArgument& output, const TensorArgument& input, Reduction how) {
+std::unique_ptr<Operation> make_all_reduce(Seat, const TensorArgument& output, const TensorArgument& input,
+                                           Reduction how) {
   check_op(how.op, input.tensor().dtype);
   check_pair(output, input);
-  return std::make_unique<Reduce>(call_of(OperationKind::all_reduce, input.tensor(), how), input.tensor(), &output.tensor());
+  return std::make_unique<Reduce>(call_of(OperationKind::all_reduce, input.tensor(), how), input.tensor(),
+                                  &output.tensor());
 }
 
-std::unique_ptr<Operation> make_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input, Reduction how,
-                                       int root) {
+std::unique_ptr<Operation> make_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input,
+                                       Reduction how, int root) {
   check_rank("root", root, seat.size);
   check_op(how.op, input.tensor().dtype);
   if (seat.rank == root) check_pair(output, input);

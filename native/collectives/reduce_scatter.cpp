@@ -1,5 +1,5 @@
-// reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for it,
-// in rank order. Each rank: S bytes in, its part of N inputs read, its part written.
+// reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
+// it, in rank order. Each rank: S bytes in, its part of N inputs read, its part written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"

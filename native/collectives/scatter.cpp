@@ -24,7 +24,8 @@ class Scatter final : public Operation {
   std::vector<Part> contribution() const override {
     std::vector<Part> parts;
     if (!inputs_.empty())
-      for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
+      for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank)
+        parts.push_back(inputs_[static_cast<int>(rank)]);
     return parts;
   }
 
@@ -35,7 +36,9 @@ class Scatter final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
-    const auto cell = [&exchange](auto* slot, int rank) { return slot + static_cast<std::size_t>(rank) * exchange.chunk(); };
+    const auto cell = [&exchange](auto* slot, int rank) {
+      return slot + static_cast<std::size_t>(rank) * exchange.chunk();
+    };
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           if (inputs_.empty()) return;

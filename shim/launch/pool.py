@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import selectors
@@ -46,7 +47,7 @@ class _Rank:
         self.rank = rank
         self.hung_up = False
         self._printed = 0
-        self.output: IO[bytes] = tempfile.TemporaryFile()
+        self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
         tasks_in, tasks_out = os.pipe()
         answers_in, answers_out = os.pipe()
         self.tasks = os.fdopen(tasks_out, "wb")
@@ -78,10 +79,8 @@ class _Rank:
 
     def let_go(self) -> None:
         """Close the pipe of tasks, at whose end the process ends."""
-        try:
+        with contextlib.suppress(BrokenPipeError):  # the process is gone, and with it who would have read the rest
             self.tasks.close()
-        except BrokenPipeError:
-            pass  # the process is gone, and with it who would have read the rest
 
     def end(self) -> None:
         """See the process end, and close what belongs to it."""
@@ -124,10 +123,8 @@ class RankPool:
             self._ranks = [_Rank(rank, self.size, job, self._environment) for rank in range(self.size)]
         for rank in self._ranks:
             rank.new_output()
-            try:
+            with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below
                 write_message(rank.tasks, task)
-            except BrokenPipeError:
-                pass  # it died since the last run; its closed answers say so below
         outcomes = self._collect(time.monotonic() + deadline)
         if any(outcome is None for outcome in outcomes.values()):
             outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}

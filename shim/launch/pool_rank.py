@@ -50,7 +50,7 @@ def die_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def find_target(target: str) -> Callable[..., Any]:
+def _find_target(target: str) -> Callable[..., Any]:
     """Return the function called "module:qualname"."""
     module, _, qualname = target.partition(":")
     found: Any = importlib.import_module(module)
@@ -59,12 +59,12 @@ def find_target(target: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # a name leads anywhere; calling it will tell
 
 
-def carry_out(task: bytes) -> bytes:
+def _carry_out(task: bytes) -> bytes:
     """Run a pickled task and return the pickled answer; what it raises becomes the text of a traceback."""
     try:
         target, arguments, search_path = pickle.loads(task)
         sys.path[:] = search_path + [entry for entry in sys.path if entry not in search_path]
-        function = find_target(target)
+        function = _find_target(target)
         positional, keywords = pickle.loads(arguments)
         return pickle.dumps((function(*positional, **keywords), None))
     except BaseException:  # a test's own exit or interrupt is its failure, not the end of the process
@@ -80,7 +80,7 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # the pool asks where a late rank is
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
     while (task := read_message(tasks)) is not None:
-        answer = carry_out(task)
+        answer = _carry_out(task)
         sys.stdout.flush()
         sys.stderr.flush()
         write_message(answers, answer)
