@@ -6,6 +6,7 @@ The engine asks ``reader_for`` once per type and remembers the answer, so the us
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -184,8 +185,13 @@ def _new_paddle(tensor: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _new_mindspore(tensor: Any, shape: tuple[int, ...]) -> Any:
+    """Lend MindSpore an array: ``mint.empty`` is an operator, for whose thread the engine would wait a millisecond."""
     mindspore = sys.modules["mindspore"]
-    return mindspore.mint.empty(shape, dtype=tensor.dtype)
+    try:
+        dtype = mindspore.dtype_to_nptype(tensor.dtype)
+    except KeyError:  # float8
+        return mindspore.mint.empty(shape, dtype=tensor.dtype)
+    return mindspore.Tensor.from_numpy(sys.modules["numpy"].empty(shape, dtype))
 
 
 _MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
@@ -204,10 +210,20 @@ def copy_of(tensor: Any) -> Any:
     raise TensorError(f"cannot copy a {type(tensor).__qualname__}")
 
 
+def _copy_mindspore(tensor: Any) -> Any:
+    """Copy without an operator where the elements lie together; ``copy()`` of a Parameter would be a Parameter."""
+    copied = new_like(tensor)
+    if not tensor.is_contiguous():
+        return copied.copy_(tensor)
+    source = _describe_mindspore(tensor)
+    ctypes.memmove(copied.data_ptr(), source.address, tensor.nbytes)
+    return copied
+
+
 _COPIERS: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda array: array.copy(),
     "torch": lambda tensor: tensor.detach().clone(),
     "paddle": lambda tensor: tensor.detach().clone(),
-    "mindspore": lambda tensor: new_like(tensor).copy_(tensor),  # copy() of a Parameter is a Parameter
+    "mindspore": _copy_mindspore,
 }
 _FRAMEWORKS = frozenset(_READERS)
