@@ -12,6 +12,7 @@ from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends._paddle import groups as views
+from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentTypeError
 
 __all__ = ["default_timeout", "enter", "new_subgroup", "rank_in", "size_of"]
@@ -27,6 +28,7 @@ def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
         return views.member_of(caller, None)
     name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
     backend = "gloo" if name == "auto" else _backend_of(caller, name)
+    tasks.forget_all()  # of a world that was closed behind our back
     return views.open_world(groups.enter_world(caller, views.FRONTEND, backend=backend))
 
 

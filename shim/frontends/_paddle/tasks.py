@@ -9,7 +9,7 @@ from typing import Any
 from shim.core.work import ABSENT, Work
 from shim.errors import ShimError
 
-__all__ = ["Task", "finish", "forget", "settle"]
+__all__ = ["Task", "finish", "forget", "forget_all", "settle"]
 
 _NO_TIMEOUT = timedelta(0)
 _running: dict[int, list[Work]] = {}  # what was started in each group, by its id, and not seen to have ended well
@@ -77,6 +77,11 @@ def settle(group_id: int) -> None:
             failure = failure or error
     if failure is not None:
         raise failure
+
+
+def forget_all() -> None:
+    """Let go of what was started in a world that is gone."""
+    _running.clear()
 
 
 def forget(group_ids: Iterable[int]) -> None:

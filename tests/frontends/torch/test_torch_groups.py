@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from torch_world import check, numbers, world
 
+import shim.frontends.paddle_3.distributed as paddle
 import shim.frontends.torch.distributed as dist
+from shim.core import groups
 from shim.errors import ArgumentError, StateError, UnsupportedError
 
 
@@ -257,3 +259,37 @@ def test_names_of_constants() -> None:
     assert dist.ReduceOp(dist.ReduceOp.MIN) == dist.ReduceOp.MIN
     with pytest.raises(TypeError):
         dist.ReduceOp(0)
+
+
+@pytest.mark.ranks(2)
+def test_a_world_that_another_closed_can_be_made_again(rank: int) -> None:
+    dist.init_process_group("gloo")
+    stale = dist.new_group()
+    groups.close_group(dist.group.WORLD.core)
+    assert not dist.is_initialized()
+    with pytest.raises(ValueError):
+        dist.barrier()
+    with world():
+        dist.barrier(dist.new_group())
+        with pytest.raises(ValueError):
+            dist.barrier(stale)
+
+
+@pytest.mark.ranks(2)
+def test_another_frontend_keeps_the_world(rank: int, world_size: int) -> None:
+    paddle.init_parallel_env()
+    try:
+        assert not dist.is_initialized()
+        with world():
+            subgroup = dist.new_group()
+            tensor = numbers(rank, 3)
+            dist.all_reduce(tensor, group=subgroup)
+            check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+        assert not dist.is_initialized()
+        with pytest.raises(ValueError):
+            dist.get_rank()
+        with pytest.raises(ValueError):
+            dist.barrier(subgroup)
+        paddle.barrier()
+    finally:
+        paddle.destroy_process_group()

@@ -100,7 +100,8 @@ def world_view() -> ProcessGroup | None:
 
 
 def set_world(core: groups.ProcessGroup, group_name: str, backend: str) -> None:
-    """Make the view of the world."""
+    """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
+    _views.subgroups.clear()
     _views.world = ProcessGroup(core, group_name, "default_pg", backend)
 
 
