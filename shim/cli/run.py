@@ -68,6 +68,8 @@ def _make_folder(log_dir: Path | None) -> None:
         log_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise typer.BadParameter(f"--log-dir: {error}") from None
+    if not os.access(log_dir, os.W_OK | os.X_OK):
+        raise typer.BadParameter(f"--log-dir: no files can be made in {log_dir}")
 
 
 def _environment(settings: list[str]) -> dict[str, str]:

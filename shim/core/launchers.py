@@ -179,7 +179,8 @@ def _msrun_hosts(variables: Variables) -> None:
 
 
 def _by_hand_hosts(variables: Variables) -> None:
-    _all_are_local("LOCAL_WORLD_SIZE", "WORLD_SIZE")(variables)
+    if variables.get("SHIM_JOB") is None:  # else LOCAL_WORLD_SIZE is that of `shim run`, whose rank started others
+        _all_are_local("LOCAL_WORLD_SIZE", "WORLD_SIZE")(variables)
     if host := variables.get("MASTER_ADDR"):
         require_this_host("MASTER_ADDR", host)
 
@@ -188,18 +189,9 @@ def _no_check(variables: Variables) -> None:
     """Accept: this launcher starts ranks on one host only."""
 
 
-BY_HAND = Launcher("variables set by hand", 3, _BY_HAND, ("RANK",), ("WORLD_SIZE",), _by_hand_key, _by_hand_hosts)
+BY_HAND = Launcher("variables set by hand", 4, _BY_HAND, ("RANK",), ("WORLD_SIZE",), _by_hand_key, _by_hand_hosts)
 
 LAUNCHERS = (
-    Launcher(
-        "shim run",
-        0,
-        ("SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB"),
-        ("SHIM_RANK",),
-        ("SHIM_WORLD_SIZE",),
-        _shim_key,
-        _no_check,
-    ),
     Launcher(
         "torchrun",
         0,
@@ -245,6 +237,17 @@ LAUNCHERS = (
         ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"),
         _slurm_key,
         _at_most_one("SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    ),
+    # Its ranks do not inherit the variables of the launchers above (shim.launch.identity), so that where these are
+    # set, the launcher was started by a rank.
+    Launcher(
+        "shim run",
+        3,
+        ("SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB"),
+        ("SHIM_RANK",),
+        ("SHIM_WORLD_SIZE",),
+        _shim_key,
+        _no_check,
     ),
     BY_HAND,
 )

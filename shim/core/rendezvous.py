@@ -154,7 +154,7 @@ def _launcher_of(variables: Variables, rank: int | None, world_size: int | None)
     if chosen.rank != BY_HAND.rank and _has_size_one(chosen, variables) and _says_more_by_hand(variables):
         return BY_HAND  # the launcher started one process, and that started the ranks
     for other in used[1:]:
-        if other.level == chosen.level or other is BY_HAND:
+        if other.level == chosen.level or (other is BY_HAND and not _repeats_shim_run(variables)):
             if rank is None:
                 _require_agreement(variables, chosen, chosen.rank, other, other.rank)
             if world_size is None:
@@ -169,6 +169,12 @@ def _has_size_one(launcher: Launcher, variables: Variables) -> bool:
 
 def _says_more_by_hand(variables: Variables) -> bool:
     return all(variables.get(name) for name in BY_HAND.signs) and variables.get("WORLD_SIZE") != "1"
+
+
+def _repeats_shim_run(variables: Variables) -> bool:
+    """Tell whether it was `shim run` that set the variables that are otherwise set by hand."""
+    pairs = (("RANK", "SHIM_RANK"), ("WORLD_SIZE", "SHIM_WORLD_SIZE"))
+    return all(variables.get(ours) and variables.get(name) == variables.get(ours) for name, ours in pairs)
 
 
 def _require_agreement(

@@ -13,7 +13,8 @@ __all__ = ["OutputClosed", "RankOutput", "prefix_of", "write_all"]
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
-_LAST_LINES = 400  # how much of a rank's stderr is kept, to be shown again should it fail
+_LAST_LINES = 400  # how much of a rank's output is kept, to be shown again should it fail
+_LAST_BYTES = 4096  # of each of these lines
 _TRACEBACKS = (b"Traceback (most recent call last):", b"  + Exception Group Traceback (most recent call last):")
 _CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
 
@@ -80,7 +81,7 @@ class RankOutput:
         if line.startswith(_TRACEBACKS) and not self._is_chained():
             self.last_lines.clear()
             self.traceback_since = time.monotonic()
-        self.last_lines.append(line)
+        self.last_lines.append(line[:_LAST_BYTES])
 
     def _is_chained(self) -> bool:
         return any(line.startswith(_CHAINS) for line in list(self.last_lines)[-2:])

@@ -7,7 +7,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -224,7 +223,7 @@ class _Ranks:
         if not any(number in _ENDING for number in self._received):
             if first.was_told_to_end:
                 status = 1  # it was about to end with its traceback
-            _tell(first, status)
+            _tell(first, status, alone=len(self._ranks) == 1)
         return 128 - status if status < 0 else status
 
     def _first_to_fail(self) -> _Rank | None:
@@ -244,11 +243,13 @@ class _Ranks:
         self._selector.close()
 
 
-def _tell(first: _Rank, status: int) -> None:
+def _tell(first: _Rank, status: int, alone: bool) -> None:
     how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    if alone:
+        write_all(_STDERR, f"shim run: rank 0 {how}\n".encode())
+        return
     lines = list(first.outputs[-1].last_lines)
     what = "; what it wrote to stderr last:" if lines else ", and wrote nothing to stderr"
     prefix = prefix_of(first.rank, _STDERR)
-    sys.stderr.flush()
     text = f"shim run: rank {first.rank} failed first: it {how}{what}\n".encode()
     write_all(_STDERR, text + b"".join(prefix + line + b"\n" for line in lines))

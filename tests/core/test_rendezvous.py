@@ -26,6 +26,7 @@ from launcher_variables import (
 
 from shim.core.rendezvous import locate
 from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.launch.identity import rank_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,17 +90,34 @@ class TestScheduler:
             find(msrun(0, 2) | {"MS_ROLE": "MS_SCHED"})
         assert ended.value.code == 0
 
-    def test_a_rank_started_from_it_goes_on(self) -> None:
-        assert find(msrun(0, 2) | {"MS_ROLE": "MS_SCHED"} | shim_run(0, 2)).launcher == "shim run"
+    def test_ranks_that_are_started_from_it_are_ranks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in (msrun(0, 2) | {"MS_ROLE": "MS_SCHED"}).items():
+            monkeypatch.setenv(name, value)
+        assert find(rank_environment(1, 3, "5eed")).launcher == "shim run"
 
 
 class TestNesting:
-    @pytest.mark.parametrize("inner", [torchrun, paddle, msrun, shim_run])
+    @pytest.mark.parametrize("inner", [torchrun, paddle, msrun])
     @pytest.mark.parametrize("outer", [open_mpi, hydra, srun])
     def test_a_framework_s_launcher_is_inside_mpi_and_slurm(
         self, inner: Callable[[int, int], Environment], outer: Callable[[int, int], Environment]
     ) -> None:
         assert find(outer(0, 1) | inner(2, 3)).launcher == find(inner(2, 3)).launcher
+
+    @pytest.mark.parametrize("outer", [torchrun, paddle, paddle_spawn, msrun, open_mpi, hydra, srun, by_hand])
+    def test_shim_run_takes_away_what_is_around_it(
+        self, outer: Callable[[int, int], Environment], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in outer(0, 2).items():
+            monkeypatch.setenv(name, value)
+        me = find(rank_environment(2, 3, "5eed"))
+        assert (me.rank, me.size, me.launcher, me.key) == (2, 3, "shim run", find(shim_run(0, 3)).key)
+
+    @pytest.mark.parametrize("inner", [torchrun, paddle, paddle_spawn, msrun, open_mpi, hydra, srun])
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_a_launcher_beside_shim_run_is_inside_it(self, size: int, inner: Callable[[int, int], Environment]) -> None:
+        outer = rank_environment(0, size, "5eed")
+        assert find(outer | inner(1, 3)).launcher == find(inner(1, 3)).launcher
 
     def test_mpi_is_inside_slurm(self) -> None:
         assert find(srun(0, 1) | open_mpi(1, 2)).launcher == "Open MPI"
@@ -110,6 +128,9 @@ class TestNesting:
     @pytest.mark.parametrize("outer", [shim_run, open_mpi, srun])
     def test_one_launched_process_may_start_ranks_by_hand(self, outer: Callable[[int, int], Environment]) -> None:
         assert find(outer(0, 1) | by_hand(2, 4)).launcher == "variables set by hand"
+
+    def test_a_lone_rank_of_shim_run_may_start_ranks_by_hand(self) -> None:
+        assert find(rank_environment(0, 1, "5eed") | by_hand(2, 4)).launcher == "variables set by hand"
 
     @pytest.mark.parametrize("launcher", [shim_run, paddle, msrun, open_mpi, srun])
     def test_variables_by_hand_may_repeat_a_launcher_s(self, launcher: Callable[[int, int], Environment]) -> None:
@@ -131,7 +152,7 @@ class TestNesting:
         [
             (torchrun(0, 2) | paddle(1, 2), ["RANK=0, of torchrun", "PADDLE_TRAINER_ID=1"]),
             (paddle(0, 2) | msrun(0, 3), ["PADDLE_TRAINERS_NUM=2", "MS_WORKER_NUM=3, of msrun"]),
-            (shim_run(0, 2) | paddle(0, 4), ["SHIM_WORLD_SIZE=2, of shim run", "PADDLE_TRAINERS_NUM=4"]),
+            (shim_run(0, 2) | by_hand(0, 4), ["SHIM_WORLD_SIZE=2, of shim run", "WORLD_SIZE=4"]),
             (open_mpi(0, 2) | hydra(1, 2), ["OMPI_COMM_WORLD_RANK=0, of Open MPI", "PMI_RANK=1"]),
             (open_mpi(1, 2) | by_hand(0, 2), ["OMPI_COMM_WORLD_RANK=1", "RANK=0, of variables set by hand"]),
             (srun(1, 2) | {"WORLD_SIZE": "4"}, ["SLURM_NTASKS=2, of srun", "WORLD_SIZE=4"]),

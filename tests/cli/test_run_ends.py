@@ -1,0 +1,193 @@
+"""How ``shim run`` ends: ranks that fail, signals, and whoever reads the output going away."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from shim_run import DEADLINE, assert_gone, read_pids, run, start
+
+
+def test_a_failing_rank_ends_the_others_and_its_traceback_comes_last(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, time
+        print("pid", os.getpid())
+        if os.environ["RANK"] == "1":
+            try:
+                {}["missing"]
+            except KeyError as error:
+                raise ValueError("what went wrong") from error
+        time.sleep(60)
+    """)
+    began = time.monotonic()
+    done = run("-n", "3", program)
+    assert done.returncode == 1
+    assert time.monotonic() - began < 30
+    pids = [int(line.split()[-1]) for line in done.stdout.splitlines()]
+    assert len(pids) == 3
+    assert_gone(pids)
+    *_, last = done.stderr.partition("shim run: ")
+    lines = last.splitlines()
+    assert lines[0] == "rank 1 failed first: it ended with status 1; what it wrote to stderr last:"
+    assert lines[1] == "[1] Traceback (most recent call last):"
+    assert "[1] KeyError: 'missing'" in lines
+    assert lines[-1] == "[1] ValueError: what went wrong"
+    assert all(line.startswith("[1] ") for line in lines[1:])
+
+
+def test_the_cause_is_told_and_not_the_ranks_it_pulled_down(script: Callable[[str], str]) -> None:
+    program = script("""
+        import time
+        import numpy as np
+        import shim.frontends.torch.distributed as dist
+        dist.init_process_group()
+        if dist.get_rank() == 1:
+            import atexit
+            atexit.register(time.sleep, 0.5)  # its process ends after those of the others
+            raise ValueError("the cause")
+        dist.all_reduce(np.ones(1))
+    """)
+    done = run("-n", "3", program)
+    assert done.returncode == 1
+    assert done.stderr.count("PeerLostError") == 2  # both survivors had the time to say so
+    assert "shim run: rank 1 failed first" in done.stderr
+    assert done.stderr.endswith("[1] ValueError: the cause\n")
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "how"),
+    [
+        ("sys.exit(7)", 7, "ended with status 7, and wrote nothing to stderr"),
+        ("os._exit(9)", 9, "ended with status 9"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL, "was killed by SIGKILL"),
+        ("os.abort()", 128 + signal.SIGABRT, "was killed by SIGABRT"),
+    ],
+)
+def test_the_exit_status_is_that_of_the_failing_rank(
+    ending: str, status: int, how: str, script: Callable[[str], str]
+) -> None:
+    program = script(f"""
+        import os, signal, sys, time
+        if os.environ["RANK"] == "2": {ending}
+        time.sleep(60)
+    """)
+    done = run("-n", "3", program)
+    assert done.returncode == status
+    assert f"shim run: rank 2 failed first: it {how}" in done.stderr
+
+
+def test_a_lone_rank_s_traceback_is_shown_once(script: Callable[[str], str]) -> None:
+    done = run("-n", "1", script("raise ValueError('once')"))
+    assert done.returncode == 1
+    assert done.stderr.count("ValueError: once") == 1
+    assert done.stderr.endswith("[0] ValueError: once\nshim run: rank 0 ended with status 1\n")
+
+
+def test_ranks_that_will_not_end_are_killed(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: print("asked to end"))
+        print("pid", os.getpid())
+        if os.environ["RANK"] == "0":
+            time.sleep(0.5)
+            sys.exit(3)
+        until = time.monotonic() + 60
+        while time.monotonic() < until: time.sleep(1)
+    """)
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        stdout, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 3
+    assert stdout == "[1] asked to end\n"
+    assert_gone(pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_signals_are_passed_on(number: signal.Signals, script: Callable[[str], str]) -> None:
+    program = script(f"""
+        import os, signal, sys, time
+        def handle(number, frame):
+            print("got", signal.Signals(number).name)
+            sys.exit(0)
+        signal.signal({int(number)}, handle)
+        print("pid", os.getpid())
+        time.sleep(60)
+    """)
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=DEADLINE)
+    assert sorted(stdout.splitlines()) == [f"[0] got {number.name}", f"[1] got {number.name}"]
+    assert (process.returncode, stderr) == (0, "")
+    assert_gone(pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_ranks_is_in_the_exit_status(
+    number: signal.Signals, script: Callable[[str], str]
+) -> None:
+    program = script("import os, time; print('pid', os.getpid()); time.sleep(60)")
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + number
+    assert "failed first" not in stderr
+    assert_gone(pids)
+
+
+def test_a_second_signal_ends_ranks_that_do_not_heed_the_first(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, signal, time
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("pid", os.getpid())
+        time.sleep(60)
+    """)
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert_gone(pids)
+
+
+def test_ranks_and_what_they_started_end_with_a_failing_job(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        print("pid", child.pid)
+        if os.environ["RANK"] == "0": sys.exit(1)
+        time.sleep(60)
+    """)
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1
+    assert_gone(pids)
+
+
+def test_ranks_die_when_the_launcher_is_killed(script: Callable[[str], str]) -> None:
+    program = script("import os, time; print('pid', os.getpid()); time.sleep(60)")
+    with start("-n", "3", program) as process:
+        pids = read_pids(process, 3)
+        process.kill()
+        process.wait(DEADLINE)
+        assert_gone(pids)
+
+
+def test_ranks_end_when_nobody_reads_their_output(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os
+        print("pid", os.getpid())
+        while True: print("words")
+    """)
+    with start("-n", "1", program) as process:
+        pids = read_pids(process, 1)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(DEADLINE) == 128 + signal.SIGPIPE
+        assert_gone(pids)
