@@ -280,6 +280,8 @@ def test_another_frontend_keeps_the_world(rank: int, world_size: int) -> None:
     paddle.init_parallel_env()
     try:
         assert not dist.is_initialized()
+        with pytest.raises(UnsupportedError, match="timeout"):
+            dist.init_process_group(timeout=timedelta(seconds=7))
         with world():
             subgroup = dist.new_group()
             tensor = numbers(rank, 3)

@@ -9,7 +9,7 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller
-from shim.errors import ShimError
+from shim.errors import ShimError, UnsupportedError
 from shim.frontends.torch.distributed import _groups
 from shim.frontends.torch.distributed._backend import backend_of
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, DefaultGroupMissingError
@@ -42,6 +42,15 @@ def initialize(
     """Do what ``init_process_group`` documents; *group_name* is what the view of the world is called."""
     check_init(caller, init_method, store, world_size, rank, pg_options, device_id, ranks)
     name = backend_of(caller, backend)
+    seconds = seconds_of(caller, timeout)
+    existing = groups.find_group(groups.WORLD_NAME)
+    if timeout is not None and existing is not None and existing.timeout != seconds:
+        raise caller.explain(
+            UnsupportedError(
+                f"timeout must be None or {existing.timeout:g} s in the torch frontend: another frontend has made the "
+                f"world, whose shared_memory engine keeps its timeout, got {timeout}"
+            )
+        )
     world = groups.enter_world(
         caller,
         _groups.FRONTEND,
@@ -49,7 +58,7 @@ def initialize(
         world_size=given(world_size),
         init_method=address_of(caller, init_method, store, world_size),
         backend=name,
-        timeout=seconds_of(caller, timeout),
+        timeout=seconds,
     )
     _groups.set_world(world, group_name or world.name, name)
 
