@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+# The finder of an editable install is imported before pytest.
+EDITABLE = "ignore:Module already imported so cannot be rewritten; _editable:pytest.PytestAssertRewriteWarning"
 HEADER = "import os, time, warnings\nimport pytest\n"
 
 
@@ -74,7 +76,7 @@ def test_it(rank):
     ],
 )
 def test_what_goes_wrong_on_one_rank_fails_the_test(pytester: pytest.Pytester, body: str, told: str) -> None:
-    pytester.makeini("[pytest]\nfilterwarnings = error")
+    pytester.makeini(f"[pytest]\nfilterwarnings =\n    error\n    {EDITABLE}")
     result = run(
         pytester,
         f"""
