@@ -154,7 +154,7 @@ def test_errors_keep_their_class(rank: int, world_size: int, tmp_path: Path) -> 
         check("mindspore", again, np.concatenate(of_all(2, (2, 3))))
 
 
-@pytest.mark.ranks(1)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("network", [InPlace, Barrier])
 def test_functions_in_place_cannot_be_compiled(rank: int, world_size: int, network: Any, tmp_path: Path) -> None:
     """MindSpore documents them for PyNative mode; its compiler refuses what it reads in them."""

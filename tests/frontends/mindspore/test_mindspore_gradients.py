@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from mindspore_world import MODES, check, in_mode, make, numbers, world
 
+import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import UnsupportedError
 from shim.frontends.mindspore import ops
 
@@ -157,14 +158,14 @@ def test_micro_steps(
         np.testing.assert_array_equal(network.accumulator.asnumpy(), accumulated[rank])
 
 
-@pytest.mark.ranks(1)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["_MiniStepAllGather", "_MicroStepAllGather"])
 def test_without_mirror_there_is_nothing_to_reduce(
     rank: int, world_size: int, mode: str, name: str, tmp_path: Path
 ) -> None:
     with world(), in_mode(mode, tmp_path):
-        primitive = getattr(ops, name)()
+        primitive = getattr(ops, name)(dist.new_group([rank]))
         primitive.do_mirror = False
         network = WithAccumulator(primitive, numbers(3, (2, 3)), numbers(4, (2, 3)))
         check("mindspore", mindspore.grad(network)(make("mindspore", numbers(0, (2, 3)))), numbers(3, (2, 3)))

@@ -23,7 +23,7 @@ def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[np.ndarr
     return [numbers(other, shape, dtype) for other in range(world_size)]
 
 
-@pytest.mark.ranks(1, 2, 4)
+@pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["AllGather", "_MiniStepAllGather", "_MicroStepAllGather"])
 def test_gathering(rank: int, world_size: int, kind: str, name: str) -> None:
@@ -59,7 +59,7 @@ def test_broadcast(rank: int, world_size: int, kind: str, sequence: Any) -> None
             check(kind, tensors[0], numbers(rank, (2, 3)))
 
 
-@pytest.mark.ranks(1, 3)
+@pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_collective_gather(rank: int, world_size: int, kind: str) -> None:
     with world():
@@ -101,7 +101,7 @@ def test_views_and_parameters(rank: int, world_size: int) -> None:
             assert not isinstance(result, mindspore.Parameter)
 
 
-@pytest.mark.ranks(1)
+@pytest.mark.ranks(2)
 def test_a_micro_step_without_group_does_not_communicate(rank: int, world_size: int) -> None:
     tensor = make("mindspore", numbers(rank, (2, 3)))
     primitive = ops._MicroStepAllGather("")
@@ -145,12 +145,23 @@ def test_copies(rank: int, world_size: int) -> None:
         check("numpy", copy.deepcopy(ops.Broadcast(1))((numbers(rank, 2),))[0], numbers(1, 2))
 
 
-@pytest.mark.ranks(1)
+@pytest.mark.ranks(2)
 def test_the_same_kernel_serves_all_alike(rank: int, world_size: int) -> None:
     """MindSpore never forgets a kernel, so a primitive made in a loop must not be a new one."""
     with world():
         first, second, other = ops.AllGather(), ops.AllGather(), ops.AllGather("nccl_world_group")
         assert first.fn_id == second.fn_id != other.fn_id
+
+
+@pytest.mark.ranks(1, 4)
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_world_sizes(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        tensor = make(kind, numbers(rank, (4, 3)))
+        check(kind, ops.AllGather()(tensor), np.concatenate(of_all(world_size, (4, 3))))
+        rows = slice(rank * 4 // world_size, (rank + 1) * 4 // world_size)
+        check(kind, ops.ReduceScatter()(tensor), sum(of_all(world_size, (4, 3)))[rows])
+        check(kind, ops.Broadcast(world_size - 1)((tensor,))[0], numbers(world_size - 1, (4, 3)))
 
 
 def test_names_are_where_mindspore_has_them() -> None:
