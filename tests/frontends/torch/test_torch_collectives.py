@@ -141,6 +141,46 @@ def test_strided_tensors(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.parametrize("form", ["every second", "transposed", "scalar", "empty", "backwards"])
+def test_outputs_and_inputs_of_every_form(rank: int, world_size: int, form: str) -> None:
+    """What lies between the elements of a view is left as it is."""
+
+    def view(base: np.ndarray) -> np.ndarray:
+        forms = {
+            "every second": base[::2, 1],
+            "transposed": base.T,
+            "scalar": np.ndarray((), base.dtype, base, 5 * base.itemsize),
+            "empty": base[:0],
+            "backwards": base[::-1],
+        }
+        return forms[form]
+
+    with world():
+        everything = [view(numbers(other, (4, 3))).copy() for other in range(world_size)]
+        for call, expected in (
+            (dist.all_reduce, sum(everything)),
+            (lambda tensor: dist.broadcast(tensor, 1), everything[1]),
+        ):
+            base, untouched = numbers(rank, (4, 3)), numbers(rank, (4, 3))
+            call(view(base))
+            view(untouched)[...] = expected
+            check("numpy", base, untouched)
+        base, untouched = numbers(rank, (4, 3)), numbers(rank, (4, 3))
+        if rank == 0:
+            dist.send(view(base), 1)
+        else:
+            assert dist.recv(view(base), 0) == 0
+            view(untouched)[...] = everything[0]
+        check("numpy", base, untouched)
+        outputs = [numbers(rank + other, (4, 3)) for other in range(world_size)]
+        dist.all_gather([view(output) for output in outputs], view(numbers(rank, (4, 3))))
+        for other, output in enumerate(outputs):
+            untouched = numbers(rank + other, (4, 3))
+            view(untouched)[...] = everything[other]
+            check("numpy", output, untouched)
+
+
+@pytest.mark.ranks(2)
 def test_the_old_names_warn_and_work(rank: int, world_size: int) -> None:
     with world():
         output = np.zeros((world_size, 3))

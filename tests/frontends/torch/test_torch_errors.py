@@ -244,3 +244,22 @@ def test_a_message_of_another_size_is_refused(rank: int, world_size: int) -> Non
             with pytest.raises(ShimError, match=r"torch\.distributed\.recv"):
                 dist.recv(np.ones(2), 0)
         assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_future_raises_what_ended_its_work(rank: int) -> None:
+    import torch
+
+    with world():
+        future = dist.all_reduce(torch.ones(2 + rank), async_op=True).get_future()
+        with pytest.raises(MismatchError):
+            future.wait()
+
+
+@pytest.mark.ranks(2)
+def test_dtypes_of_the_roots_list(rank: int, world_size: int) -> None:
+    with world():
+        wrong = [np.ones(2, "float32") for _ in range(world_size)] if rank == 0 else None
+        for call in (lambda: dist.gather(np.ones(2), wrong), lambda: dist.scatter(np.ones(2), wrong)):
+            assert_refused(call, ValueError if rank == 0 else MismatchError, rank)
+        assert_usable(rank, world_size)
