@@ -40,7 +40,7 @@ _WORLD_NAMES = frozenset({HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WOR
 class GlobalComm:
     """What MindSpore's programs read of the world: the backend's string, the world's name, and whether it is there.
 
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mindspore.communication.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.GlobalComm.html
     """
 
     BACKEND = "hccl"

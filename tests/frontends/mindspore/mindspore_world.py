@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,15 @@ def world(**arguments: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_mode(mode: str, folder: Path) -> Iterator[None]:
-    """Run Cells as *mode* says; the compiler writes what it dislikes below *folder*."""
-    mindspore.set_context(save_graphs_path=str(folder))
+    """Run Cells as *mode* says, in *folder*: the compiler leaves a report of what it refuses where it is."""
+    before = Path.cwd()
+    os.chdir(folder)
     mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == COMPILED else mindspore.PYNATIVE_MODE)
     try:
         yield
     finally:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+        os.chdir(before)
 
 
 def numbers(rank: int, shape: Any, dtype: str = "float32") -> np.ndarray[Any, Any]:

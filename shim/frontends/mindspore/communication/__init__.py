@@ -49,7 +49,7 @@ def init(backend_name: str | None = None) -> None:
     Raises: TypeError if *backend_name* is no str; RuntimeError if it is not "hccl", "nccl" or "mccl", which all mean
     the one engine.
     Deviates: None means "hccl" on every device.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.init.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.init.html
     """
     return _membership.initialize_with_backend(_INIT, backend_name)
 
@@ -57,7 +57,7 @@ def init(backend_name: str | None = None) -> None:
 def release() -> None:
     """Leave the world, and with it every group, unless another frontend is still using it.
 
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.release.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.release.html
     """
     return _membership.leave()
 
@@ -67,7 +67,7 @@ def get_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
     Deviates: outside *group* the answer is -1.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.get_rank.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_rank.html
     """
     return _groups.answer(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
 
@@ -76,7 +76,7 @@ def get_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return the number of ranks in *group*; before ``init``, RANK_SIZE of the environment or 1.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.get_group_size.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_group_size.html
     """
     return _groups.answer(_GET_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
 
@@ -85,7 +85,7 @@ def get_local_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return this process's rank among those of *group* on this host, which are all; before ``init``, LOCAL_RANK or 0.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.get_local_rank.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_local_rank.html
     """
     return _groups.answer(_GET_LOCAL_RANK, group, lambda found: found.rank, "LOCAL_RANK", 0)
 
@@ -94,7 +94,7 @@ def get_local_rank_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return the number of ranks of *group* on this host, which are all; before ``init``, LOCAL_RANK_SIZE or 1.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.get_local_rank_size.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_local_rank_size.html
     """
     return _groups.answer(_GET_LOCAL_RANK_SIZE, group, lambda found: found.size, "LOCAL_RANK_SIZE", 1)
 
@@ -103,7 +103,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the rank in the world of *group_rank_id* in *group*.
 
     Raises: TypeError for wrong types; ValueError if *group* has no such rank.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mindspore.communication.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_world_rank_from_group_rank.html
     """
     return _groups.world_rank(_GET_WORLD_RANK, group, group_rank_id)
 
@@ -112,7 +112,7 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in *group* of *world_rank_id* in the world.
 
     Raises: TypeError for wrong types; ValueError if it is not in *group*.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mindspore.communication.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_group_rank_from_world_rank.html
     """
     return _groups.group_rank(_GET_GROUP_RANK, group, world_rank_id)
 
@@ -121,7 +121,7 @@ def get_process_group_ranks(group: str = GlobalComm.WORLD_COMM_GROUP) -> list[in
     """Return the world's ranks that are in *group*, in the order of their ranks there.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mindspore.communication.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_process_group_ranks.html
     """
     return list(_groups.named_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
 
@@ -132,7 +132,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
     Raises: TypeError for wrong types; ValueError for *rank_ids* that are empty, occur twice, or differ from those that
     a group of this name has.
     Deviates: *options* raises UnsupportedError.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.create_group.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.create_group.html
     """
     return _membership.create(_CREATE_GROUP, group, rank_ids, options)
 
@@ -141,6 +141,6 @@ def destroy_group(group: str) -> None:
     """Destroy *group*, which is not the world.
 
     Raises: TypeError if *group* is no str; ValueError if it is the world; RuntimeError if there is no such group.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/communication/mindspore.communication.destroy_group.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.destroy_group.html
     """
     return _membership.destroy_subgroup(_DESTROY_GROUP, group)

@@ -73,7 +73,7 @@ _BARRIER = Caller("mindspore.mint.distributed.barrier")
 def is_available() -> bool:
     """Tell that there are collectives: always.
 
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.is_available.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.is_available.html
     """
     return True
 
@@ -81,7 +81,7 @@ def is_available() -> bool:
 def is_initialized() -> bool:
     """Tell whether this process has called ``init_process_group``, or ``mindspore.communication.init``.
 
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.is_initialized.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.is_initialized.html
     """
     return _groups.is_initialized()
 
@@ -101,7 +101,7 @@ def init_process_group(
 
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
     Deviates: works on a CPU; *timeout* holds for every collective; *store*, *pg_options*, *device_id* raise UnsupportedError.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
     return _membership.initialize(
         _INIT_PROCESS_GROUP,
@@ -121,7 +121,7 @@ def destroy_process_group(group: str | None = None) -> None:
     """Destroy *group*; with None or the world, every group, unless another frontend is still using the world.
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.destroy_process_group.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.destroy_process_group.html
     """
     return _membership.destroy(_DESTROY_PROCESS_GROUP, group)
 
@@ -130,7 +130,7 @@ def get_rank(group: str | None = None) -> int:
     """Return this process's rank in *group*, -1 outside it; before initialisation, RANK_ID of the environment or 0.
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_rank.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_rank.html
     """
     return _groups.answer_or_minus_one(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
 
@@ -139,7 +139,7 @@ def get_world_size(group: str | None = None) -> int:
     """Return the number of ranks in *group*, -1 if there is none; before initialisation, RANK_SIZE of the environment or 1.
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
     """
     return _groups.answer_or_minus_one(_GET_WORLD_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
 
@@ -156,7 +156,7 @@ def new_group(
 
     Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
     Deviates: raises where MindSpore returns ""; *timeout* and *group_desc* count; *pg_options* raises UnsupportedError.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.new_group.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html
     """
     return _membership.subgroup(
         _NEW_GROUP,
@@ -173,7 +173,7 @@ def get_backend(group: str | None = None) -> str:
     """Return the string "hccl" or "mccl", as the name of *group* says.
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_backend.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_backend.html
     """
     return _groups.backend_of(_GET_BACKEND, group)
 
@@ -182,7 +182,7 @@ def get_global_rank(group: str | None, group_rank: int) -> int:
     """Return the rank in the world of *group_rank* in *group*.
 
     Raises: TypeError if *group* is no str; ValueError if it has no such rank.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_global_rank.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_global_rank.html
     """
     return _groups.world_rank(_GET_GLOBAL_RANK, group, group_rank)
 
@@ -191,7 +191,7 @@ def get_group_rank(group: str | None, global_rank: int) -> int:
     """Return the rank in *group* of *global_rank* in the world.
 
     Raises: TypeError if *group* is no str; ValueError if *global_rank* is not in it.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_group_rank.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_group_rank.html
     """
     return _groups.group_rank(_GET_GROUP_RANK, group, global_rank)
 
@@ -200,7 +200,7 @@ def get_process_group_ranks(group: str | None = None) -> list[int]:
     """Return the world's ranks that are in *group*, in the order of their ranks there.
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.get_process_group_ranks.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_process_group_ranks.html
     """
     return list(_groups.known_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
 
@@ -211,7 +211,7 @@ def all_reduce(
     """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.all_reduce.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_reduce.html
     """
     return handle_of(
         calls.all_reduce(
@@ -232,7 +232,7 @@ def all_gather_into_tensor(
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
     Deviates: an output of shape (N, x_1, ..., x_R) is taken too.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html
     """
     return handle_of(
         calls.all_gather(
@@ -254,7 +254,7 @@ def all_to_all(
     """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
 
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.all_to_all.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all.html
     """
     return handle_of(
         calls.all_to_all(
@@ -279,7 +279,7 @@ def all_to_all_single(
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that cannot
     be split so.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html
     """
     return handle_of(
         calls.all_to_all(
@@ -299,7 +299,7 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: list[i
 
     Raises: TypeError if *group* is no str or *async_op* no bool.
     Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/mint/mindspore.mint.distributed.barrier.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.barrier.html
     """
     return handle_of(
         calls.barrier(_BARRIER, only_default(_BARRIER, group_for(_BARRIER, group, async_op), device_ids=device_ids)),

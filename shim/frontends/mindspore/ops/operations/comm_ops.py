@@ -30,7 +30,7 @@ _NO_GROUP = ""  # with which MindSpore's compiler makes a micro-step form that d
 class ReduceOp:
     """The strings that say how ranks' elements are combined.
 
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/ops/mindspore.ops.ReduceOp.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.ReduceOp.html
     """
 
     SUM = "sum"
@@ -56,7 +56,7 @@ class AllGather(_Gathering):
     """Concatenate the tensors (x_1, ..., x_R) of all ranks of *group* to (N*x_1, ..., x_R).
 
     Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/ops/mindspore.ops.AllGather.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AllGather.html
     """
 
     caller = Caller("mindspore.ops.AllGather", input="input_x")
@@ -85,7 +85,7 @@ class ReduceScatter(CommunicationPrimitive):
     """Combine the tensors (N*x_1, ..., x_R) of all ranks of *group* by *op*, and keep this rank's rows of the result.
 
     Raises: TypeError if *op* or *group* is no str; ValueError if the rows cannot be divided by the number of ranks.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/ops/mindspore.ops.ReduceScatter.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.ReduceScatter.html
     """
 
     caller = Caller("mindspore.ops.ReduceScatter", input="input_x")
@@ -237,7 +237,7 @@ class Broadcast(TuplePrimitive):
 
     Raises: TypeError if *root_rank* is no int or *group* no str, or for a tensor that is not in a tuple.
     Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no tuples.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/ops/mindspore.ops.Broadcast.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.Broadcast.html
     """
 
     caller = Caller("mindspore.ops.Broadcast", input="input_x")
@@ -283,7 +283,7 @@ class CollectiveGather(CommunicationPrimitive):
 
     The other ranks return a tensor of shape (1,) that means nothing.
     Raises: TypeError if *dest_rank* is no int or *group* no str.
-    See: https://www.mindspore.cn/docs/en/r2.6.0/api_python/ops/mindspore.ops.CollectiveGather.html
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.CollectiveGather.html
     """
 
     caller = Caller("mindspore.ops.CollectiveGather", input="input_x", root="dest_rank")

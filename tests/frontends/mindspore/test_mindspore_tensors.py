@@ -1,0 +1,60 @@
+"""How core reads MindSpore's tensors and makes others like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore_world import DTYPES, array_of, check, make, numbers
+
+from shim.core.tensors import copy_of, new_like, reader_for
+from shim.errors import TensorError
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [None, (), (0,), (4, 1)])
+def test_a_new_tensor_like_this_one(dtype: str, shape: Any) -> None:
+    tensor = make("mindspore", numbers(0, (2, 3), dtype), dtype)
+    new = new_like(tensor, shape)
+    assert type(new) is mindspore.Tensor
+    assert (new.dtype, new.shape) == (tensor.dtype, (2, 3) if shape is None else shape)
+    assert new.is_contiguous()
+    assert new.data_ptr() != tensor.data_ptr()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_copy(dtype: str) -> None:
+    tensor = make("mindspore", numbers(0, (2, 3), dtype), dtype)
+    for source in (tensor, tensor[1], tensor.transpose(1, 0), mindspore.Parameter(tensor, name="parameter")):
+        copied = copy_of(source)
+        assert type(copied) is mindspore.Tensor
+        assert copied.data_ptr() != source.data_ptr()
+        check("mindspore", copied, array_of(source), dtype)
+
+
+def test_float8_has_new_tensors_too() -> None:
+    tensor = mindspore.Tensor(np.arange(4, dtype="uint8")).view(mindspore.float8_e5m2)
+    assert (new_like(tensor, (2,)).dtype, new_like(tensor, (2,)).shape) == (mindspore.float8_e5m2, (2,))
+    np.testing.assert_array_equal(array_of(copy_of(tensor).view(mindspore.uint8)), np.arange(4))
+
+
+def test_a_reader_describes_views_and_tensors_still_being_computed() -> None:
+    describe = reader_for(mindspore.Tensor).describe
+    assert describe is not None
+    base = make("mindspore", numbers(0, (3, 4)))
+    address = base.data_ptr()
+    assert describe(base)[:4] == (address, "float32", (3, 4), None)
+    assert describe(base[1])[:4] == (address + 16, "float32", (4,), None)
+    assert describe(base.transpose(1, 0))[:4] == (address, "float32", (4, 3), (1, 4))
+    assert describe(make("mindspore", numbers(0, 2), "bfloat16")).dtype == "bfloat16"
+    ones = make("mindspore", np.ones((300, 300), "float32"))
+    product = mindspore.mint.matmul(ones, ones)
+    assert describe(product).owner is product
+    check("mindspore", product, np.full((300, 300), 300, "float32"))
+
+
+def test_sparse_tensors_have_no_reader() -> None:
+    with pytest.raises(TensorError, match="dense"):
+        reader_for(mindspore.COOTensor)
