@@ -1,0 +1,76 @@
+"""Pools of rank processes: what comes back from them, how they end, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from shim.launch.pool import RankPool
+
+
+def children() -> set[int]:
+    """Return the processes this one has started and that have not been waited for."""
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+def test_every_rank_runs_the_function_and_its_value_comes_back_in_rank_order() -> None:
+    with RankPool(3) as pool:
+        outcomes = pool.run("os:getenv", "SHIM_RANK")
+    assert [(outcome.rank, outcome.value, outcome.error) for outcome in outcomes] == [
+        (0, "0", None),
+        (1, "1", None),
+        (2, "2", None),
+    ]
+
+
+def test_processes_are_reused_and_gone_when_the_pool_is_closed() -> None:
+    before = children()
+    with RankPool(2) as pool:
+        first, second = pool.run("os:getpid"), pool.run("os:getpid")
+        assert first == second
+        assert {outcome.value for outcome in first} == children() - before
+    assert children() == before
+
+
+def test_what_a_rank_raises_is_its_error_and_the_pool_goes_on() -> None:
+    with RankPool(2) as pool:
+        pids = pool.run("os:getpid")
+        failed = pool.run("operator:truediv", 1, 0)
+        assert all("ZeroDivisionError" in (outcome.error or "") for outcome in failed)
+        assert pool.run("os:getpid") == pids
+
+
+@pytest.mark.parametrize(
+    ("target", "argument", "told"),
+    [("os:_exit", 7, "its process exited with status 7"), ("signal:raise_signal", signal.SIGKILL, "killed by SIGKILL")],
+)
+def test_ranks_that_die_are_told_and_replaced(target: str, argument: int, told: str) -> None:
+    with RankPool(2) as pool:
+        before = {outcome.value for outcome in pool.run("os:getpid")}
+        died = pool.run(target, argument)
+        assert [outcome.error for outcome in died] == [f"rank {rank} died: {told}" for rank in (0, 1)]
+        assert not before & {outcome.value for outcome in pool.run("os:getpid")}
+
+
+def test_late_ranks_are_ended_soon_after_the_deadline() -> None:
+    before = children()
+    with RankPool(2) as pool:
+        pool.run("os:getpid")
+        started = time.monotonic()
+        late = pool.run("time:sleep", 60, deadline=0.3)
+        assert time.monotonic() - started < 10
+        assert all("had not answered after 0.3 s" in (outcome.error or "") for outcome in late)
+        assert children() == before
+
+
+def test_the_environment_given_reaches_every_rank() -> None:
+    with RankPool(2, {"GREETING": "hello"}) as pool:
+        assert [outcome.value for outcome in pool.run("os:getenv", "GREETING")] == ["hello", "hello"]
+
+
+def test_a_pool_has_at_least_one_rank() -> None:
+    with pytest.raises(ValueError, match="at least one rank, got 0"):
+        RankPool(0)
