@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import deviations, exports, frontend_functions, import_time, prose, sizes, tools
+from checks import deviations, exports, frontend_functions, import_time, prose, sizes, support, tools
 
 Check = Callable[[Path], list[str]]
 
@@ -21,6 +21,7 @@ CHECKS: dict[str, Check] = {
     "import-time": import_time.check,
     "sizes": sizes.check,
     "deviations": deviations.check,
+    "support": support.check,
     "prose": prose.check,
 }
 
