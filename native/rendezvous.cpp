@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int slice_ms = 50;
-constexpr auto address_in_use_patience = std::chrono::seconds(5);  // an earlier group with this key may be ending
+constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
 constexpr auto connect_pause = std::chrono::milliseconds(1);
 
 // Messages begin with one of these letters.

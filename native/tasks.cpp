@@ -250,7 +250,12 @@ void Progress::stop() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   messages_.fail_all(destroyed(group_));
-  for (const Item& item : std::exchange(queue_, {}))
+  std::deque<Item> abandoned;
+  {
+    const std::lock_guard lock(mutex_);  // another thread may be ending an operation of its own
+    abandoned.swap(queue_);
+  }
+  for (const Item& item : abandoned)
     if (item.task != nullptr) complete(*item.task, destroyed(group_));
 }
 

@@ -1,0 +1,192 @@
+// Operations in the background, and what happens when ranks are late, leave or die.
+#include <atomic>
+#include <chrono>
+
+#include "ranks.hpp"
+
+using namespace shim;
+using namespace shim::tests;
+
+namespace {
+
+constexpr Reduction sum{ReduceOp::sum, 1.0};
+
+std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
+  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
+}
+
+void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+}  // namespace
+
+SHIM_TEST(started_operations_run_in_order) {
+  for (const int size : {1, 2, 3})
+    on_ranks(size, [&](Rank& me) {
+      std::vector<std::int64_t> data(1000, 1);
+      std::vector<std::unique_ptr<CollectiveTask>> tasks;
+      for (int i = 0; i < 20; ++i) tasks.push_back(me.start(summing(me, data)));
+      me.run(summing(me, data));  // waits its turn behind them
+      std::int64_t expected = 1;
+      for (int i = 0; i < 21; ++i) expected *= me.size();
+      for (const std::int64_t x : data) CHECK_EQUAL(x, expected);
+      for (auto& task : tasks) CHECK(task->is_completed());
+    });
+}
+
+SHIM_TEST(some_ranks_start_and_others_wait) {
+  on_ranks(3, [](Rank& me) {
+    for (int step = 0; step < 500; ++step) {
+      std::vector<std::int64_t> data(step % 50 == 0 ? 40'000 : 3, me.rank());
+      if ((step + me.rank()) % 3 == 0) {
+        const auto task = me.start(summing(me, data));
+        task->wait(-1);
+      } else {
+        me.run(summing(me, data));
+      }
+      CHECK_EQUAL(data.back(), 3);
+    }
+  });
+}
+
+SHIM_TEST(two_threads_of_a_rank_take_turns) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> totals(2, 0);
+    std::vector<std::thread> threads;
+    std::exception_ptr error;
+    for (int t = 0; t < 2; ++t)
+      threads.emplace_back([&, t] {
+        try {
+          for (int i = 0; i < 300; ++i) {
+            std::vector<std::int64_t> data = {1};  // the same on both threads, whose order is not determined
+            me.run(summing(me, data));
+            totals[static_cast<std::size_t>(t)] += data[0];
+          }
+        } catch (...) {
+          error = std::current_exception();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    if (error) std::rethrow_exception(error);
+    CHECK_EQUAL(totals[0] + totals[1], 1200);
+  });
+}
+
+SHIM_TEST(a_wait_with_its_own_timeout_lets_the_operation_go_on) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> data = {me.rank() + 1};
+    if (me.rank() == 1) pause_ms(200);
+    CollectiveTask task(me.progress(), summing(me, data));
+    if (me.rank() == 0) {
+      try {
+        task.wait(0.03);
+        throw std::runtime_error("no timeout");
+      } catch (const Failure& failure) {
+        CHECK(failure.kind == FailureKind::timeout);
+      }
+    }
+    task.wait(-1);
+    CHECK_EQUAL(data[0], 3);
+  });
+}
+
+SHIM_TEST(an_absent_rank_is_named) {
+  on_ranks(
+      3,
+      [](Rank& me) {
+        std::vector<std::int64_t> data = {1};
+        if (me.rank() == 1) return pause_ms(600);
+        try {
+          me.run(summing(me, data));
+          throw std::runtime_error("no timeout");
+        } catch (const Failure& failure) {
+          CHECK(failure.kind == FailureKind::timeout);
+          CHECK_EQUAL(failure.ranks.size(), std::size_t{1});
+          CHECK_EQUAL(failure.ranks[0], 1);
+        }
+        CHECK(me.failure_of(summing(me, data)) == FailureKind::timeout);
+      },
+      0.2);
+}
+
+SHIM_TEST(a_rank_that_leaves_is_named) {
+  for (const bool in_background : {false, true})
+    on_ranks(3, [&](Rank& me) {
+      std::vector<std::int64_t> data(50'000, 1);
+      for (int i = 0; i < 3; ++i) me.run(summing(me, data));
+      if (me.rank() == 2) return me.progress().stop();
+      try {
+        if (in_background)
+          me.start(summing(me, data))->wait(-1);
+        else
+          me.run(summing(me, data));
+        throw std::runtime_error("nobody noticed");
+      } catch (const Failure& failure) {
+        CHECK(failure.kind == FailureKind::peer_lost);
+        CHECK_EQUAL(failure.ranks.at(0), 2);
+      }
+    });
+}
+
+SHIM_TEST(a_dead_rank_is_noticed_at_once) {
+  on_ranks(3, [](Rank& me) {
+    std::vector<std::int64_t> data = {1};
+    me.run(summing(me, data));
+    if (me.rank() == 2) return pause_ms(100);
+    std::thread watcher([&] {
+      pause_ms(20);
+      me.group().mark_lost(2);
+    });
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(me.failure_of(summing(me, data)) == FailureKind::peer_lost);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+    CHECK(me.failure_of(summing(me, data)) == FailureKind::peer_lost);
+    watcher.join();
+  });
+}
+
+SHIM_TEST(a_rank_that_finished_before_it_died_is_not_missed) {
+  std::atomic<bool> finished{false};
+  on_ranks(2, [&](Rank& me) {
+    std::vector<std::int64_t> data(100'000, 1);
+    if (me.rank() == 1) {
+      me.run(summing(me, data));
+      finished = true;
+      return me.progress().stop();
+    }
+    const auto task = me.start(summing(me, data));
+    while (!finished) pause_ms(1);
+    me.group().mark_lost(1);
+    task->wait(-1);
+    CHECK_EQUAL(data.back(), 2);
+  });
+}
+
+SHIM_TEST(stopping_ends_what_is_pending) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> data = {1};
+    if (me.rank() == 1) return pause_ms(100);
+    const auto first = me.start(summing(me, data));
+    const auto second = me.start(summing(me, data));
+    TransferTask waiting(me.progress(), view_of(data), false, 1, 0);
+    waiting.start();
+    pause_ms(20);
+    me.progress().stop();
+    CHECK(first->is_completed() && second->is_completed() && waiting.is_completed());
+    CHECK(second->failure().has_value());
+    CHECK(second->failure()->kind == FailureKind::state);
+    CHECK(me.failure_of(summing(me, data)) == FailureKind::state);
+  });
+}
+
+SHIM_TEST(destroying_the_group_ends_another_threads_wait) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> data = {1};
+    if (me.rank() == 1) return pause_ms(150);
+    FailureKind kind = FailureKind::argument;
+    std::thread waiting([&] { kind = me.failure_of(summing(me, data)); });
+    pause_ms(30);
+    me.progress().stop();
+    waiting.join();
+    CHECK(kind == FailureKind::state);
+  });
+}

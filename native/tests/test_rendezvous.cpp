@@ -1,0 +1,134 @@
+// Ranks that meet over the socket: as processes would, but as threads.
+#include "../rendezvous.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "../failure.hpp"
+#include "../shared_layout.hpp"
+#include "check.hpp"
+
+using namespace shim;
+
+namespace {
+
+struct Met {
+  std::size_t bytes = 0;
+  std::size_t pidfds = 0;
+  std::string failure;
+  FailureKind kind = FailureKind::argument;
+  std::vector<int> ranks;
+};
+
+std::string new_key() {
+  static int number = 0;
+  return "test " + std::to_string(::getpid()) + " " + std::to_string(++number);
+}
+
+Met try_to_meet(const Meeting& meeting) {
+  Met met;
+  try {
+    const Encounter encounter = meet(meeting, [] {});
+    met.bytes = encounter.segment.size();
+    for (const Descriptor& pidfd : encounter.pidfds) met.pidfds += pidfd.get() >= 0 ? 1 : 0;
+  } catch (const Failure& failure) {
+    met.failure = failure.what();
+    met.kind = failure.kind;
+    met.ranks = failure.ranks;
+  }
+  return met;
+}
+
+std::vector<Met> all_meet(const std::vector<Meeting>& meetings) {
+  std::vector<Met> met(meetings.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < meetings.size(); ++i) threads.emplace_back([&, i] { met[i] = try_to_meet(meetings[i]); });
+  for (std::thread& thread : threads) thread.join();
+  return met;
+}
+
+bool tells(const Met& met, const std::string& text) { return met.failure.find(text) != std::string::npos; }
+
+}  // namespace
+
+SHIM_TEST(all_ranks_get_the_same_memory_and_the_others_pidfds) {
+  for (const int size : {1, 2, 3, 5}) {
+    const std::string key = new_key();
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+    for (int round = 0; round < 3; ++round) {  // a key may be used again
+      std::vector<Meeting> meetings;
+      for (int rank = 0; rank < size; ++rank) meetings.push_back({key, "g", ranks, rank, 10});
+      for (const Met& met : all_meet(meetings)) {
+        CHECK_EQUAL(met.failure, std::string());
+        CHECK_EQUAL(met.bytes, SharedLayout(size).total_bytes());
+        CHECK_EQUAL(met.pidfds, static_cast<std::size_t>(size - 1));
+      }
+    }
+  }
+}
+
+SHIM_TEST(a_rank_that_does_not_come_is_named_to_all) {
+  const std::string key = new_key();
+  for (const Met& met : all_meet({{key, "g", {0, 1, 2}, 0, 0.3}, {key, "g", {0, 1, 2}, 2, 0.3}})) {
+    CHECK(met.kind == FailureKind::timeout);
+    CHECK(tells(met, "had not come: 1"));
+    CHECK_EQUAL(met.ranks.at(0), 1);
+  }
+}
+
+SHIM_TEST(rank_zero_may_be_missing) {
+  const Met met = try_to_meet({new_key(), "g", {0, 1}, 1, 0.2});
+  CHECK(met.kind == FailureKind::timeout);
+  CHECK(tells(met, "rank 0 had not come"));
+}
+
+SHIM_TEST(ranks_that_differ_about_the_group_are_told) {
+  const std::string key = new_key();
+  for (const Met& met : all_meet({{key, "g", {0, 1}, 0, 5}, {key, "g", {0, 1, 2}, 1, 5}})) {
+    CHECK(met.kind == FailureKind::mismatch);
+    CHECK(tells(met, "[0, 1]") && tells(met, "[0, 1, 2]"));
+  }
+}
+
+SHIM_TEST(two_processes_of_one_rank_are_told) {
+  const std::string key = new_key();
+  const auto met = all_meet({{key, "g", {0, 1, 2}, 0, 5}, {key, "g", {0, 1, 2}, 1, 5}, {key, "g", {0, 1, 2}, 1, 5}});
+  for (const Met& one : met) {
+    CHECK(one.kind == FailureKind::mismatch);
+    CHECK(tells(one, "two processes came as rank 1"));
+  }
+}
+
+SHIM_TEST(two_processes_of_rank_zero_are_told) {
+  const std::string key = new_key();
+  const auto met = all_meet({{key, "g", {0, 1}, 0, 3}, {key, "g", {0, 1}, 0, 3}});
+  CHECK(met[0].kind == FailureKind::state || met[1].kind == FailureKind::state);
+  CHECK(met[0].kind == FailureKind::timeout || met[1].kind == FailureKind::timeout);
+}
+
+SHIM_TEST(the_wait_can_be_interrupted) {
+  int checks = 0;
+  try {
+    meet({new_key(), "g", {0, 1}, 0, 10}, [&] {
+      if (++checks == 3) throw Interrupted();
+    });
+    throw std::runtime_error("not interrupted");
+  } catch (const Interrupted&) {
+  }
+}
+
+SHIM_TEST(memory_is_zeroed_and_cannot_change_its_size) {
+  const Segment segment = Segment::create(8192);
+  for (std::size_t i = 0; i < segment.size(); ++i) CHECK(segment.data()[i] == std::byte{0});
+  CHECK_EQUAL(::ftruncate(segment.file(), 4096), -1);
+  CHECK_EQUAL(::ftruncate(segment.file(), 16384), -1);
+  try {
+    Segment::attach(Descriptor(::dup(segment.file())), 4096);
+    throw std::runtime_error("attached with another size");
+  } catch (const Failure& failure) {
+    CHECK(failure.kind == FailureKind::engine);
+  }
+}
