@@ -1,0 +1,80 @@
+"""What the engine reads from Paddle's tensors: every dtype, views, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors import new_like
+from shim.errors import TensorError
+
+pytestmark = [
+    pytest.mark.ranks(1),
+    pytest.mark.filterwarnings("ignore:No ccache found:UserWarning"),  # of paddle, when it is imported
+]
+ME = Caller("test", input="tensor", output="out")
+
+
+def alone() -> ProcessGroup:
+    return groups.enter_world(ME, "test")
+
+
+def copy(group: ProcessGroup, output: Any, input: Any) -> None:
+    calls.all_gather(ME, group, output, input).wait()
+
+
+def sum_up(group: ProcessGroup, tensor: Any) -> None:
+    calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ],
+)
+def test_dtypes(dtype: str) -> None:
+    import paddle
+
+    group = alone()
+    source = paddle.to_tensor([0.0, 1.0, 1.0]).astype(dtype)
+    target = paddle.zeros([3]).astype(dtype)
+    copy(group, target, source)
+    assert bool((target == source).all())
+    assert new_like(target, (2, 2)).dtype == source.dtype
+
+
+def test_gradients_and_views() -> None:
+    import paddle
+
+    group = alone()
+    leaf = paddle.ones([3])
+    leaf.stop_gradient = False
+    sum_up(group, leaf)
+    target = paddle.zeros([3, 2])
+    copy(group, target.t(), paddle.arange(6, dtype="float32").reshape([2, 3]))
+    assert target.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_sparse_is_refused() -> None:
+    import paddle
+
+    group = alone()
+    with pytest.raises(TensorError, match="to_dense"):
+        sum_up(group, paddle.ones([3, 3]).to_sparse_coo(2))
