@@ -108,7 +108,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     if failures:
         pool.close()  # the next test gets new processes, whatever this one did to its own
         pytest.fail("\n\n".join(failures), pytrace=False)
-    _skip_if_all_did(outcomes)
+    _end_as_all_did(outcomes)
     return True
 
 
@@ -163,18 +163,20 @@ def _marked_filters(item: pytest.Function) -> Iterator[str]:
 
 
 def _failures(outcomes: Iterable[Outcome]) -> Iterator[tuple[Outcome, str]]:
-    """Find the ranks that failed, and those that skipped while others did not."""
+    """Find the ranks that failed, and those that skipped, or failed as expected, while others did not."""
     all_outcomes = list(outcomes)
-    some_ran = any(outcome.value is not None and outcome.value.skipped is None for outcome in all_outcomes)
+    ended = {outcome.value.ended for outcome in all_outcomes if outcome.value is not None}
     for outcome in all_outcomes:
         report: Report | None = outcome.value
         if outcome.error is not None or report is None:
             yield outcome, outcome.error or "it gave no report"
-        elif report.skipped is not None and some_ran:
-            yield outcome, f"skipped, while other ranks did not: {report.skipped}"
+        elif report.ended != "passed" and len(ended) > 1:
+            yield outcome, f"{report.ended}, while other ranks did not: {report.reason}"
 
 
-def _skip_if_all_did(outcomes: list[Outcome]) -> None:
-    reasons = {outcome.value.skipped for outcome in outcomes}
-    if None not in reasons:
-        pytest.skip("; ".join(sorted(reasons)))
+def _end_as_all_did(outcomes: list[Outcome]) -> None:
+    reasons = "; ".join(sorted({outcome.value.reason for outcome in outcomes}))
+    if outcomes[0].value.ended == "skipped":
+        pytest.skip(reasons)
+    if outcomes[0].value.ended == "xfailed":
+        pytest.xfail(reasons)

@@ -36,9 +36,10 @@ class TestCall:
 
 @dataclass(frozen=True)
 class Report:
-    """What a rank that did not fail says: None, or why it skipped the test."""
+    """How the test ended on a rank where it did not fail: passed, skipped or xfailed, and for which reason."""
 
-    skipped: str | None = None
+    ended: str
+    reason: str = ""
 
 
 def run_test(call: TestCall) -> Report:
@@ -53,10 +54,12 @@ def run_test(call: TestCall) -> Report:
                 arguments["rank"] = int(os.environ["SHIM_RANK"])
             function(**arguments)
         except pytest.skip.Exception as skipped:
-            return Report(str(skipped))
+            return Report("skipped", str(skipped))
+        except pytest.xfail.Exception as expected:
+            return Report("xfailed", str(expected))
         finally:
             _leave_world()
-    return Report()
+    return Report("passed")
 
 
 def _function_of(call: TestCall) -> Any:

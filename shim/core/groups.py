@@ -142,19 +142,30 @@ def enter_world(
     backend: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> ProcessGroup:
-    """Make this process a rank of the world, waiting up to *timeout* seconds for the others, or join what is there."""
+    """Make this process a rank of the world, waiting up to *timeout* seconds for the others, or join what is there.
+
+    What is there must have the *rank* and *world_size* that are given, or that *init_method* gives.
+    """
     try:
         if _state.world is None:
             _open_world(rendezvous.locate(rank, world_size, init_method), backend, timeout)
-        elif rank not in (None, _state.world.rank) or world_size not in (None, _state.world.size):
-            raise StateError(
-                f"the world is already initialised with rank {_state.world.rank} of {_state.world.size}, "
-                f"got rank {rank} and world size {world_size}"
-            )
+        else:
+            _check_same_place(_state.world, rank, world_size, init_method)
     except ShimError as error:
         raise caller.explain(error) from None
     _state.frontends.add(frontend)
     return world(caller)
+
+
+def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | None, init_method: str | None) -> None:
+    if init_method is not None:
+        me = rendezvous.locate(rank, world_size, init_method)
+        rank, world_size = me.rank, me.size
+    if rank not in (None, there.rank) or world_size not in (None, there.size):
+        raise StateError(
+            f"the world is already initialised with rank {there.rank} of {there.size}, "
+            f"got rank {rank} and world size {world_size}"
+        )
 
 
 def _open_world(me: rendezvous.Identity, backend: str, timeout: float) -> None:
