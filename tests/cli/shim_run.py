@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -28,7 +29,14 @@ def start(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path | Non
         text=True,
         env=environment() if env is None else env,
         cwd=cwd,
+        preexec_fn=heed_signals,
     )
+
+
+def heed_signals() -> None:
+    """Undo what this process inherited, which may have been started by nohup or in the background."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def run(
