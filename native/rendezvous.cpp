@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int slice_ms = 50;
 constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
+constexpr auto hello_patience = std::chrono::seconds(5);
 constexpr auto connect_pause = std::chrono::milliseconds(1);
 
 // Messages begin with one of these letters.
@@ -73,6 +74,7 @@ class Host {
     try {
       open();
       while (missing().size() > 0) admit_one();
+      listener_ = Descriptor();  // before anybody can be back for the next group with this key
       Segment segment = Segment::create(SharedLayout(static_cast<int>(guests_.size())).total_bytes());
       for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
       return {std::move(segment), take_pidfds()};
@@ -118,7 +120,7 @@ class Host {
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
     Descriptor socket = accept_from(listener_, slice_ms);
     if (!socket) return;
-    std::optional<Message> hello = receive_message(socket, slice_ms);
+    std::optional<Message> hello = hear(socket);
     if (!hello || hello->files.size() != 1) return;
     const std::size_t end = hello->bytes.find('\n');
     const long rank = std::strtol(hello->bytes.c_str(), nullptr, 10);
@@ -130,6 +132,16 @@ class Host {
       throw;
     }
     guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0])};
+  }
+
+  // What a newcomer says, which on a busy machine may take it a while.
+  std::optional<Message> hear(const Descriptor& socket) const {
+    const auto patience = Clock::now() + hello_patience;
+    for (;;) {
+      std::optional<Message> message = receive_message(socket, slice_ms);
+      if (message || Clock::now() > patience) return message;
+      check_interrupted_();
+    }
   }
 
   void check_identity(long rank, const std::string& theirs) const {

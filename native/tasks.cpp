@@ -41,7 +41,7 @@ void CollectiveTask::wait(double timeout) {
 std::optional<Failure> CollectiveTask::failure() const { return is_completed() ? failure_ : std::nullopt; }
 
 TransferTask::~TransferTask() {
-  if (posted_ && !transfer_.ended) progress_.messages().withdraw(transfer_);
+  if (posted_ && !transfer_.ended && progress_.group().is_of_this_process()) progress_.messages().withdraw(transfer_);
 }
 
 void TransferTask::post() {

@@ -16,6 +16,9 @@ using namespace nb::literals;
 namespace shim::bindings {
 namespace {
 
+constexpr std::size_t max_ranks = 512;   // whose shared memory takes about a gigabyte
+constexpr double longest_timeout = 1e9;  // seconds; clocks do not overflow
+
 ReduceOp reduce_op_of(int number) {
   if (number < 0 || number >= static_cast<int>(ReduceOp::count_))
     throw Failure(FailureKind::argument, "{op} is not a reduce op: " + std::to_string(number));
@@ -25,8 +28,13 @@ ReduceOp reduce_op_of(int number) {
 // One rank of a group.
 class PyGroup {
  public:
-  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout)
-      : member_(Member::join({std::move(key), std::move(name), std::move(ranks), rank, timeout})) {}
+  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout) {
+    if (ranks.size() > max_ranks)
+      throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
+                                               " ranks, got " + std::to_string(ranks.size()));
+    member_ =
+        Member::join({std::move(key), std::move(name), std::move(ranks), rank, std::min(timeout, longest_timeout)});
+  }
 
   Work broadcast(nb::handle tensor, int root) {
     Owners owners;
