@@ -53,12 +53,16 @@ Group::~Group() { leave(); }
 
 bool Group::is_of_this_process() const { return generation_ == process_generation(); }
 
-void Group::check_usable() const {
+void Group::check_this_process() const {
   if (!is_of_this_process())
     throw Failure(FailureKind::state,
                   "group '" + name_ +
                       "' was made before this process was forked and belongs to its parent\n"
                       "Initialise in the process that communicates, or start it with the spawn method.");
+}
+
+void Group::check_usable() const {
+  check_this_process();
   if (failed_.load(std::memory_order_acquire)) throw *failure_;
   if (left_.load(std::memory_order_acquire))
     throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");

@@ -67,6 +67,8 @@ class Group {
 
   // False in a forked child, which must leave the group alone.
   bool is_of_this_process() const;
+  // Throws Failure(state) in a forked child.
+  void check_this_process() const;
   // Throws Failure(state) when the group was closed or made before a fork, and the old failure when it has failed.
   void check_usable() const;
   // Tells the others that this rank is gone; they raise when they wait for it. Idempotent.

@@ -33,9 +33,15 @@ void CollectiveTask::start() {
 }
 
 void CollectiveTask::wait(double timeout) {
+  if (is_completed()) return rethrow();
+  progress_.group().check_this_process();
   if (state_.load() == State::prepared && timeout < 0) return progress_.run_or_enqueue(*this);
   start();  // a wait that may end before the operation cannot carry it out
   progress_.wait_completed(*this, timeout);
+}
+
+void CollectiveTask::rethrow() const {
+  if (failure_) throw *failure_;
 }
 
 std::optional<Failure> CollectiveTask::failure() const { return is_completed() ? failure_ : std::nullopt; }
@@ -60,6 +66,7 @@ void TransferTask::wait(double timeout) {
   if (!posted_) post();
   if (!transfer_.ended) {
     Group& group = progress_.group();
+    group.check_this_process();
     const auto deadline = deadline_after(timeout);
     const bool from_any = transfer_.peer == Transfer::any_rank;
     const auto is_ready = [&](int rank) {

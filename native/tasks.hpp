@@ -50,6 +50,8 @@ class CollectiveTask final : public Task {
   friend class Progress;
   enum class State { prepared, started, completed };
 
+  void rethrow() const;  // what ended it, if that was a failure
+
   Progress& progress_;
   std::unique_ptr<Operation> operation_;
   std::atomic<State> state_{State::prepared};

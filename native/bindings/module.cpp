@@ -25,6 +25,15 @@ ReduceOp reduce_op_of(int number) {
   return static_cast<ReduceOp>(number);
 }
 
+int tag_of(nb::handle tag) {
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(tag.ptr(), &overflow);
+  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (overflow != 0 || value != static_cast<std::int32_t>(value))
+    throw Failure(FailureKind::argument, std::string("{tag} must fit into 32 bits, got ") + nb::repr(tag).c_str());
+  return static_cast<int>(value);
+}
+
 // One rank of a group.
 class PyGroup {
  public:
@@ -99,13 +108,13 @@ class PyGroup {
     return prepare(make_barrier(seat()), owners);
   }
 
-  Work transfer(nb::handle tensor, bool is_send, int peer, int tag) {
+  Work transfer(nb::handle tensor, bool is_send, int peer, nb::handle tag) {
     Owners owners;
     const TensorArgument what = read_tensor(tensor, "tensor", owners);
     if (is_send || peer != Transfer::any_rank) check_rank("peer", peer, member_->group.size());
     if (!is_send) check_writable(what);
     member_->group.check_usable();
-    auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag);
+    auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag_of(tag));
     return {member_, std::move(task), std::move(owners)};
   }
 
@@ -196,11 +205,15 @@ NB_MODULE(_native, module) {
       .def("barrier", &PyGroup::barrier)
       .def(
           "send",
-          [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, true, peer, tag); },
+          [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
+            return group.transfer(tensor, true, peer, tag);
+          },
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def(
           "receive",
-          [](PyGroup& group, nb::handle tensor, int peer, int tag) { return group.transfer(tensor, false, peer, tag); },
+          [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
+            return group.transfer(tensor, false, peer, tag);
+          },
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("close", &PyGroup::close);
