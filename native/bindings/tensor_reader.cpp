@@ -136,7 +136,9 @@ SplitArgument read_splits(nb::handle object, std::string_view role) {
     for (nb::handle item : object) {
       const nb::object number = nb::steal(PyNumber_Index(item.ptr()));
       if (!number.is_valid()) throw nb::python_error();
-      argument.rows->push_back(nb::cast<std::int64_t>(number));
+      const long long rows = PyLong_AsLongLong(number.ptr());
+      if (rows == -1 && PyErr_Occurred()) throw nb::python_error();
+      argument.rows->push_back(rows);
     }
   } catch (const nb::python_error& error) {
     throw Failure(FailureKind::argument,

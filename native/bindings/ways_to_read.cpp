@@ -124,6 +124,7 @@ void reject(const std::string& message, std::string_view role) {
 }
 
 void reject(const nb::python_error& error, std::string_view role) {
+  if (!error.matches(PyExc_Exception)) throw error;  // Ctrl-C, or the end of the program
   // Ours say what is wrong; of others, which may carry a backtrace, the first line is quoted.
   const std::string text = nb::str(error.value()).c_str();
   if (nb::isinstance(error.value(), nb::module_::import_("shim.errors").attr("ShimError"))) reject(text, role);
