@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import framework_of, new_like
 from shim.core.work import Work
 from shim.errors import ShimError, TensorError, UnsupportedError
@@ -182,7 +183,15 @@ class TuplePrimitive:
             raise self.caller.explain(
                 TensorError(f"{{input}} must be a tuple of tensors, got {given}\nPass (tensor,).")
             )
+        refuse_tracing(self.caller)
+        self._agree_on_number(len(args[0]))
         return tuple(self.each(tensor) for tensor in args[0])
+
+    def _agree_on_number(self, tensors: int) -> None:
+        """Raise MismatchError on every rank of the group unless all have so many tensors, which are communicated singly."""
+        group = _groups.known_group(self.caller, self.each.group)
+        places = bytearray(tensors)  # its shape is compared
+        calls.all_reduce(self.caller, group, places, places, ReduceOp.BOR).wait()
 
 
 def _made(kind: Any, compiled: str) -> Any:
