@@ -163,6 +163,32 @@ def use_after_fork() -> tuple[str, list[float]]:
     return told, tensor.tolist()
 
 
+def wait_in_a_forked_child() -> tuple[str, float]:
+    """Start a work that cannot end yet, and wait for it in a forked child, where nobody carries it out."""
+    group = world()
+    tensor = np.ones(3)
+    work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM)
+    if group.rank == 0:
+        time.sleep(0.5)  # the others' works are still under way when they fork
+    work.start()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work.wait()
+            os.write(writer, b"no error")
+        except ShimError as error:
+            os.write(writer, type(error).__name__.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        told = stream.read()
+    os.waitpid(child, 0)
+    work.wait()
+    groups.close_group(group)
+    return told, float(tensor[0])
+
+
 def enter_and_leave(times: int) -> tuple[list[int], list[int]]:
     """Return the numbers of open files, threads and mappings before and after entering the world many times."""
 

@@ -73,6 +73,12 @@ def test_a_forked_child_is_refused_and_harmless(three: RankPool) -> None:
         assert total == [6.0, 6.0]
 
 
+def test_a_forked_child_cannot_wait_for_its_parents_work(three: RankPool) -> None:
+    for told, total in values(three, failing_ranks.wait_in_a_forked_child, ranks=(1, 2)):  # type: ignore[misc]
+        assert told == "StateError"
+        assert total == 3.0
+
+
 def test_entering_and_leaving_holds_nothing(three: RankPool) -> None:
     shared_memory = sorted(os.listdir("/dev/shm"))
     for before, after in values(three, failing_ranks.enter_and_leave, 30):  # type: ignore[misc]

@@ -163,3 +163,14 @@ def assert_usable(rank: int, world_size: int) -> None:
     tensor = numbers(rank, 3)
     dist.all_reduce(tensor)
     check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+
+
+@pytest.mark.ranks(2)
+def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int) -> None:
+    with world():
+        primitive = ops.Broadcast(0)
+        for _ in range(2):
+            with pytest.raises(MismatchError, match=r"uint8 \[2\](.|\n)*uint8 \[1\]"):
+                primitive(tuple(np.full(1, rank + 1.0) for _ in range(2 - rank)))
+        (same,) = primitive((np.full(1, rank + 5.0),))
+        assert same.tolist() == [5.0]

@@ -263,3 +263,27 @@ def test_dtypes_of_the_roots_list(rank: int, world_size: int) -> None:
         for call in (lambda: dist.gather(np.ones(2), wrong), lambda: dist.scatter(np.ones(2), wrong)):
             assert_refused(call, ValueError if rank == 0 else MismatchError, rank)
         assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_numbers_that_no_machine_word_holds(rank: int) -> None:
+    dist.init_process_group()
+    splits = [2**63, 0] if rank == 0 else [2, 2]
+    kind, told = [(ValueError, "input_split_sizes"), (RuntimeError, "disagree")][rank]
+    with pytest.raises(kind, match=told):
+        dist.all_to_all_single(np.zeros(4), np.ones(4), None, splits)
+    for tag in (2**40, 2**70):
+        with pytest.raises(ValueError, match="tag must fit into 32 bits"):
+            dist.send(np.ones(1), 1 - rank, tag=tag)
+    dist.barrier()
+
+
+@pytest.mark.ranks(1)
+def test_ctrl_c_while_a_tensor_is_read_is_not_swallowed() -> None:
+    class Interrupting:
+        def __dlpack__(self, **options: Any) -> None:
+            raise KeyboardInterrupt
+
+    dist.init_process_group()
+    with pytest.raises(KeyboardInterrupt):
+        dist.all_reduce(Interrupting())
