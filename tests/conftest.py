@@ -1,3 +1,37 @@
-"""The plugins the project's own tests use; ``shim.testing`` registers itself when the package is installed."""
+"""The plugins the project's own tests use, and the count of the calls that were compared with the real frameworks.
+
+``shim.testing`` registers itself when the package is installed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
 
 pytest_plugins = ["pytester"]
+
+_COMPARED = pytest.StashKey[Counter[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "differential(framework, calls=1): the test makes so many calls on each rank with this project and with the real "
+        "framework and compares what they do",
+    )
+    config.stash[_COMPARED] = Counter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    report = yield
+    mark = item.get_closest_marker("differential")
+    if mark is not None and report.when == "call" and report.passed:
+        item.config.stash[_COMPARED][mark.args[0]] += mark.kwargs.get("calls", 1)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for framework, calls in sorted(config.stash[_COMPARED].items()):
+        terminalreporter.write_line(f"compared with the real {framework}: {calls} calls")

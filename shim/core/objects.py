@@ -1,11 +1,20 @@
-"""Collectives of Python objects: pickled, their sizes gathered first, then their bytes."""
+"""Collectives of Python objects: pickled, their sizes sent first, then their bytes.
+
+Unpickling runs code that the pickle names, so whoever can write to a group can run code in its processes. That is no
+more than they can do already: a group's memory is handed to processes of the same user alone.
+
+*item* and *items* may be anything that pickle takes; what their classes need must be importable where they arrive.
+Every function raises TensorError for what cannot be pickled, and what the objects' own classes raise when unpickled.
+Outside the group, where that is no error, nothing is sent and None is returned.
+"""
 
 from __future__ import annotations
 
 import pickle
 from array import array
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from shim.core import calls
 from shim.core.callers import Caller
@@ -13,15 +22,18 @@ from shim.core.groups import ProcessGroup
 from shim.core.work import ABSENT
 from shim.errors import TensorError
 
-__all__ = ["all_gather"]
+__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "scatter", "send"]
+
+
+class Received(NamedTuple):
+    """What ``receive`` returns: the objects, and the group rank that sent them."""
+
+    items: list[Any]
+    source: int
 
 
 def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | None:
-    """Return every rank's *item*, in the order of group ranks; None outside the group where that is no error.
-
-    Every rank of *group* calls it. *item* is pickled: ranks must trust each other, and be able to import what it is
-    made of. Raises TensorError for what cannot be pickled; unpickling raises what the object's own class raises.
-    """
+    """Return every rank's *item*, in the order of group ranks."""
     packed = _pack(caller, group, item)
     sizes = array("q", bytes(8 * group.size))  # bytes of each rank's pickle
     exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
@@ -30,9 +42,72 @@ def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | No
     exchange.wait()
     everything = bytearray(sum(sizes))
     calls.all_gather(caller, group, everything, packed, sizes.tolist()).wait()
-    ends = list(accumulate(sizes))
-    view = memoryview(everything)
-    return [pickle.loads(view[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    return _unpack(everything, sizes)
+
+
+def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[Any] | None:
+    """Return every rank's *item* on *root*, in the order of group ranks, and None elsewhere."""
+    packed = _pack(caller, group, item)
+    sizes = array("q", bytes(8 * group.size))
+    exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
+    if exchange is ABSENT:
+        return None
+    exchange.wait()
+    everything = bytearray(sum(sizes) if group.rank == root else 0)
+    calls.gather(caller, group, everything, packed, root, sizes.tolist()).wait()
+    return _unpack(everything, sizes) if group.rank == root else None
+
+
+def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: int) -> list[Any] | None:
+    """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
+    packed = [_pack(caller, group, item) for item in items] if group.rank == root else []
+    sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
+    exchange = calls.broadcast(caller, group, sizes, root)
+    if exchange is ABSENT:
+        return None
+    exchange.wait()
+    everything = bytearray().join(packed) if group.rank == root else bytearray(sum(sizes))
+    calls.broadcast(caller, group, everything, root).wait()
+    return list(items) if group.rank == root else _unpack(everything, sizes)
+
+
+def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int) -> Any:
+    """Return this rank's place in *root*'s *items*, one for each rank; elsewhere *items* is not looked at."""
+    packed = [_pack(caller, group, item) for item in items or ()] if group.rank == root else []
+    sizes = array("q", map(len, packed))
+    size = array("q", [0])
+    exchange = calls.scatter(caller, group, size, sizes, root)
+    if exchange is ABSENT:
+        return None
+    exchange.wait()
+    mine = bytearray(size[0])
+    calls.scatter(caller, group, mine, bytearray().join(packed), root, sizes.tolist() or None).wait()
+    return pickle.loads(mine)
+
+
+def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
+    """Send *items* to *peer*, which receives as many under the same *tag*."""
+    try:
+        packed = [bytearray(pickle.dumps(item)) for item in items]
+    except Exception as error:  # a class raises what it likes when it cannot be pickled
+        raise caller.explain(_unpicklable(error), group) from None
+    first = calls.send(caller, group, array("q", map(len, packed)), peer, tag)
+    if first is not ABSENT:
+        first.wait()
+        calls.send(caller, group, bytearray().join(packed), peer, tag).wait()
+
+
+def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, tag: int = 0) -> Received | None:
+    """Return the *count* objects that *peer*, or any rank when it is None, sent under *tag*."""
+    sizes = array("q", bytes(8 * count))
+    first = calls.receive(caller, group, sizes, peer, tag)
+    if first is ABSENT:
+        return None
+    first.wait()
+    source = first.source_rank()
+    everything = bytearray(sum(sizes))
+    calls.receive(caller, group, everything, source, tag).wait()
+    return Received(_unpack(everything, sizes), source)
 
 
 def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
@@ -41,5 +116,15 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
     try:
         return bytearray(pickle.dumps(item))
     except Exception as error:  # a class raises what it likes when it cannot be pickled
-        calls.refused(caller, group, TensorError(f"{{input}} must be picklable, got {item!r:.80}: {error}"))
+        calls.refused(caller, group, _unpicklable(error))
         return bytearray()
+
+
+def _unpicklable(error: Exception) -> TensorError:
+    return TensorError(f"{{input}} must be picklable, got {type(error).__name__}: {error}")
+
+
+def _unpack(everything: bytearray, sizes: Sequence[int]) -> list[Any]:
+    """Return the objects whose pickles of *sizes* bytes lie in *everything* one after the other."""
+    view = memoryview(everything)
+    return [pickle.loads(view[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from shim.core.callers import Caller
@@ -10,7 +11,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "EngineWork", "Work", "finish"]
+__all__ = ["ABSENT", "Batch", "EngineWork", "Work", "finish"]
 
 
 class EngineWork(Protocol):
@@ -95,6 +96,44 @@ class _Absent(Work):
 
 
 ABSENT = _Absent()
+
+
+class Batch(Work):
+    """Several calls that begin together and have ended when all of them have; none of them waits for one before it.
+
+    Waiting for the batch starts what is not started. The first error, in the order of the works, is what ended it.
+    """
+
+    __slots__ = ("_works",)
+
+    def __init__(self, works: Sequence[Work]) -> None:
+        self._works = works
+
+    def start(self) -> Work | None:
+        for work in self._works:
+            work.start()
+        return self
+
+    def wait(self, timeout: float = -1.0) -> None:
+        """Return when all have ended; *timeout* bounds the waiting for each of them. Raise the first error."""
+        self.start()
+        failure: ShimError | None = None
+        for work in self._works:
+            try:
+                work.wait(timeout)
+            except ShimError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def is_completed(self) -> bool:
+        return all(work.is_completed() for work in self._works)
+
+    def exception(self) -> ShimError | None:
+        return next((error for error in (work.exception() for work in self._works) if error is not None), None)
+
+    def source_rank(self) -> int:
+        return -1
 
 
 def finish(work: Work, in_background: bool) -> Work | None:

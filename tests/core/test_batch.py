@@ -1,0 +1,55 @@
+"""A batch of calls has ended when all of them have, and none of them waits for one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.work import Batch
+from shim.errors import ShimError
+
+ME = Caller("test")
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    try:
+        yield groups.enter_world(ME, "test")
+    finally:
+        groups.close_world()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("started", [False, True])
+def test_long_messages_cross_when_every_rank_sends_first(rank: int, world_size: int, started: bool) -> None:
+    with world() as group:
+        received = {other: np.zeros(300_000) for other in range(world_size) if other != rank}
+        sends = [calls.send(ME, group, np.full(300_000, float(rank)), other) for other in received]
+        batch = Batch([*sends, *(calls.receive(ME, group, received[other], other) for other in received)])
+        if started:
+            assert batch.start() is batch
+        batch.wait()
+        assert batch.is_completed()
+        assert batch.exception() is None
+        for other, tensor in received.items():
+            assert (tensor == other).all()
+
+
+@pytest.mark.ranks(2)
+def test_the_first_error_is_raised_when_all_have_ended(rank: int, world_size: int) -> None:
+    with world() as group:
+        good = np.zeros(3)
+        if rank == 0:
+            Batch([calls.send(ME, group, np.zeros(2), 1, 1), calls.send(ME, group, np.ones(3), 1, 2)]).wait()
+        else:
+            batch = Batch([calls.receive(ME, group, np.zeros(3), 0, 1), calls.receive(ME, group, good, 0, 2)])
+            with pytest.raises(ShimError, match="2 elements"):
+                batch.wait()
+            assert isinstance(batch.exception(), ShimError)
+            assert (good == 1).all()

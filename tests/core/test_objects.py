@@ -1,0 +1,115 @@
+"""Collectives of objects give every rank what was sent, whatever the sizes, and refuse what cannot be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from shim.core import groups, objects
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.errors import MismatchError, TensorError
+
+ME = Caller("test", input="item", outsider="warn")
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    try:
+        yield groups.enter_world(ME, "test")
+    finally:
+        groups.close_world()
+
+
+def item(rank: int) -> Any:
+    """An object whose pickle differs in size by rank, from nothing much to more than fits into a message."""
+    return {"rank": rank, "text": "x" * (rank * 70_000), "none": None}
+
+
+def unpicklable() -> Any:
+    return lambda: None
+
+
+@pytest.mark.ranks(1, 2, 3, 4, 7)
+def test_all_gather(rank: int, world_size: int) -> None:
+    with world() as group:
+        assert objects.all_gather(ME, group, item(rank)) == [item(other) for other in range(world_size)]
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+def test_gather_to_every_rank(rank: int, world_size: int) -> None:
+    with world() as group:
+        for root in range(world_size):
+            gathered = objects.gather(ME, group, item(rank), root)
+            assert gathered == ([item(other) for other in range(world_size)] if rank == root else None)
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_broadcast_from_every_rank(rank: int, world_size: int, count: int) -> None:
+    with world() as group:
+        for root in range(world_size):
+            mine = [(rank, item(i)) for i in range(count)]
+            assert objects.broadcast(ME, group, mine, root) == [(root, item(i)) for i in range(count)]
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+def test_scatter_from_every_rank(rank: int, world_size: int) -> None:
+    with world() as group:
+        for root in range(world_size):
+            items = [(root, item(other)) for other in range(world_size)] if rank == root else None
+            assert objects.scatter(ME, group, items, root) == (root, item(rank))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("from_any", [False, True])
+def test_send_to_the_next_rank(rank: int, world_size: int, from_any: bool) -> None:
+    with world() as group:
+        for sender in range(world_size):
+            receiver = (sender + 1) % world_size
+            if rank == sender:
+                objects.send(ME, group, [item(2), sender], receiver, tag=5)
+            elif rank == receiver:
+                received = objects.receive(ME, group, 2, None if from_any else sender, tag=5)
+                assert received == ([item(2), sender], sender)
+
+
+@pytest.mark.ranks(3)
+def test_what_cannot_be_pickled_is_refused_on_every_rank(rank: int, world_size: int) -> None:
+    with world() as group:
+        for odd in range(world_size):
+            error = TensorError if rank == odd else MismatchError
+            with pytest.raises(error, match="item must be picklable"):
+                objects.all_gather(ME, group, unpicklable() if rank == odd else 1)
+        if rank == 0:
+            with pytest.raises(TensorError, match=r"^test: item must be picklable, .*rank 0 of 3"):
+                objects.send(ME, group, [unpicklable()], 1)
+        assert objects.all_gather(ME, group, rank) == [0, 1, 2]
+
+
+@pytest.mark.ranks(2)
+def test_lists_of_different_lengths_are_a_mismatch(rank: int, world_size: int) -> None:
+    with world() as group:
+        with pytest.raises(MismatchError):
+            objects.broadcast(ME, group, [1, 2] if rank == 0 else [1], 0)
+        assert objects.broadcast(ME, group, [rank], 0) == [0]
+
+
+@pytest.mark.ranks(2)
+def test_outside_the_group_nothing_is_sent(rank: int, world_size: int) -> None:
+    with world():
+        group = groups.new_group(ME, [0])
+        for call in (
+            lambda: objects.all_gather(ME, group, 1),
+            lambda: objects.gather(ME, group, 1, 0),
+            lambda: objects.broadcast(ME, group, [1], 0),
+            lambda: objects.scatter(ME, group, [1], 0),
+        ):
+            if rank == 0:
+                call()
+            else:
+                with pytest.warns(UserWarning, match="does not belong"):
+                    assert call() is None
