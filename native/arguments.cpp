@@ -1,6 +1,5 @@
 #include "arguments.hpp"
 
-#include <numeric>
 #include <string>
 
 #include "failure.hpp"
@@ -40,13 +39,16 @@ std::vector<std::uint64_t> counts_of_splits(const TensorArgument& tensor, const 
   if (rows.size() != static_cast<std::size_t>(size))
     reject(braced(splits.role) + " must hold " + std::to_string(size) + " sizes, one for each rank, got " +
            std::to_string(rows.size()));
-  for (const std::int64_t row : rows)
-    if (row < 0) reject(braced(splits.role) + " must not be negative, got " + std::to_string(row));
   const std::int64_t available = view.dimensions == 0 ? 1 : view.shape[0];
-  const std::int64_t wanted = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  if (wanted != available)
+  std::int64_t wanted = 0;
+  bool overflows = false;
+  for (const std::int64_t row : rows) {
+    if (row < 0) reject(braced(splits.role) + " must not be negative, got " + std::to_string(row));
+    overflows = __builtin_add_overflow(wanted, row, &wanted) || overflows;
+  }
+  if (overflows || wanted != available)
     reject(braced(splits.role) + " must add up to the " + std::to_string(available) + " rows of dimension 0 of " +
-           braced(tensor.role) + ", got " + std::to_string(wanted) +
+           braced(tensor.role) + ", got " + (overflows ? "more than 64 bits hold" : std::to_string(wanted)) +
            "\nSplit sizes are counted in rows, not elements.");
   std::vector<std::uint64_t> counts;
   for (const std::int64_t row : rows) counts.push_back(static_cast<std::uint64_t>(row) * view.row_count());

@@ -116,7 +116,7 @@ void Group::ring_bell(int peer) const {
   futex(bell.rings, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-void Group::wait_slowly(int peer, const std::function<bool(int)>& ready_for) {
+void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
   if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
@@ -133,15 +133,15 @@ void Group::wait_slowly(int peer, const std::function<bool(int)>& ready_for) {
       --turns;
       ::sched_yield();
     } else {
-      sleep_until_rung(peer, ready_for);
+      sleep_until_rung(peer, ready_for, what);
     }
-    check_peers(ready_for);
+    check_peers(ready_for, what);
     if (Clock::now() < deadline) continue;
-    give_up(ready_for);
+    give_up(ready_for, what);
   }
 }
 
-void Group::give_up(const std::function<bool(int)>& ready_for) {
+void Group::give_up(const ReadyTest& ready_for, const Describe& what) {
   std::vector<int> missing;
   std::string names;
   for (int rank = 0; rank < size(); ++rank) {
@@ -151,54 +151,67 @@ void Group::give_up(const std::function<bool(int)>& ready_for) {
   }
   char limit[32];
   std::snprintf(limit, sizeof(limit), "%g", timeout_);
+  const std::string subject = what ? what() : "operation " + std::to_string(sequence) + " of the group";
+  const std::string absent = what ? "" : "; not arrived: " + names;
   fail(Failure(FailureKind::timeout,
-               "operation " + std::to_string(sequence) + " of the group made no progress for " + limit +
-                   " s; not arrived: " + names + "\nThe group can no longer be used.",
+               subject + " made no progress for " + limit + " s" + absent + "\nThe group can no longer be used.",
                missing));
 }
 
-void Group::sleep_until_rung(int peer, const std::function<bool(int)>& ready_for) {
-  if (WaitHooks* hooks = WaitHooksScope::current()) {
-    try {
-      hooks->check_interrupted();
-    } catch (const Interrupted&) {
-      record(Failure(FailureKind::engine, "the group was given up when a wait in it was interrupted"));
-      throw;
-    }
+void Group::check_interrupted() {
+  WaitHooks* hooks = WaitHooksScope::current();
+  if (hooks == nullptr) return;
+  try {
+    hooks->check_interrupted();
+  } catch (const Interrupted&) {
+    record(Failure(FailureKind::engine, "the group was given up when a wait in it was interrupted"));
+    throw;
   }
-  Doorbell& bell = doorbell(rank_);
-  bell.sleepers.fetch_add(1);
-  const std::uint32_t rings = bell.rings.load();
-  const timespec slice{0, sleep_slice_ns};
-  // A rank that writes after this check sees the sleeper and rings.
-  if (!ready_for(peer)) futex(bell.rings, FUTEX_WAIT, rings, &slice);
-  bell.sleepers.fetch_sub(1);
 }
 
-void Group::check_peers(const std::function<bool(int)>& ready_for) {
+void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what) {
+  check_interrupted();
+  struct Asleep {  // while there is one, whoever changes something rings
+    explicit Asleep(Doorbell& bell) : bell(bell) { bell.sleepers.fetch_add(1); }
+    ~Asleep() { bell.sleepers.fetch_sub(1); }
+    Doorbell& bell;
+  };
+  const Asleep asleep(doorbell(rank_));
+  const std::uint32_t rings = asleep.bell.rings.load();
+  // What changed before there was a sleeper was not rung for, so everything is looked at once more.
+  if (ready_for(peer)) return;
+  BackgroundWork* background = background_.load(std::memory_order_relaxed);
+  if (background != nullptr && background->advance()) return;
+  check_peers(ready_for, what);
+  const timespec slice{0, sleep_slice_ns};
+  futex(asleep.bell.rings, FUTEX_WAIT, rings, &slice);
+}
+
+void Group::check_peers(const ReadyTest& ready_for, const Describe& what) {
   if (left_.load() && !failed_.load())
     throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
   for (int rank = 0; rank < size(); ++rank) {
     // In this order: what a rank wrote before it went is still good.
-    if (rank != rank_ && is_gone(rank) && !ready_for(rank)) fail(lost_failure(rank));
+    if (rank != rank_ && is_gone(rank) && !ready_for(rank)) fail(lost_failure(rank, what));
   }
 }
 
-Failure Group::lost_failure(int rank) const {
+Failure Group::lost_failure(int rank, const Describe& what) const {
   const std::string tail =
-      " at operation " + std::to_string(sequence) + " of the group\nThe group can no longer be used.";
-  const auto lost = [&tail](int which, const std::string& what) {
-    return Failure(FailureKind::peer_lost, what + tail, {which});
+      (what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group") +
+      "\nThe group can no longer be used.";
+  const auto lost = [&tail](int which, const std::string& how) {
+    return Failure(FailureKind::peer_lost, how + tail, {which});
   };
   const RankState state = status(rank).state.load();
   if (state == RankState::left) return lost(rank, rank_label(rank) + " left the group");
   if (state == RankState::active) {
     const std::int64_t ago_ms = (now_ns() - lost_[static_cast<std::size_t>(rank)].load()) / 1'000'000;
-    return lost(rank, rank_label(rank) + "'s process died " + std::to_string(ago_ms) + " ms ago,");
+    return lost(rank, rank_label(rank) + "'s process died " + std::to_string(ago_ms) + " ms ago");
   }
   const int cause = status(rank).cause.load();
   if (cause < 0 || cause >= size()) return lost(rank, rank_label(rank) + " gave the group up");
-  return lost(cause, rank_label(cause) + " was lost, " + rank_label(rank) + " reports,");
+  return lost(cause, rank_label(cause) + " was lost, as " + rank_label(rank) + " reports");
 }
 
 std::string Group::rank_label(int rank) const {

@@ -99,14 +99,15 @@ class Group {
   }
 
   // Returns once ready_for(peer), which reads shared memory with sequentially consistent loads and stays true.
-  // Throws Failure(peer_lost) when a rank for which it is not true is gone, Failure(timeout) after the timeout.
+  // Throws Failure(peer_lost) when a rank for which it is not true is gone, Failure(timeout) after the timeout; `what`
+  // says in the message what was waited for, the current operation unless it is given.
   template <class ReadyFor>
-  void wait_for(int peer, const ReadyFor& ready_for) {
+  void wait_for(int peer, const ReadyFor& ready_for, const std::function<std::string()>& what = {}) {
     for (int poll = 0; poll < quick_polls; ++poll) {
       if (ready_for(peer)) return;
       pause_processor();
     }
-    wait_slowly(peer, ready_for);
+    wait_slowly(peer, ready_for, what);
   }
   // Wakes the ranks that sleep; called after anything they may wait for was written with a sequentially consistent
   // store.
@@ -136,13 +137,16 @@ class Group {
   }
   Doorbell& doorbell(int rank) const { return *at<Doorbell>(layout_.doorbell(rank)); }
   StatusLine& status(int rank) const { return *at<StatusLine>(layout_.status(rank)); }
-  void wait_slowly(int peer, const std::function<bool(int)>& ready_for);
-  void check_peers(const std::function<bool(int)>& ready_for);
-  [[noreturn]] void give_up(const std::function<bool(int)>& ready_for);
+  using ReadyTest = std::function<bool(int)>;
+  using Describe = std::function<std::string()>;
+  void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
+  void check_peers(const ReadyTest& ready_for, const Describe& what);
+  [[noreturn]] void give_up(const ReadyTest& ready_for, const Describe& what);
   bool is_gone(int rank) const;
-  void sleep_until_rung(int peer, const std::function<bool(int)>& ready_for);
+  void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
+  void check_interrupted();
   std::string rank_label(int rank) const;
-  Failure lost_failure(int rank) const;
+  Failure lost_failure(int rank, const Describe& what) const;
 
   std::string name_;
   std::vector<int> world_ranks_;

@@ -22,6 +22,12 @@ bool takes(const Transfer& receive, int peer, int tag) {
 
 }  // namespace
 
+std::string Transfer::describe() const {
+  const std::string where = peer == any_rank ? "any rank" : "rank " + std::to_string(peer);
+  return (is_send ? "sending " : "receiving ") + size_of(dtype, buffer.bytes()) + (is_send ? " to " : " from ") +
+         where + " with tag " + std::to_string(tag);
+}
+
 PointToPoint::PointToPoint(Group& group)
     : group_(group),
       outgoing_(static_cast<std::size_t>(group.size())),
@@ -50,6 +56,8 @@ void PointToPoint::post(Transfer& transfer) {
 void PointToPoint::withdraw(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   if (transfer.ended) return;
+  if (transfer.is_send && transfer.moved > 0)
+    group_.record(Failure(FailureKind::engine, "a message was given up when a part of it had been sent"));
   posted_.remove(&transfer);
   for (auto& queue : outgoing_) queue.erase(std::remove(queue.begin(), queue.end(), &transfer), queue.end());
   for (Incoming& incoming : incoming_)
@@ -69,6 +77,15 @@ bool PointToPoint::advance() {
     moved = advance_receive(peer) || moved;
   }
   return moved;
+}
+
+std::string PointToPoint::describe_pending() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& queue : outgoing_)
+    if (!queue.empty()) return queue.front()->describe();
+  for (const Incoming& incoming : incoming_)
+    if (incoming.target != nullptr) return incoming.target->describe();
+  return posted_.empty() ? "a message" : posted_.front()->describe();
 }
 
 bool PointToPoint::needs(int rank) {
@@ -113,6 +130,7 @@ bool PointToPoint::advance_send(int peer) {
     transfer.moved += piece.bytes;
     channel.written.exchange(written + 1);
     group_.ring_bell(peer);
+    pieces_moved_.fetch_add(1);
     moved = true;
     if (transfer.moved < transfer.buffer.bytes()) continue;
     if (channel.refused.load() == transfer.number)
@@ -138,6 +156,7 @@ bool PointToPoint::advance_receive(int peer) {
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
     channel.read.exchange(read + 1);
     group_.ring_bell(peer);
+    pieces_moved_.fetch_add(1);
     moved = true;
     if (!is_last) continue;
     incoming.in_message = false;
@@ -189,6 +208,7 @@ void PointToPoint::take_payload(Incoming& incoming, const ChannelSlot& slot) {
     whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
   const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
   copy_bytes(piece.data, payload_of(slot), piece.bytes);
+  if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
 }
 
 // Gives `transfer` the first complete message of `peer` with its tag that was put aside; false when there is none.

@@ -26,14 +26,16 @@ struct Transfer {
   Transfer(const TensorView& view, bool is_send, int peer, int tag)
       : buffer(view), dtype(view.dtype), is_send(is_send), peer(peer), tag(tag) {}
 
+  std::string describe() const;
+
   Buffer buffer;
   Dtype dtype;
   bool is_send;
   int peer;  // of a receive, any_rank takes a message of whichever rank
   int tag;
-  int source = -1;           // of an ended receive
-  std::uint64_t moved = 0;   // bytes
-  std::uint64_t number = 0;  // of the message in its channel
+  int source = -1;                      // of an ended receive
+  std::atomic<std::uint64_t> moved{0};  // bytes
+  std::uint64_t number = 0;             // of the message in its channel
   std::optional<Failure> failure;
   std::atomic<bool> ended{false};
 };
@@ -44,9 +46,12 @@ class PointToPoint final : public BackgroundWork {
   explicit PointToPoint(Group& group);
 
   void post(Transfer& transfer);
+  // Ends `transfer` before its time. One of which pieces were sent fails the group: its receiver waits for the rest.
   void withdraw(Transfer& transfer);
   bool advance() override;
   bool has_pending() const { return pending_.load() > 0; }
+  std::uint64_t pieces_moved() const { return pieces_moved_.load(); }
+  std::string describe_pending();
   // Whether a transfer that has not ended depends on `rank` alone.
   bool needs(int rank);
   // Ends all transfers with `failure`.
@@ -77,6 +82,7 @@ class PointToPoint final : public BackgroundWork {
   Group& group_;
   std::mutex mutex_;
   std::atomic<int> pending_{0};
+  std::atomic<std::uint64_t> pieces_moved_{0};   // in or out
   std::vector<std::deque<Transfer*>> outgoing_;  // by rank
   std::list<Transfer*> posted_;                  // receives without a message yet, in order
   std::vector<Incoming> incoming_;               // by rank

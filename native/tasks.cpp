@@ -69,16 +69,21 @@ void TransferTask::wait(double timeout) {
     group.check_this_process();
     const auto deadline = deadline_after(timeout);
     const bool from_any = transfer_.peer == Transfer::any_rank;
+    const auto is_late = [&] { return deadline != Clock::time_point::max() && Clock::now() > deadline; };
+    std::uint64_t before = 0;  // each piece that moves begins the group's timeout again
     const auto is_ready = [&](int rank) {
       // Asked of a rank that is gone: what it sent before it went is still to be received.
       if (rank != group.rank()) progress_.messages().advance();
-      if (transfer_.ended) return true;
-      if (deadline != Clock::time_point::max() && Clock::now() > deadline) return true;
+      if (transfer_.ended || is_late()) return true;
+      if (rank == group.rank()) return transfer_.moved.load(std::memory_order_relaxed) != before;
       // Another rank than the peer may go without harm; any of them may be the one, so none is missed until all are.
-      return rank != group.rank() && (from_any ? !group.is_alone() : rank != transfer_.peer);
+      return from_any ? !group.is_alone() : rank != transfer_.peer;
     };
     try {
-      group.wait_for(group.rank(), is_ready);
+      while (!transfer_.ended && !is_late()) {
+        before = transfer_.moved.load(std::memory_order_relaxed);
+        group.wait_for(group.rank(), is_ready, [this] { return transfer_.describe(); });
+      }
     } catch (const Failure& failure) {
       progress_.messages().withdraw(transfer_);
       if (!transfer_.failure) transfer_.failure = failure;
@@ -120,9 +125,13 @@ void Progress::enqueue(CollectiveTask& task) {
     queue_.push_back({&task, {}});
     ensure_thread();
   }
+  wake_thread();
+}
+
+void Progress::wake_thread() {
   wanted_.store(true);
-  changed_.notify_one();
-  group_.ring_bell(group_.rank());
+  changed_.notify_all();
+  group_.ring_bell(group_.rank());  // it may be waiting for messages
 }
 
 void Progress::refuse(const std::string& reason) {
@@ -137,22 +146,24 @@ void Progress::refuse(const std::string& reason) {
 }
 
 bool Progress::take_turn(const Item& item) {
-  const std::lock_guard lock(mutex_);
-  if (stopping_) throw destroyed(group_);
-  if (queue_.empty() && !busy_) {
-    busy_ = true;
-    return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) throw destroyed(group_);
+    if (queue_.empty() && !busy_) {
+      busy_ = true;
+      return true;
+    }
+    queue_.push_back(item);
+    ensure_thread();
   }
-  queue_.push_back(item);
-  ensure_thread();
-  changed_.notify_one();
+  wake_thread();
   return false;
 }
 
 void Progress::end_turn() {
   const std::lock_guard lock(mutex_);
   busy_ = false;
-  if (!queue_.empty() || stopping_) changed_.notify_all();
+  if (!queue_.empty() || stopping_) wake_thread();
 }
 
 void Progress::wait_completed(CollectiveTask& task, double timeout) {
@@ -228,11 +239,17 @@ void Progress::carry_out(const Item& item) {
 
 void Progress::drive_messages() {
   try {
-    group_.wait_for(group_.rank(), [this](int rank) {
-      if (rank == group_.rank()) return wanted_.load() || !messages_.has_pending();
-      messages_.advance();  // see TransferTask::wait
-      return !messages_.needs(rank);
-    });
+    while (!wanted_.load() && messages_.has_pending()) {
+      const std::uint64_t before = messages_.pieces_moved();
+      const auto is_ready = [this, before](int rank) {
+        // Each piece that moves begins the group's timeout again.
+        if (rank == group_.rank())
+          return wanted_.load() || !messages_.has_pending() || messages_.pieces_moved() != before;
+        messages_.advance();  // see TransferTask::wait
+        return !messages_.needs(rank);
+      };
+      group_.wait_for(group_.rank(), is_ready, [this] { return messages_.describe_pending(); });
+    }
   } catch (const Failure& failure) {
     messages_.fail_all(failure);
   }

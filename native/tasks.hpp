@@ -107,6 +107,7 @@ class Progress {
   };
 
   bool take_turn(const Item& item);  // false when it was queued
+  void wake_thread();                // there is something for it in the queue
   void end_turn();
   void carry_out(const Item& item);
   void ensure_thread();

@@ -190,3 +190,77 @@ SHIM_TEST(destroying_the_group_ends_another_threads_wait) {
     CHECK(kind == FailureKind::state);
   });
 }
+
+SHIM_TEST(a_pending_receive_does_not_hold_up_what_two_threads_queue) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        std::vector<std::int64_t> message = {me.rank()};
+        const int other = 1 - me.rank();
+        TransferTask receiving(me.progress(), view_of(message), false, other, 5);
+        receiving.start();
+        std::vector<std::thread> threads;
+        std::exception_ptr error;
+        for (int t = 0; t < 2; ++t)
+          threads.emplace_back([&] {
+            try {
+              for (int i = 0; i < 200; ++i) {
+                std::vector<std::int64_t> data = {1};
+                me.run(summing(me, data));
+              }
+            } catch (...) {
+              error = std::current_exception();
+            }
+          });
+        for (std::thread& thread : threads) thread.join();
+        if (error) std::rethrow_exception(error);
+        std::vector<std::int64_t> mine = {10 + me.rank()};
+        TransferTask(me.progress(), view_of(mine), true, other, 5).wait(-1);
+        receiving.wait(-1);
+        CHECK_EQUAL(message[0], 10 + other);
+      },
+      5);
+}
+
+SHIM_TEST(a_stream_of_messages_may_last_longer_than_the_timeout) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        constexpr int messages = 40;
+        std::vector<std::vector<std::int64_t>> data(messages, {me.rank()});
+        if (me.rank() == 0) {
+          for (auto& message : data) {
+            pause_ms(20);
+            TransferTask(me.progress(), view_of(message), true, 1, 0).wait(-1);
+          }
+          return;
+        }
+        std::vector<std::unique_ptr<TransferTask>> receives;
+        for (auto& message : data) {
+          receives.push_back(std::make_unique<TransferTask>(me.progress(), view_of(message), false, 0, 0));
+          receives.back()->start();
+        }
+        while (!receives.back()->is_completed()) pause_ms(5);
+        for (auto& receive : receives) receive->wait(-1);
+        CHECK_EQUAL(data.back()[0], 0);
+      },
+      0.3);
+}
+
+SHIM_TEST(a_message_that_never_comes_is_named) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        if (me.rank() == 1) return pause_ms(600);
+        std::vector<std::int64_t> data = {1, 2};
+        TransferTask receiving(me.progress(), view_of(data), false, 1, 7);
+        try {
+          receiving.wait(-1);
+          throw std::runtime_error("no timeout");
+        } catch (const Failure& failure) {
+          CHECK(failure.kind == FailureKind::timeout);
+          CHECK(std::string(failure.what()).find("receiving 2 elements of int64 from rank 1 with tag 7") == 0);
+        }
+      },
+      0.2);
+}
