@@ -27,6 +27,10 @@ def conformance(
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the full result to FILE.")
     ] = None,
     show_cases: Annotated[bool, typer.Option("--list", help="Show the cases and run nothing.")] = False,
+    signatures: Annotated[
+        bool,
+        typer.Option("--signatures", help="Compare all signatures with the recorded and the installed ones instead."),
+    ] = False,
 ) -> None:
     """Run the examples of the frameworks' documents, with every kind of tensor that is installed.
 
@@ -38,6 +42,9 @@ def conformance(
     from shim.conformance.kinds import KINDS
 
     console = _console()
+    if signatures:
+        _compare_signatures(console)
+        return
     names = _chosen("--document", document, [page.name for page in DOCUMENTS])
     pages = [page for page in DOCUMENTS if names is None or page.name in names]
     kinds = _chosen("--tensors", None if tensors is None else tensors.split(","), KINDS)
@@ -53,6 +60,13 @@ def conformance(
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_json(run), indent=1) + "\n", encoding="utf-8")
     if not run.passed:
+        raise typer.Exit(1)
+
+
+def _compare_signatures(console: Console) -> None:
+    from shim.conformance.signatures.report import print_comparison
+
+    if not print_comparison(console):
         raise typer.Exit(1)
 
 
