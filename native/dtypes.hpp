@@ -79,6 +79,28 @@ constexpr Dtype dtype_named(std::string_view name) {
   return Dtype::none;
 }
 
+// The integer, float or complex dtype of so many bytes, or Dtype::none.
+constexpr Dtype signed_of(std::size_t bytes) {
+  return bytes == 1   ? Dtype::int8
+         : bytes == 2 ? Dtype::int16
+         : bytes == 4 ? Dtype::int32
+         : bytes == 8 ? Dtype::int64
+                      : Dtype::none;
+}
+constexpr Dtype unsigned_of(std::size_t bytes) {
+  return bytes == 1   ? Dtype::uint8
+         : bytes == 2 ? Dtype::uint16
+         : bytes == 4 ? Dtype::uint32
+         : bytes == 8 ? Dtype::uint64
+                      : Dtype::none;
+}
+constexpr Dtype float_of(std::size_t bytes) {
+  return bytes == 2 ? Dtype::float16 : bytes == 4 ? Dtype::float32 : bytes == 8 ? Dtype::float64 : Dtype::none;
+}
+constexpr Dtype complex_of(std::size_t bytes) {
+  return bytes == 8 ? Dtype::complex64 : bytes == 16 ? Dtype::complex128 : Dtype::none;
+}
+
 constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::complex64 || dtype == Dtype::complex128; }
 constexpr bool is_float(Dtype dtype) { return dtype >= Dtype::float16 && dtype <= Dtype::float64; }
 constexpr bool is_integer(Dtype dtype) { return dtype >= Dtype::uint8 && dtype <= Dtype::int64; }

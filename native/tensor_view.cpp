@@ -42,6 +42,14 @@ std::size_t TensorView::row_count() const {
   return count;
 }
 
+void TensorView::set_contiguous() {
+  std::int64_t stride = 1;
+  for (int d = dimensions - 1; d >= 0; --d) {
+    strides[static_cast<std::size_t>(d)] = stride;
+    stride *= shape[static_cast<std::size_t>(d)];
+  }
+}
+
 bool TensorView::is_contiguous() const {
   std::int64_t expected = 1;
   for (int d = dimensions - 1; d >= 0; --d) {

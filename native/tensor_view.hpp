@@ -30,6 +30,8 @@ struct TensorView {
   // Elements per row of dimension 0.
   std::size_t row_count() const;
   bool is_contiguous() const;
+  // Sets the strides that the shape has without gaps.
+  void set_contiguous();
   // Whether two elements share memory, as in an expanded tensor.
   bool overlaps_itself() const;
   std::string describe() const;  // float32 [2, 3]

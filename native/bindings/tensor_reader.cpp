@@ -2,10 +2,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "../failure.hpp"
+#include "attribute_reader.hpp"
 #include "ways_to_read.hpp"
 
 namespace nb = nanobind;
@@ -18,12 +20,13 @@ struct Guard {
   std::string message;  // for when it does not
 };
 
-enum class Way { exchange, buffer, dlpack, describe };
+enum class Way { exchange, buffer, dlpack, attributes, describe };
 
 // How the tensors of one type are read; see shim.core.tensors.Reader.
 struct Reader {
   Way way;
   const DLPackExchangeAPI* exchange = nullptr;
+  std::shared_ptr<AttributeReader> attributes;
   nb::object describe;  // or None
   std::vector<Guard> guards;
 };
@@ -41,6 +44,7 @@ Readers& readers() {
 Way way_named(const std::string& name) {
   if (name == "exchange") return Way::exchange;
   if (name == "buffer") return Way::buffer;
+  if (name == "attributes") return Way::attributes;
   return name == "describe" ? Way::describe : Way::dlpack;
 }
 
@@ -60,7 +64,8 @@ Reader make_reader(nb::handle type, std::string_view role) {
   } catch (const nb::python_error& error) {
     reject(error, role);
   }
-  Reader reader{way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, answer.attr("describe"), {}};
+  Reader reader{way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, nullptr, answer.attr("describe"), {}};
+  if (reader.way == Way::attributes) reader.attributes = std::make_shared<AttributeReader>(answer.attr("access"));
   if (reader.way == Way::exchange) {
     reader.exchange = exchange_of(answer.attr("exchange"));
     if (reader.exchange == nullptr) reader.way = Way::dlpack;
@@ -82,12 +87,24 @@ const Reader& reader_of(nb::handle object, std::string_view role) {
   return known.emplace(type, std::move(reader)).first->second;
 }
 
+std::optional<TensorView> read_by_attributes(AttributeReader& reader, nb::handle object, std::string_view role,
+                                             Owners& owners) {
+  try {
+    return reader.read(object, owners);
+  } catch (const nb::python_error& error) {
+    reject(error, role);
+  }
+}
+
 TensorView read_as(const Reader& reader, nb::handle object, std::string_view role, Owners& owners) {
   switch (reader.way) {
     case Way::exchange:
       return read_by_exchange(*reader.exchange, object, role, owners);
     case Way::buffer:
       return read_by_buffer(object, role, owners);
+    case Way::attributes:
+      if (auto view = read_by_attributes(*reader.attributes, object, role, owners)) return *view;
+      [[fallthrough]];
     case Way::describe:
       return read_by_description(reader.describe, object, role, owners);
     case Way::dlpack:
@@ -103,7 +120,8 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
     if (!answer.is_valid()) reject(nb::python_error(), role);
     if (PyObject_IsTrue(answer.ptr()) == 1) reject(guard.message, role);
   }
-  if (reader.way == Way::describe || reader.describe.is_none()) return read_as(reader, object, role, owners);
+  if (reader.way == Way::describe || reader.way == Way::attributes || reader.describe.is_none())
+    return read_as(reader, object, role, owners);
   try {
     return read_as(reader, object, role, owners);
   } catch (const Failure&) {

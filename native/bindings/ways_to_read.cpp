@@ -20,20 +20,20 @@ std::string with_role(std::string text, std::string_view role) {
 
 Dtype dtype_of(const DLDataType& type) {
   if (type.lanes != 1) return Dtype::none;
-  const auto sized = [&](const char* prefix) { return dtype_named(prefix + std::to_string(type.bits)); };
+  const std::size_t bytes = type.bits % 8 == 0 ? type.bits / 8 : 0;
   switch (type.code) {
     case kDLBool:
       return type.bits == 8 ? Dtype::boolean : Dtype::none;
     case kDLInt:
-      return sized("int");
+      return signed_of(bytes);
     case kDLUInt:
-      return sized("uint");
+      return unsigned_of(bytes);
     case kDLFloat:
-      return sized("float");
+      return float_of(bytes);
     case kDLComplex:
-      return sized("complex");
+      return complex_of(bytes);
     case kDLBfloat:
-      return sized("bfloat");
+      return type.bits == 16 ? Dtype::bfloat16 : Dtype::none;
     case kDLFloat8_e3m4:
       return Dtype::float8_e3m4;
     case kDLFloat8_e4m3:
@@ -60,14 +60,6 @@ void check_device(int device_type, std::string_view role) {
   reject("{role} must be in host memory, got a tensor on a device of DLPack type " + std::to_string(device_type) +
              "\nThe engine shared_memory reaches host memory alone: move it with .cpu().",
          role);
-}
-
-void set_contiguous_strides(TensorView& view) {
-  std::int64_t stride = 1;
-  for (int d = view.dimensions - 1; d >= 0; --d) {
-    view.strides[static_cast<std::size_t>(d)] = stride;
-    stride *= view.shape[static_cast<std::size_t>(d)];
-  }
 }
 
 void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view role) {
@@ -97,7 +89,7 @@ TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role
   if (tensor.strides != nullptr)
     std::copy_n(tensor.strides, tensor.ndim, view.strides.begin());
   else
-    set_contiguous_strides(view);
+    view.set_contiguous();
   if (tensor.data != nullptr) view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   check_memory(view, role);
   return view;
@@ -107,13 +99,13 @@ TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role
 Dtype dtype_of_format(const char* format, std::ptrdiff_t itemsize) {
   std::string_view code = format == nullptr ? "B" : format;
   if (!code.empty() && (code[0] == '@' || code[0] == '=' || code[0] == '<' || code[0] == '|')) code.remove_prefix(1);
-  const auto sized = [&](const char* prefix) { return dtype_named(prefix + std::to_string(itemsize * 8)); };
+  const auto bytes = static_cast<std::size_t>(itemsize);
   if (code == "?") return Dtype::boolean;
-  if (code == "Zf" || code == "Zd") return sized("complex");
+  if (code == "Zf" || code == "Zd") return complex_of(bytes);
   if (code.size() != 1) return Dtype::none;
-  if (std::string_view("bhilqn").find(code[0]) != std::string_view::npos) return sized("int");
-  if (std::string_view("BHILQN").find(code[0]) != std::string_view::npos) return sized("uint");
-  if (std::string_view("efd").find(code[0]) != std::string_view::npos) return sized("float");
+  if (std::string_view("bhilqn").find(code[0]) != std::string_view::npos) return signed_of(bytes);
+  if (std::string_view("BHILQN").find(code[0]) != std::string_view::npos) return unsigned_of(bytes);
+  if (std::string_view("efd").find(code[0]) != std::string_view::npos) return float_of(bytes);
   return Dtype::none;
 }
 
@@ -177,7 +169,7 @@ TensorView read_by_description(const nb::object& describe, nb::handle object, st
   const auto shape = nb::cast<nb::tuple>(description[2]);
   set_dimensions(view, static_cast<std::int64_t>(shape.size()), role);
   for (std::size_t d = 0; d < shape.size(); ++d) view.shape[d] = nb::cast<std::int64_t>(shape[d]);
-  set_contiguous_strides(view);
+  view.set_contiguous();
   if (!description[3].is_none())
     for (std::size_t d = 0; d < shape.size(); ++d) view.strides[d] = nb::cast<std::int64_t>(description[3][d]);
   check_device(nb::cast<int>(description[4]), role);

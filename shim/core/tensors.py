@@ -30,12 +30,28 @@ class Description(NamedTuple):
     owner: Any
 
 
+class Access(NamedTuple):
+    """How C++ reads a framework's tensors by their attributes, called ``initializer`` (None once there is memory), ``device``,
+    ``dtype`` and ``shape``, and by functions of the tensor. ``settle()`` waits for the framework's operators.
+    """
+
+    initializer: str
+    device: str
+    dtype: str
+    shape: str
+    is_contiguous: Callable[[Any], bool]
+    data_ptr: Callable[[Any], int]
+    settle: Callable[[], object]
+    dtype_name: Callable[[Any], str]
+
+
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
     ``way`` is ``exchange`` (the C functions of the capsule ``exchange``), ``buffer``, ``dlpack`` (the ``__dlpack__``
     method) or ``describe`` (the function ``describe`` from a tensor to its Description, which is also tried when another
-    way fails: it reads more, or says better what is wrong).
+    way fails: it reads more, or says better what is wrong), or ``attributes`` (those that ``access`` names; what is not
+    contiguous in host memory is described).
     ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not.
     """
 
@@ -43,6 +59,7 @@ class Reader(NamedTuple):
     exchange: Any = None
     describe: Callable[[Any], Description] | None = None
     guards: tuple[tuple[str, str], ...] = ()
+    access: Access | None = None
 
 
 _TORCH_GUARDS = (
@@ -117,7 +134,22 @@ def _describe_paddle(tensor: Any) -> Description:
 def _mindspore_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["mindspore"].Tensor):
         raise TensorError(f"{{role}} must be a dense tensor, got {kind.__qualname__}")
-    return Reader("describe", None, _describe_mindspore)
+    return Reader("attributes", None, _describe_mindspore, (), _mindspore_access(sys.modules["mindspore"].Tensor))
+
+
+def _mindspore_access(tensor: Any) -> Access:
+    """Reach past MindSpore's wrappers in Python, of which each would cost as much as the whole reading."""
+    in_cpp = tensor.__mro__[1]
+    return Access(
+        initializer="init",
+        device="device",
+        dtype="_dtype",
+        shape="_shape",
+        is_contiguous=in_cpp.is_contiguous,
+        data_ptr=in_cpp._data_ptr,
+        settle=sys.modules["mindspore.graph.api"]._pynative_executor._executor.sync,
+        dtype_name=_name_of_mindspore_dtype,
+    )
 
 
 def _describe_mindspore(tensor: Any) -> Description:
@@ -133,9 +165,13 @@ def _describe_mindspore(tensor: Any) -> Description:
     if not tensor.device.startswith("CPU"):
         raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .to('CPU').")
     sys.modules["mindspore.graph.api"]._pynative_executor.sync()
-    dtype = str(tensor.dtype).lower().replace("float8e", "float8_e")
+    dtype = _name_of_mindspore_dtype(tensor.dtype)
     strides = None if tensor.is_contiguous() else tuple(tensor.stride())
     return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, _HOST, False, tensor)
+
+
+def _name_of_mindspore_dtype(dtype: Any) -> str:
+    return str(dtype).lower().replace("float8e", "float8_e")
 
 
 def _numpy_reader(kind: type) -> Reader:
