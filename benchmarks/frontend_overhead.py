@@ -57,7 +57,9 @@ def main() -> None:
             seconds[name].append(mean_seconds(call))
     figures = {name: statistics.median(slower(samples)) * 1e6 for name, samples in seconds.items()}
     if dist.get_rank() == 0:
-        print(f"8-byte all_reduce, {dist.get_world_size()} ranks, median of {ROUNDS} rounds of {CALLS} calls, slower rank")
+        print(
+            f"8-byte all_reduce, {dist.get_world_size()} ranks, median of {ROUNDS} rounds of {CALLS} calls, slower rank"
+        )
         for name, microseconds in figures.items():
             print(f"  {name:<40}{microseconds:8.2f} us{microseconds / figures[REFERENCE]:8.2f} x")
         if arguments.json:

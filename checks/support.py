@@ -1,15 +1,19 @@
-"""``docs/support.md`` is written from what the frontends list in ``__all__`` and what is recorded of their frameworks.
+"""``docs/support.md`` is written from what the frontends list in ``__all__``, and from what those functions come to call.
 
 ``python -m checks.support`` writes it; the check compares what stands there with what would be written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from checks.source import is_public, modules, string_list
+from checks.reach import collectives_of
+from checks.source import Module, definition, is_public, modules, string_list
 from shim.conformance.signatures import recorded_of
+from shim.conformance.signatures.exceptions import EXCEPTIONS
 
 __all__ = ["PAGE", "check", "render"]
 
@@ -18,15 +22,18 @@ PAGE = Path("docs/support.md")
 _PREAMBLE = """\
 # What each frontend has
 
-The names of the frameworks' modules, as they are recorded of the versions that the frontends stand for, and which of
-them this release has. Names with a leading underscore are left out of the second list.
+Every name of the frameworks' modules, as recorded of the versions that the frontends stand for: the collectives of core
+that it is carried out by, and how each engine carries those out. *native*: by the engine itself; *default*: by the
+plain version over send, receive and barrier in `shim/core/engines/base.py`; *unsupported*: it raises UnsupportedError, with the reason.
+A dash stands for what communicates nothing: questions, classes, constants.
 
-This page is written from the frontends' `__all__` and from `shim/conformance/signatures/` by `python -m checks.support`.
+This page is written from the frontends' and engines' source by `python -m checks.support`; it is not edited.
 """
+_ALWAYS = re.compile(r"UnsupportedError, always: (.*?)(?:\n\w+:|\Z)", re.DOTALL)
 
 
 def check(root: Path) -> list[str]:
-    """Find a page that is not what the frontends and the record say."""
+    """Find a page that is not what the frontends and the engines have."""
     page = root / PAGE
     written = page.read_text(encoding="utf-8") if page.exists() else ""
     if written == render(root):
@@ -36,21 +43,57 @@ def check(root: Path) -> list[str]:
 
 def render(root: Path) -> str:
     """Return the whole page for the tree at *root*."""
+    by_name = {module.name: module for folder in ("shim/frontends", "shim/core") for module in modules(root, folder)}
+    engines = dict(_engines(by_name))
     text = _PREAMBLE
-    for module in modules(root, "shim/frontends"):
+    for module in by_name.values():
         found = recorded_of(module.name)
-        offered = string_list(module.tree, "__all__") or []
         if not is_public(module.name) or found is None:
             continue
         signatures, names = found
-        absent = [name for name in sorted(names) if is_public(name) and name not in offered]
-        text += f"\n## {module.name}\n\nAs {signatures.framework} {signatures.version} has it.\n"
-        text += f"\nHere: {_spans(offered)}.\n\nNot here: {_spans(absent)}.\n"
+        text += f"\n## {module.name}\n\nAs {signatures.framework} {signatures.version} has it.\n\n"
+        text += f"| name | collectives | {' | '.join(engines)} |\n| --- | --- |{' --- |' * len(engines)}\n"
+        for name in string_list(module.tree, "__all__") or []:
+            cells = _cells(by_name, module, name, engines)
+            text += f"| `{name}` | {' | '.join(cells)} |\n"
+        theirs = signatures.framework + module.name.removeprefix(".".join(module.name.split(".")[:3]))
+        for name in sorted(names):
+            if f"{theirs}.{name}" in EXCEPTIONS:
+                text += (
+                    f"| `{name}` | | {' | '.join(['not here: ' + EXCEPTIONS[f'{theirs}.{name}']] * len(engines))} |\n"
+                )
     return text
 
 
-def _spans(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "nothing"
+def _engines(by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the engines' names, each with the collectives that it has methods of its own for."""
+    for module in by_name.values():
+        for node in module.tree.body if module.name.startswith("shim.core.engines.") else ():
+            if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Engine" for base in node.bases):
+                yield (
+                    module.name.rpartition(".")[2],
+                    {child.name for child in node.body if isinstance(child, ast.FunctionDef)},
+                )
+
+
+def _cells(by_name: Mapping[str, Module], module: Module, name: str, engines: Mapping[str, set[str]]) -> list[str]:
+    """Return the cells that follow a name: the collectives, and one for each engine."""
+    found = definition(dict(by_name), module, name)
+    if found is None:
+        return [""] + ["-"] * len(engines)
+    unsupported = _ALWAYS.search(ast.get_docstring(found[1]) or "")
+    if unsupported is not None:
+        reason = " ".join(unsupported[1].split()).rstrip(".").replace("|", "\\|")
+        return [""] + [f"unsupported: {reason}"] * len(engines)
+    used = sorted(collectives_of(by_name, *found))
+    if not used:
+        return [""] + ["-"] * len(engines)
+    return [", ".join(used), *(_how(used, native) for native in engines.values())]
+
+
+def _how(used: list[str], native: set[str]) -> str:
+    missing = [name for name in used if name not in native]
+    return "native" if not missing else f"default: {', '.join(missing)}"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from shim.errors import TensorError
 
-__all__ = ["Description", "Reader", "copy_of", "framework_of", "new_like", "reader_for"]
+__all__ = ["Access", "Description", "Reader", "copy_of", "framework_of", "new_like", "reader_for"]
 
 _HOST = 1  # DLPack's kDLCPU
 

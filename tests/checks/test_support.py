@@ -5,24 +5,54 @@ import pytest
 from checks import support
 
 TREE = {
-    "shim/frontends/paddle_2/distributed.py": '__all__ = ["Group", "all_reduce"]\n',
+    "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef refused(): ...\n",
+    "shim/core/objects.py": "from shim.core import calls\ndef collect(): return calls.gather()\n",
+    "shim/core/engines/fast.py": "class Fast(Engine):\n    def all_reduce(self): ...\n    def send(self): ...\n",
+    "shim/frontends/paddle_2/distributed/__init__.py": """
+        from shim.frontends.paddle_2.distributed._own import Group, all_reduce, reduce, get_rank, split
+        __all__ = ["Group", "all_reduce", "get_rank", "reduce", "split"]
+        """,
+    "shim/frontends/paddle_2/distributed/_own.py": """
+        from shim.core import calls, objects
+        from shim.frontends.paddle_2.distributed import _inner
+
+        class Group:
+            def __init__(self): self.kept = 1
+            def talk(self): return calls.send()
+
+        def all_reduce(group: Group): return _finish(calls.all_reduce(), isinstance(group, Group))
+        def reduce(): return Group() if _inner.TABLE else calls.refused()
+        def get_rank(): return Group()
+        def split():
+            '''Cut.
+
+            Raises: UnsupportedError, always: it belongs to
+            another part of Paddle.
+            See: the page
+            '''
+            raise UnsupportedError
+        def _finish(work, member): return work
+        """,
+    "shim/frontends/paddle_2/distributed/_inner.py": """
+        def pick():
+            from shim.core.objects import collect
+            return collect()
+        TABLE = {"one": pick}
+        """,
     "shim/frontends/paddle_2/_ranks.py": '__all__ = ["hidden"]\n',
-    "shim/frontends/torch/distributed/distributed_c10d.py": '__all__ = ["barrier"]\n',
 }
 
 
-def test_names_are_here_or_not(write_tree) -> None:
+def test_a_name_is_told_with_its_collectives_and_how_the_engine_has_them(write_tree) -> None:
     sections = support.render(write_tree(TREE)).split("\n## ")[1:]
-    assert [section.partition("\n")[0] for section in sections] == [
-        "shim.frontends.paddle_2.distributed",
-        "shim.frontends.torch.distributed.distributed_c10d",
+    assert [section.partition("\n")[0] for section in sections] == ["shim.frontends.paddle_2.distributed"]
+    assert sections[0].splitlines()[-5:] == [
+        "| `Group` | send | native |",
+        "| `all_reduce` | all_reduce | native |",
+        "| `get_rank` |  | - |",
+        "| `reduce` | gather | default: gather |",
+        "| `split` |  | unsupported: it belongs to another part of Paddle |",
     ]
-    has, lacks = sections[0].split("\n\n")[2:4]
-    assert has == "Here: `Group`, `all_reduce`."
-    assert lacks.startswith("Not here: `P2POp`, `ParallelEnv`,")
-    assert "`alltoall_single`" in lacks
-    assert "`all_reduce`" not in lacks
-    assert "`_" not in sections[1]
 
 
 def test_a_page_that_says_the_same_passes(write_tree) -> None:
