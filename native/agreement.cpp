@@ -51,11 +51,18 @@ class Calls {
     }
     std::string text(kind_names[static_cast<std::size_t>(call.kind)]);
     text += "(";
-    if (call.dtype != Dtype::none) text += std::string(name_of(call.dtype)) + " " + shape(call);
+    const bool has_shape = call.kind != OperationKind::all_to_all;  // its parts are what it has to say
+    if (call.dtype != Dtype::none) text += std::string(name_of(call.dtype)) + (has_shape ? " " + shape(call) : "");
     if (takes_op(call.kind)) text += ", " + std::string(name_of(call.op));
     if (takes_root(call.kind)) text += ", root " + std::to_string(call.root);
-    if (call.sends == CallDescriptor::in_table) text += ", sends " + table(rank, 0);
-    if (call.receives == CallDescriptor::in_table) text += ", receives " + table(rank, size());
+    if (call.sends == CallDescriptor::in_table)
+      text += ", sends " + table(rank, 0);
+    else if (!has_shape)
+      text += ", sends " + std::to_string(call.sends) + " to each";
+    if (call.receives == CallDescriptor::in_table)
+      text += ", receives " + table(rank, size());
+    else if (!has_shape)
+      text += ", receives " + std::to_string(call.receives) + " from each";
     return text + ")";
   }
 

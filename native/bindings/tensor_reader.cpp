@@ -142,7 +142,11 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
 TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& owners) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return read_tensor(object, role, owners);
   TensorArgument argument{role, {}, true};
-  for (nb::handle item : object) argument.views.push_back(view_of(item, role, owners));
+  try {
+    for (nb::handle item : object) argument.views.push_back(view_of(item, role, owners));
+  } catch (const nb::python_error& error) {  // a subclass of list iterates as it likes
+    reject(error, role);
+  }
   return argument;
 }
 

@@ -91,7 +91,7 @@ def reader_for(kind: type) -> Reader:
         return Reader("buffer")
     raise TensorError(
         f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
-        "Tensors of numpy, torch, paddle and mindspore work, and any object with __dlpack__."
+        "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, and buffers of bytes and array.array."
     )
 
 
@@ -177,6 +177,10 @@ def _name_of_mindspore_dtype(dtype: Any) -> str:
 def _numpy_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["numpy"].ndarray):
         raise TensorError(f"{{role}} must be an array that can be written to, got {kind.__qualname__}")
+    if issubclass(kind, sys.modules["numpy"].ma.MaskedArray):
+        raise TensorError(
+            "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled()."
+        )
     return Reader("buffer", None, _describe_numpy)
 
 

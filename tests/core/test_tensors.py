@@ -77,6 +77,7 @@ def test_numpy_dtypes(alone: ProcessGroup, dtype: str) -> None:
         (None, "must be a tensor, got builtins.NoneType"),
         ("abc", "must be a tensor, got builtins.str"),
         (np.ones((1,) * 20), "at most 16 dimensions"),
+        (np.ma.masked_array(np.ones(2), [True, False]), "mask would be lost"),
     ],
     ids=repr,
 )
@@ -84,6 +85,15 @@ def test_what_cannot_be_carried_is_a_tensor_error(alone: ProcessGroup, tensor: A
     with pytest.raises(TensorError, match=r"test: (tensor|out)") as caught:
         sum_up(alone, tensor)
     assert told in str(caught.value)
+
+
+def test_a_list_that_cannot_be_iterated_is_a_tensor_error(alone: ProcessGroup) -> None:
+    class Broken(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Iterator[Any]:
+            raise KeyError("broken")
+
+    with pytest.raises(TensorError, match="out cannot be read: 'broken'"):
+        copy(alone, Broken([np.ones(3)]), np.ones(3))
 
 
 def test_outputs_must_be_writable_and_hold_each_element_once(alone: ProcessGroup) -> None:
