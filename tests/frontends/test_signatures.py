@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import shim.frontends
-from shim.conformance.signatures import FRONTENDS, recorded_of
+from shim.conformance.signatures import FRONTENDS, Record, Signatures, recorded_of
 from shim.conformance.signatures.comparison import compare_frontend, differences, differences_of
 from shim.conformance.signatures.exceptions import EXCEPTIONS
 
@@ -129,3 +129,12 @@ def test_equal_signatures_are_equal(theirs: str, function: Any) -> None:
 )
 def test_different_signatures_differ(theirs: str, function: Any) -> None:
     assert len(differences(theirs, inspect.signature(function), {"LIMIT": 7}, {})) > 0
+
+
+def test_constants_are_compared_by_value() -> None:
+    module = ModuleType("framework")
+    module.LIMIT = 7
+    module.Numbers = type("Numbers", (), {"ONE": 1, "TRUE": 1, "SAME": 1})
+    records: dict[str, Record] = {"LIMIT": "= 8", "Numbers": {"ONE": "= 1", "TRUE": "= True", "SAME": "= ONE"}}
+    found = differences_of(module, Signatures("framework", "1", {}, {}), records)
+    assert found == ["LIMIT: recorded 8, got 7", "Numbers.TRUE: recorded True, got 1"]

@@ -77,7 +77,34 @@ def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         names = vars(sys.modules[thing.__module__])
         found += [f"{name}: {line}" for line in differences(text, signature, names, signatures.constants)]
+    for name, text, value, names in _constants(module, records):
+        if not _is_value(text, value, names):
+            found.append(f"{name}: recorded {text}, got {value!r}")
     return found
+
+
+def _constants(
+    module: ModuleType, records: Mapping[str, Record]
+) -> Iterator[tuple[str, str, object, Mapping[str, Any]]]:
+    """Yield the constants that *module* and its classes have and *records* gives values of, with where names are known."""
+    for name, record in records.items():
+        thing = getattr(module, name, None)
+        if isinstance(record, str):
+            if record.startswith("= ") and thing is not None:
+                yield name, record[2:], thing, vars(module)
+        elif inspect.isclass(thing):
+            for member, text in record.items():
+                if text.startswith("= ") and member in vars(thing):
+                    yield f"{name}.{member}", text[2:], vars(thing)[member], {**vars(module), **vars(thing)}
+
+
+def _is_value(text: str, value: object, names: Mapping[str, Any]) -> bool:
+    """Tell whether *value* is what *text* says; a name stands for what it stands for among *names*."""
+    try:
+        expected = _value_of(text, names)
+    except NameError:
+        return False
+    return value is expected or (type(value) is type(expected) and value == expected)
 
 
 def _comparable(module: ModuleType, records: Mapping[str, Record]) -> Iterator[tuple[str, str, Any]]:
