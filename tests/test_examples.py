@@ -1,0 +1,35 @@
+"""The programs in examples/ run, check themselves, and print what they promise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def printed_by(example: str, ranks: int) -> str:
+    command = [sys.executable, "-m", "shim", "run", "-n", str(ranks), str(EXAMPLES / example)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_every_frontend() -> None:
+    counts = re.findall(r"(\d+) results", printed_by("every_frontend.py", 2))
+    assert len(counts) == 2
+    assert all(int(count) > 300 for count in counts)
+
+
+def test_mixed_frameworks() -> None:
+    results = re.findall(r"rank \d: (all_reduce .*)", printed_by("mixed_frameworks.py", 3))
+    assert len(results) == 3
+    assert len(set(results)) == 1
+
+
+def test_weight_handover() -> None:
+    reports = re.findall(r"rank \d, (\w+): checksum (\w+),", printed_by("weight_handover.py", 3))
+    assert {framework for framework, _ in reports} == {"torch", "paddle", "mindspore"}
+    assert len({checksum for _, checksum in reports}) == 1
