@@ -6,7 +6,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import deviations, exports, frontend_functions, import_time, prose, sizes, support, tools
+from checks import (
+    deviations,
+    exports,
+    frontend_docstrings,
+    frontend_functions,
+    import_time,
+    prose,
+    sizes,
+    support,
+    tools,
+)
 
 Check = Callable[[Path], list[str]]
 
@@ -17,6 +27,7 @@ CHECKS: dict[str, Check] = {
     "import-linter": tools.import_linter,
     "clang-format": tools.clang_format,
     "frontend-functions": frontend_functions.check,
+    "frontend-docstrings": frontend_docstrings.check,
     "exports": exports.check,
     "import-time": import_time.check,
     "sizes": sizes.check,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from checks.source import Function, Module, definition, is_public, modules, string_list
 
-__all__ = ["DOCSTRING_LINES", "MAY_HAVE_MORE_STATEMENTS", "check"]
+__all__ = ["DOCSTRING_LINES", "MAY_HAVE_MORE_STATEMENTS", "check", "parameters_of", "public_functions"]
 
 DOCSTRING_LINES = 6
 
@@ -37,7 +37,7 @@ def check(root: Path) -> list[str]:
     by_name = {module.name: module for module in modules(root, "shim/frontends")}
     findings = []
     unused = set(MAY_HAVE_MORE_STATEMENTS)
-    for name, module, function in _public_functions(by_name):
+    for name, module, function in public_functions(by_name):
         findings += [f"{module.path}:{function.lineno}: {name} {what}" for what in _faults(name, function)]
         unused.discard(name)
     for module in by_name.values():
@@ -53,7 +53,7 @@ def check(root: Path) -> list[str]:
     return findings
 
 
-def _public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module, Function]]:
+def public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module, Function]]:
     """Yield each public function once, under the name of the module that defines it."""
     seen = set()
     for module in by_name.values():
@@ -105,7 +105,7 @@ def _unread(function: Function) -> list[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, uses)
     }
-    unread = [name for name in _parameters(function.args) if name not in read and name not in ("self", "cls")]
+    unread = [name for name in parameters_of(function.args) if name not in read and name not in ("self", "cls")]
     return unread if is_public(function.name) else [name for name in unread if is_public(name)]
 
 
@@ -115,6 +115,7 @@ def _is_declaration(function: Function) -> bool:
     return all(ast.unparse(statement) in ("...", "raise NotImplementedError") for statement in body)
 
 
-def _parameters(arguments: ast.arguments) -> list[str]:
+def parameters_of(arguments: ast.arguments) -> list[str]:
+    """Return the names of all parameters, in the order of the kinds of parameter."""
     variadic = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variadic)]

@@ -77,8 +77,8 @@ def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         names = vars(sys.modules[thing.__module__])
         found += [f"{name}: {line}" for line in differences(text, signature, names, signatures.constants)]
-    for name, text, value, names in _constants(module, records):
-        if not _is_value(text, value, names):
+    for name, text, value, known in _constants(module, records):
+        if not _is_value(text, value, known):
             found.append(f"{name}: recorded {text}, got {value!r}")
     return found
 
