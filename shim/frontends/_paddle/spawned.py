@@ -109,7 +109,7 @@ class MultiprocessContext:
         del self._answers[index]
         try:
             message = answer.recv_bytes()
-        except OSError:  # or EOFError: it ended before it had anything to say, or in the middle of it
+        except (EOFError, OSError):  # it ended before it had anything to say, or in the middle of it
             message = b""
         finally:
             answer.close()
@@ -131,7 +131,7 @@ class MultiprocessContext:
         failed = [index for index, process in enumerate(self.processes) if process.exitcode]
         self.end()
         stories = {index: self._story_of(index) for index in failed}
-        first = next((index for index in failed if _VICTIM not in stories[index].rpartition("\n")[2]), failed[0])
+        first = next((index for index in failed if not _is_victim(stories[index])), failed[0])
         return RankFailedError(f"{self._function}: rank {first} of {len(self.processes)} {stories[first]}")
 
     def _story_of(self, index: int) -> str:
@@ -139,6 +139,11 @@ class MultiprocessContext:
         if not self.error_queues[index].empty():
             return f"raised an error:\n\n{self.error_queues[index].get()}".rstrip("\n")
         return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+
+
+def _is_victim(story: str) -> bool:
+    """Tell whether a rank failed because another one had gone, which the last lines of its traceback say."""
+    return any(_VICTIM in line for line in story.splitlines()[-4:])
 
 
 def start(
