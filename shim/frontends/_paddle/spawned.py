@@ -193,7 +193,7 @@ def _run(
 ) -> None:
     """Be a rank: call *func*, and hand back what it returns, or the traceback of what it raises."""
     if end_with_parent:
-        die_with_parent()
+        _end_with_parent()
     os.environ.clear()
     os.environ.update(environment)
     try:
@@ -204,3 +204,22 @@ def _run(
         answer.send_bytes(_RAISED + pickle.dumps(traceback.format_exc()))
         sys.exit(1)
     answer.send_bytes(message)
+
+
+def _end_with_parent() -> None:
+    """Have this process end with the one that called ``spawn``, however that ends, and if it has already ended.
+
+    The kernel sees to it where that is the parent. A fork server's child waits for it in a thread.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if parent.pid == os.getppid():
+        die_with_parent()
+    if parent.pid != os.getppid():
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

@@ -68,4 +68,11 @@ def cannot_give_back() -> Any:
 
 
 def sleep() -> None:
+    """Print the process's id, and do nothing for long."""
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
     time.sleep(300)
+
+
+def spawn_sleepers(start_method: str) -> None:
+    dist.spawn(sleep, nprocs=2, start_method=start_method)

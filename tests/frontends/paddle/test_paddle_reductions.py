@@ -62,7 +62,9 @@ def test_reduce_scatter(rank: int, world_size: int, version: str, op: str, form:
         output = np.zeros((2, 3))
         task = dist.reduce_scatter(output, inputs, getattr(dist.ReduceOp, op), sync_op=False)
         assert (task.is_sync(), task.wait()) == (False, True)
-        check("numpy", output, REDUCTIONS[op]([parts_of(other, world_size)[rank] for other in range(world_size)], axis=0))
+        check(
+            "numpy", output, REDUCTIONS[op]([parts_of(other, world_size)[rank] for other in range(world_size)], axis=0)
+        )
 
 
 @pytest.mark.ranks(2)
@@ -168,7 +170,10 @@ def test_paddle_2_has_no_average(rank: int, world_size: int) -> None:
 
 def test_the_names_by_their_other_paths() -> None:
     """A module called like a function of the package above it must not hide the function."""
-    for dist, communication, base in ((VERSIONS["2"], communication_2, base_2), (VERSIONS["3"], communication_3, base_3)):
+    for dist, communication, base in (
+        (VERSIONS["2"], communication_2, base_2),
+        (VERSIONS["3"], communication_3, base_3),
+    ):
         assert communication.reduce_scatter is dist.reduce_scatter
         assert communication.reduce is dist.reduce
         assert communication.batch_isend_irecv is dist.batch_isend_irecv

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import select
+import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -19,6 +23,11 @@ dist = VERSIONS["3"]
 
 def values(context: Any) -> list[Any]:
     return [queue.get() for queue in context.return_queues]
+
+
+def join_all(context: Any) -> None:
+    while not context.join(timeout=30):
+        pass
 
 
 def assert_gone(context: Any) -> None:
@@ -57,8 +66,7 @@ def test_joining_later() -> None:
     context = dist.spawn(functions.sum_up, (1.0,), 2, join=False, daemon=True)
     assert all(process.daemon for process in context.processes)
     assert context.return_queues[1].get() == (1, 3.0)
-    while not context.join(timeout=30):
-        pass
+    join_all(context)
     assert context.return_queues[0].get() == (0, 3.0)
     assert_gone(context)
 
@@ -76,8 +84,7 @@ def test_a_thread_may_spawn() -> None:
     thread = threading.Thread(target=lambda: contexts.append(dist.spawn(functions.sum_up, (0,), 2, join=False)))
     thread.start()
     thread.join()
-    while not contexts[0].join():
-        pass
+    join_all(contexts[0])
     assert values(contexts[0]) == [(0, 1.0), (1, 1.0)]
 
 
@@ -92,8 +99,7 @@ def test_a_thread_may_spawn() -> None:
 def test_the_rank_that_failed_first_is_told(how: str, words: str) -> None:
     context = dist.spawn(functions.fail_on, (1, how), 3, join=False)
     with pytest.raises(Exception, match=words) as caught:
-        while not context.join():
-            pass
+        join_all(context)
     assert isinstance(caught.value, ShimError)
     assert str(caught.value).startswith("paddle.distributed.spawn: rank 1")
     assert_gone(context)
@@ -106,6 +112,23 @@ def test_a_rank_that_ignores_its_end_is_killed() -> None:
         dist.spawn(functions.ignore_the_end, nprocs=2)
     assert time.monotonic() - since < 30
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("start_method", ["spawn", "fork", "forkserver"])
+def test_ranks_end_with_the_process_that_started_them(number: signal.Signals, start_method: str) -> None:
+    program = f"from spawned_functions import spawn_sleepers; spawn_sleepers({start_method!r})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        handles = [os.pidfd_open(int(parent.stdout.readline())) for _ in range(2)]
+        parent.send_signal(number)
+        for handle in handles:
+            assert select.select([handle], [], [], 30)[0] == [handle]
+            os.close(handle)
+        assert parent.wait(30) != 0
 
 
 def test_what_cannot_be_returned_is_an_error() -> None:
