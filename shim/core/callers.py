@@ -7,7 +7,10 @@ of the frontend the user wrote, and into the class of error that the frontend's 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Mapping
+from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError
@@ -15,7 +18,7 @@ from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["Caller"]
+__all__ = ["Caller", "warn_user"]
 
 _ROLE = re.compile(r"\{(\w+)\}")
 
@@ -63,3 +66,13 @@ class Caller:
             if base in self.errors:
                 return self.errors[base]
         return kind
+
+
+def warn_user(text: str) -> None:
+    """Give the UserWarning *text*, which points at the line that called into this project."""
+    depth = 1
+    frame: FrameType | None = sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "shim":
+        frame = frame.f_back
+        depth += 1
+    warnings.warn(text, UserWarning, stacklevel=depth)

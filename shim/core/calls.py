@@ -7,10 +7,9 @@ one rank are wrong, that rank raises at once, and the others, who are waiting fo
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from shim.core.callers import Caller
+from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
@@ -154,7 +153,7 @@ def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
     explained = caller.explain(error, group)
     if isinstance(error, NotMemberError):
         if caller.outsider == "warn":
-            warnings.warn(str(explained), UserWarning, stacklevel=4)
+            warn_user(str(explained))
             return ABSENT
     elif not isinstance(error, StateError):
         group.engine.refuse(str(explained))

@@ -30,6 +30,7 @@ __all__ = [
     "is_initialized",
     "leave_world",
     "new_group",
+    "open_apart",
     "world",
 ]
 
@@ -234,6 +235,22 @@ def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[i
     return members
 
 
+def open_apart(
+    caller: Caller, name: str, rank: int, size: int, init_method: str, timeout: float = DEFAULT_TIMEOUT
+) -> ProcessGroup:
+    """Make a group of the *size* processes that meet at *init_method*, which have nothing to do with the world.
+
+    Only its maker knows it, and closes it with ``close_group``.
+    """
+    try:
+        me = rendezvous.locate(rank, size, init_method)
+        ranks = tuple(range(me.size))
+        engine = open_engine(Place(f"{me.key} {name}", name, ranks, me.rank, timeout))
+    except ShimError as error:
+        raise caller.explain(error) from None
+    return ProcessGroup(name, ranks, me.rank, engine, name, timeout)
+
+
 def find_group(name: str) -> ProcessGroup | None:
     """Return the group called *name*, or None."""
     return _state.groups.get(name)
@@ -256,7 +273,8 @@ def close_group(group: ProcessGroup) -> None:
     if group is _state.world:
         close_world()
     else:
-        _state.groups.pop(group.name, None)
+        if find_group(group.name) is group:
+            del _state.groups[group.name]
         group._close()
 
 

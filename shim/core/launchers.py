@@ -16,7 +16,7 @@ from shim.core.hosts import require_one_host, require_this_host
 from shim.core.variables import Variables, checked_port
 from shim.errors import StateError
 
-__all__ = ["BY_HAND", "LAUNCHERS", "Launcher"]
+__all__ = ["BY_HAND", "LAUNCHERS", "Launcher", "paddle_endpoints"]
 
 _BY_HAND = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _HYDRA_PROXY = "hydra_pmi_proxy"  # as long as a process's name can be
@@ -58,7 +58,7 @@ def _torchrun_key(variables: Variables) -> str:
 
 
 def _paddle_key(variables: Variables) -> str:
-    endpoints = _paddle_endpoints(variables)
+    endpoints = paddle_endpoints(variables)
     if endpoints:
         return f"endpoints {endpoints}"
     if variables.get("PADDLE_MASTER"):
@@ -72,7 +72,7 @@ def _paddle_key(variables: Variables) -> str:
     )
 
 
-def _paddle_endpoints(variables: Variables) -> str | None:
+def paddle_endpoints(variables: Variables) -> str | None:
     """Return the ranks' addresses, which the launcher moves to a file where they are long."""
     endpoints, file = variables.get("PADDLE_TRAINER_ENDPOINTS"), variables.get("PADDLE_BACKUP_ENV_PATH")
     if endpoints is None and file is not None and Path(file).is_file():
@@ -168,7 +168,7 @@ def _all_are_local(local: str, *sizes: str) -> Callable[[Variables], None]:
 
 def _paddle_hosts(variables: Variables) -> None:
     _at_most_one("PADDLE_NNODES")(variables)
-    endpoints = _paddle_endpoints(variables) or ""
+    endpoints = paddle_endpoints(variables) or ""
     hosts = sorted({endpoint.rpartition(":")[0] for endpoint in endpoints.split(",")})
     require_one_host(len(hosts) <= 1, f"PADDLE_TRAINER_ENDPOINTS={endpoints}")
 

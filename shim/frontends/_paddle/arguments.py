@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any, NoReturn
 
 from shim.core import calls, tensors
-from shim.core.callers import Caller
+from shim.core.callers import Caller, warn_user
 from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentRuntimeError, ArgumentTypeError
 from shim.frontends._paddle.groups import group_of
@@ -146,11 +145,9 @@ def inputs_at_root(caller: Caller, group: Any, inputs: Any, root: int) -> Any:
 
 def _warn_meaningless(caller: Caller, role: str, given: Any, rank: int) -> None:
     if rank >= 0 and given is not None and not (_is_list(given) and not given):
-        warnings.warn(
+        warn_user(
             f"{caller.function}: {caller.parameters[role]} has no meaning on other ranks than the one "
-            f"{caller.parameters['root']} names",
-            UserWarning,
-            stacklevel=5,
+            f"{caller.parameters['root']} names"
         )
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError
 from shim.frontends._paddle.errors import OutsiderError, paddle_function
 from shim.frontends._paddle.exchanges import gather_all
-from shim.frontends._paddle.groups import Group, group_of
-from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
-from shim.frontends._paddle.tasks import Task, finish
+from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.tasks import Task
 from shim.frontends._paddle.waiting import meet, settled
 
-__all__ = ["all_gather", "all_reduce", "barrier", "wait"]
+__all__ = ["all_gather", "barrier", "wait"]
 
 _ALL_GATHER = paddle_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_list", input="tensor"
 )
-_ALL_REDUCE = paddle_function("all_reduce", output="tensor", input="tensor")
 _BARRIER = paddle_function("barrier")
 _WAIT = paddle_function("wait", input="tensor")
 
@@ -32,20 +29,6 @@ def all_gather(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
     """
     return gather_all(_ALL_GATHER, tensor_list, tensor, group, sync_op)
-
-
-def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Combine every rank's *tensor* by *op*, in place.
-
-    Raises: ValueError for an *op* that is not paddle's, or that the dtype has not.
-    Deviates: AVG is taken at the signatures of paddle 2 too, where paddle 2.6 refuses it.
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_reduce_en.html
-    """
-    return finish(
-        calls.all_reduce(_ALL_REDUCE, group_of(_ALL_REDUCE, group), tensor, tensor, engine_op(_ALL_REDUCE, group, op)),
-        sync_op,
-        group,
-    )
 
 
 def barrier(group: Group | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, NotMemberError, ShimError, StateError, TensorError
+from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError, TensorError
 
 __all__ = [
     "ArgumentAssertionError",
@@ -14,6 +14,8 @@ __all__ = [
     "GroupMissingError",
     "OutsiderError",
     "PaddleTensorError",
+    "RankFailedError",
+    "RankIndexError",
     "paddle_function",
 ]
 
@@ -36,6 +38,14 @@ class ArgumentAssertionError(ArgumentError, AssertionError):
 
 class GroupMissingError(StateError, AssertionError):
     """The global group is not initialised, or the group to destroy is none of paddle's."""
+
+
+class RankIndexError(RankError, IndexError):
+    """A group rank is not one of the group's; paddle looks it up in a list."""
+
+
+class RankFailedError(ShimError, RuntimeError):
+    """A process that ``spawn`` started ended with an error; paddle raises a plain Exception."""
 
 
 class OutsiderError(NotMemberError, RuntimeError):

@@ -19,7 +19,13 @@ from shim.frontends._paddle.arguments import (
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task, finish
 
-__all__ = ["exchange", "exchange_single", "gather_all", "gather_at", "scatter_from"]
+__all__ = ["broadcast_from", "exchange", "exchange_single", "gather_all", "gather_at", "scatter_from"]
+
+
+def broadcast_from(caller: Caller, tensor: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put the *tensor* of the world's rank *src* into every rank's *tensor*."""
+    root = rank_of(caller, group, "root", src)
+    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root), sync_op, group)
 
 
 def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from shim.core import groups
-from shim.core.callers import Caller
-from shim.errors import StateError
-from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError
+from shim.core.callers import Caller, warn_user
+from shim.errors import RankError, StateError
+from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError, RankIndexError
 
-__all__ = ["FRONTEND", "Group", "destroy", "find", "group_of", "is_entered", "make_group", "member_of", "open_world"]
+__all__ = [
+    "FRONTEND",
+    "Group",
+    "all_groups",
+    "destroy",
+    "find",
+    "group_of",
+    "is_entered",
+    "make_group",
+    "member_of",
+    "open_world",
+    "restart",
+    "shut_down",
+]
 
 FRONTEND = "paddle"
 _WORLD_ID = 0
@@ -92,9 +104,12 @@ class Group:
     def get_global_rank(self, rank: int) -> int:
         """Return the rank in the world of this group's *rank*, -1 when the caller is outside.
 
-        Raises: ValueError for a rank outside the group.
+        Raises: IndexError for a rank outside the group.
         """
-        return -1 if self._core is None or self._rank < 0 else self._core.world_rank(rank)
+        try:
+            return -1 if self._core is None or self._rank < 0 else self._core.world_rank(rank)
+        except RankError as error:
+            raise RankIndexError(str(error)) from None
 
     def __repr__(self) -> str:
         members = ", ".join(map(str, self._ranks))
@@ -106,6 +121,7 @@ class _Registry:
 
     groups: dict[int, Group] = {}  # noqa: RUF012  # one per process, like the world itself
     made: int = 0
+    shut: set[int] = set()  # noqa: RUF012  # likewise; the ids of groups that are shut down for now
 
 
 _registry = _Registry()
@@ -118,6 +134,7 @@ def open_world(core: groups.ProcessGroup) -> Group:
         known = Group(core.rank, _WORLD_ID, list(core.ranks), core, _WORLD_NAME)
         _registry.groups = {_WORLD_ID: known}
         _registry.made = 0
+        _registry.shut = set()
     return known
 
 
@@ -141,16 +158,26 @@ def find(id: int) -> Group | None:
     """Return the group *id*, or warn and return None."""
     if id in _registry.groups:
         return _registry.groups[id]
-    warnings.warn(f"paddle.distributed.get_group: there is no group {id!r}", UserWarning, stacklevel=3)
+    warn_user(f"paddle.distributed.get_group: there is no group {id!r}")
     return None
+
+
+def all_groups() -> list[Group]:
+    """Return the world and the groups that were made and not destroyed, in the order in which they were made."""
+    return [_registry.groups[id] for id in sorted(_registry.groups)]
 
 
 def group_of(caller: Caller, group: Any) -> groups.ProcessGroup:
     """Return core's group for a ``group`` argument; None is the world. Raises StateError before initialisation."""
     view = member_of(caller, group)
-    if view.process_group is None:
+    core = view.process_group
+    if core is None:
         raise caller.explain(ArgumentTypeError(f"{{group}} must be made by new_group, got {group!r}"))
-    return view.process_group
+    if view.id in _registry.shut and not core.is_alive:
+        raise caller.explain(
+            StateError(f"group {view.name!r} has been shut down\nCall restart_process_group, on every rank of it.")
+        )
+    return core
 
 
 def member_of(caller: Caller, group: Any) -> Group:
@@ -177,8 +204,26 @@ def destroy(caller: Caller, group: Any) -> list[int]:
     leaving = [view] if view.id != _WORLD_ID else list(reversed(_registry.groups.values()))
     for one in leaving:
         del _registry.groups[one.id]
+        _registry.shut.discard(one.id)
         if one.id != _WORLD_ID and one.process_group is not None:
             groups.close_group(one.process_group)
     if view.id == _WORLD_ID:
         groups.leave_world(FRONTEND)
     return [one.id for one in leaving]
+
+
+def shut_down(view: Group) -> None:
+    """Let go of the memory and threads that serve the group, until ``restart``; outside it, nothing happens."""
+    core = view.process_group
+    if core is not None and core.is_alive and _registry.groups.get(view.id) is view:
+        groups.close_group(core)
+        _registry.shut.add(view.id)
+
+
+def restart(caller: Caller, view: Group) -> None:
+    """Have the group that was shut down served again; its members wait for each other. Others are left as they are."""
+    core = view.process_group
+    if core is None or view.id not in _registry.shut:
+        return
+    view._core = groups.new_group(caller, core.ranks, name=core.name, backend=core.backend, timeout=core.timeout)
+    _registry.shut.discard(view.id)

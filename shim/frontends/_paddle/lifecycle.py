@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle import groups, tasks
+from shim.frontends._paddle import groups, membership, tasks
 from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups import Group
 from shim.frontends._paddle.options import rank_in, size_of
@@ -78,7 +78,7 @@ def get_group(id: int = 0) -> Group | None:
 def get_backend(group: Group | None = None) -> str:
     """Return the backend string that *group* (None: the world) was made with, in upper case.
 
-    Raises: RuntimeError before initialisation.
+    Raises: RuntimeError before initialisation, and outside *group*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/get_backend_en.html
     """
-    return groups.member_of(_GET_BACKEND, group).backend
+    return membership.backend_of(_GET_BACKEND, group)

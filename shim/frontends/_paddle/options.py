@@ -15,7 +15,7 @@ from shim.frontends._paddle import groups as views
 from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentTypeError
 
-__all__ = ["default_timeout", "enter", "new_subgroup", "rank_in", "size_of"]
+__all__ = ["default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
 
 default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
 _BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
@@ -29,7 +29,7 @@ def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
     name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
     backend = "gloo" if name == "auto" else _backend_of(caller, name)
     tasks.forget_all()  # of a world that was closed behind our back
-    return views.open_world(groups.enter_world(caller, views.FRONTEND, backend=backend))
+    return views.open_world(groups.enter_world(caller, views.FRONTEND, backend=backend, timeout=_seconds(caller)))
 
 
 def new_subgroup(
@@ -75,6 +75,22 @@ def _identity(caller: Caller) -> rendezvous.Identity:
         return rendezvous.locate()
     except ShimError as error:
         raise caller.explain(error) from None
+
+
+def _seconds(caller: Caller) -> float:
+    """Return the world's timeout: the milliseconds in PADDLE_PG_TIMEOUT, or the default."""
+    text = os.environ.get("PADDLE_PG_TIMEOUT")
+    if not text:
+        return groups.DEFAULT_TIMEOUT
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise caller.explain(ArgumentError(f"PADDLE_PG_TIMEOUT must be a number of milliseconds, got {text}"))
+    return int(text) / 1000
+
+
+def nccl_config_of(caller: Caller, nccl_config: Any) -> None:
+    """Return None, as paddle does without NCCL; where the backend is called so, *nccl_config* cannot be honoured."""
+    if views.is_entered() and views.group_of(caller, None).backend == "nccl":
+        _refuse_option(caller, "nccl_config", nccl_config, None)
 
 
 def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:

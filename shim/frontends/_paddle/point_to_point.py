@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.arguments import peer_of
 from shim.frontends._paddle.errors import paddle_function
-from shim.frontends._paddle.groups import Group, group_of
-from shim.frontends._paddle.tasks import Task, finish
+from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.messages import receive_from, send_to
+from shim.frontends._paddle.tasks import Task
 
-__all__ = ["recv", "send"]
+__all__ = ["irecv", "isend", "recv", "send"]
 
 _SEND = paddle_function("send", input="tensor", peer="dst")
 _RECV = paddle_function("recv", output="tensor", peer="src")
+_ISEND = paddle_function("isend", input="tensor", peer="dst")
+_IRECV = paddle_function("irecv", output="tensor", peer="src")
 
 
 def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
@@ -21,7 +22,7 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
     Raises: ValueError for the caller's own rank, or one outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/send_en.html
     """
-    return finish(calls.send(_SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst)), sync_op, group)
+    return send_to(_SEND, tensor, dst, group, sync_op)
 
 
 def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
@@ -30,4 +31,23 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
     Raises: ValueError for the caller's own rank, or one outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/recv_en.html
     """
-    return finish(calls.receive(_RECV, group_of(_RECV, group), tensor, peer_of(_RECV, group, src)), sync_op, group)
+    return receive_from(_RECV, tensor, src, group, sync_op)
+
+
+def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
+    """Begin to send *tensor* to the world's rank *dst*; it must not change before the task has ended.
+
+    Raises: ValueError for the caller's own rank, or one outside the group.
+    Deviates: returns at once, where paddle on gloo waits until it is received.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/isend_en.html
+    """
+    return send_to(_ISEND, tensor, dst, group, False)
+
+
+def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task | None:
+    """Begin to receive into *tensor* what the world's rank *src* sends; it is there when the task has ended.
+
+    Raises: ValueError for the caller's own rank, one outside the group, and None, which paddle has as default and refuses.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/irecv_en.html
+    """
+    return receive_from(_IRECV, tensor, src, group, False)

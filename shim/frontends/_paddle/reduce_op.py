@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shim.core import reduce_ops
@@ -9,7 +10,7 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends._paddle.arguments import refuse
 
-__all__ = ["ReduceOp", "engine_op"]
+__all__ = ["WITHOUT_AVERAGE", "ReduceOp", "engine_op"]
 
 
 class ReduceOp:
@@ -32,10 +33,22 @@ _ENGINE_OPS = {
     ReduceOp.PROD: reduce_ops.ReduceOp.PRODUCT,
     ReduceOp.AVG: reduce_ops.ReduceOp.AVG,
 }
+_ALL = {number: name for name, number in vars(ReduceOp).items() if number in _ENGINE_OPS}
+WITHOUT_AVERAGE = {number: name for number, name in _ALL.items() if name != "AVG"}
 
 
-def engine_op(caller: Caller, group: Any, op: Any) -> reduce_ops.ReduceOp:
-    """Return the engines' reduce op for paddle's *op*; the number of another framework's op is not one of them."""
-    if type(op) is not int or op not in _ENGINE_OPS:
-        refuse(caller, group, ArgumentError(f"{{op}} must be a paddle.distributed.ReduceOp, got {op!r}"))
+def engine_op(
+    caller: Caller,
+    group: Any,
+    op: Any,
+    known: Mapping[int, str] = _ALL,
+    error: type[ArgumentError] = ArgumentError,
+) -> reduce_ops.ReduceOp:
+    """Return the engines' reduce op for paddle's *op*, one of those *known* to the function; others raise *error*.
+
+    An op must be a plain number: those of another framework's enumeration mean something else.
+    """
+    if type(op) is not int or op not in known:
+        choices = ", ".join(f"{name} ({number})" for number, name in known.items())
+        refuse(caller, group, error(f"{{op}} must be one of paddle's ReduceOp {choices}, got {op!r}"))
     return _ENGINE_OPS[op]

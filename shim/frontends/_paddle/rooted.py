@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.arguments import rank_of
 from shim.frontends._paddle.errors import paddle_function
-from shim.frontends._paddle.exchanges import gather_at, scatter_from
-from shim.frontends._paddle.groups import Group, group_of
-from shim.frontends._paddle.tasks import Task, finish
+from shim.frontends._paddle.exchanges import broadcast_from, gather_at, scatter_from
+from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.tasks import Task
 
 __all__ = ["broadcast", "gather", "scatter"]
 
@@ -23,11 +21,7 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     Raises: ValueError for a rank outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/broadcast_en.html
     """
-    return finish(
-        calls.broadcast(_BROADCAST, group_of(_BROADCAST, group), tensor, rank_of(_BROADCAST, group, "root", src)),
-        sync_op,
-        group,
-    )
+    return broadcast_from(_BROADCAST, tensor, src, group, sync_op)
 
 
 def gather(

@@ -253,7 +253,7 @@ def test_a_world_of_one(version: str) -> None:
         mine, output = numbers(0, (2, 3)), np.zeros((2, 3))
         gathered: list[Any] = []
         exchanged: list[Any] = []
-        dist.all_reduce(mine, dist.ReduceOp.AVG)
+        dist.all_reduce(mine, dist.ReduceOp.PROD)
         dist.broadcast(mine, 0)
         dist.all_gather(gathered, mine)
         dist.alltoall(*in_order(version, exchanged, gathered))

@@ -9,12 +9,22 @@ from typing import Any
 from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
 from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.options import default_timeout, enter, new_subgroup
+from shim.frontends._paddle.options import default_timeout, enter, nccl_config_of, new_subgroup
 
-__all__ = ["init_parallel_env", "new_group"]
+__all__ = ["create_nccl_config", "init_parallel_env", "new_group"]
 
+_CREATE_NCCL_CONFIG = paddle_function("create_nccl_config")
 _INIT = paddle_function("init_parallel_env")
 _NEW_GROUP = paddle_function("new_group", errors={StateError: GroupMissingError})
+
+
+def create_nccl_config(nccl_config: Any = None) -> None:
+    """Return None for any *nccl_config*, as paddle does where the backend is not NCCL.
+
+    Raises: UnsupportedError for a *nccl_config* where the world was initialised with the backend string nccl.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/create_nccl_config_en.html
+    """
+    return nccl_config_of(_CREATE_NCCL_CONFIG, nccl_config)
 
 
 def init_parallel_env(nccl_config: Any = None) -> Group:

@@ -1,0 +1,42 @@
+"""The collectives, sends and receives of paddle 2 by their other path."""
+
+from __future__ import annotations
+
+from shim.frontends._paddle.collectives import all_gather, barrier, wait
+from shim.frontends._paddle.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
+from shim.frontends._paddle.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from shim.frontends._paddle.point_to_point import irecv, isend, recv, send
+from shim.frontends._paddle.rooted import broadcast, gather, scatter
+from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
+from shim.frontends.paddle_2.distributed._reductions import all_reduce
+from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import P2POp, batch_isend_irecv
+from shim.frontends.paddle_2.distributed.communication.reduce import ReduceOp, reduce
+from shim.frontends.paddle_2.distributed.communication.reduce_scatter import reduce_scatter
+
+__all__ = [
+    "P2POp",
+    "ReduceOp",
+    "all_gather",
+    "all_gather_object",
+    "all_reduce",
+    "alltoall",
+    "alltoall_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_group",
+    "irecv",
+    "is_initialized",
+    "isend",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "wait",
+]

@@ -1,0 +1,31 @@
+"""``paddle.distributed.stream`` by its other path."""
+
+from __future__ import annotations
+
+from shim.frontends.paddle_2.distributed.stream import (
+    all_gather,
+    all_reduce,
+    alltoall,
+    alltoall_single,
+    broadcast,
+    gather,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+)
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "alltoall",
+    "alltoall_single",
+    "broadcast",
+    "gather",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "send",
+]

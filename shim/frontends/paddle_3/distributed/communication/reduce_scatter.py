@@ -1,0 +1,7 @@
+"""``reduce_scatter``, and its form for one tensor, by their other path."""
+
+from __future__ import annotations
+
+from shim.frontends.paddle_3.distributed._reductions import _reduce_scatter_base, reduce_scatter
+
+__all__ = ["_reduce_scatter_base", "reduce_scatter"]

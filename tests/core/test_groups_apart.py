@@ -1,0 +1,36 @@
+"""Groups of processes that have nothing to do with the world."""
+
+from __future__ import annotations
+
+import pytest
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, StateError
+
+ME = Caller("test")
+
+
+@pytest.mark.ranks(3)
+def test_a_group_apart_from_the_world(rank: int) -> None:
+    world = groups.enter_world(ME, "test")
+    named = groups.new_group(ME, [0, 1, 2], name="meeting")
+    apart = groups.open_apart(ME, "meeting", 2 - rank, 3, "tcp://localhost:6173", 20.0)
+    assert (apart.rank, apart.size, apart.timeout) == (2 - rank, 3, 20.0)
+    total = bytearray(3)
+    calls.all_gather(ME, apart, total, bytearray([rank])).wait()
+    assert total == bytes([2, 1, 0])
+    groups.close_group(apart)
+    with pytest.raises(StateError):
+        calls.barrier(ME, apart)
+    assert groups.find_group("meeting") is named
+    calls.barrier(ME, named).wait()
+    calls.barrier(ME, world).wait()
+
+
+@pytest.mark.ranks(1)
+def test_wrong_places() -> None:
+    for rank, size, url in ((2, 2, "tcp://localhost:6173"), (0, 2, "tcp://localhost")):
+        with pytest.raises(ArgumentError, match=r"^test: "):
+            groups.open_apart(ME, "meeting", rank, size, url)
+    assert not groups.is_initialized()
