@@ -69,6 +69,8 @@ def same_default(
     if expected.default is None or given is inspect.Parameter.empty:
         return expected.default is None and given is inspect.Parameter.empty
     value = value_of(constants.get(expected.default, expected.default), names)
+    if inspect.isfunction(value) and inspect.isfunction(given):
+        return value is given or value.__code__.co_code == given.__code__.co_code  # lambdas
     return value is given or (type(value) is type(given) and value == given)
 
 
@@ -99,9 +101,10 @@ def recorded_objects(module: ModuleType, records: Mapping[str, Record]) -> Itera
 def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[str, Record]) -> list[str]:
     found = []
     for name, text, thing in recorded_objects(module, records):
+        has_self = "." in name and not inspect.isclass(thing) and not isinstance(thing, staticmethod)
         thing = getattr(thing, "__func__", thing)  # of a classmethod or staticmethod
         signature = inspect.signature(thing)
-        if "." in name and not inspect.isclass(thing):
+        if has_self:
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         names = vars(sys.modules[thing.__module__])
         found += [f"{name}: {line}" for line in differences(text, signature, names, signatures.constants)]
@@ -193,6 +196,7 @@ def built_in(name: str, record: Record) -> bool:
         ("(a=timedelta(seconds=1))", lambda a=datetime.timedelta(seconds=1): a),
         ("(a=LIMIT)", lambda a=7: a),
         ("(a=_hidden)", lambda a=8: a),
+        ("(a=lambda x: x)", lambda a=lambda x: x: a),
     ],
 )
 def test_equal_signatures_are_equal(theirs: str, function: Any) -> None:
@@ -212,6 +216,7 @@ def test_equal_signatures_are_equal(theirs: str, function: Any) -> None:
         ("(a=0)", lambda a=False: a),
         ("(a=LIMIT)", lambda a=8: a),
         ("(*a)", lambda a: a),
+        ("(a=lambda x: x)", lambda a=lambda x: -x: a),
     ],
 )
 def test_different_signatures_differ(theirs: str, function: Any) -> None:
