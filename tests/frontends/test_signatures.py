@@ -106,6 +106,7 @@ def test_the_record_is_what_the_installed_framework_has(file: str) -> None:
         ("(a=timedelta(seconds=1))", lambda a=datetime.timedelta(seconds=1): a),
         ("(a=LIMIT)", lambda a=7: a),
         ("(a=_hidden)", lambda a=8: a),
+        ("(a=lambda x: x)", lambda a=lambda x: x: a),
     ],
 )
 def test_equal_signatures_are_equal(theirs: str, function: Any) -> None:
@@ -125,6 +126,7 @@ def test_equal_signatures_are_equal(theirs: str, function: Any) -> None:
         ("(a=0)", lambda a=False: a),
         ("(a=LIMIT)", lambda a=8: a),
         ("(*a)", lambda a: a),
+        ("(a=lambda x: x)", lambda a=lambda x: -x: a),
     ],
 )
 def test_different_signatures_differ(theirs: str, function: Any) -> None:

@@ -71,9 +71,10 @@ def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[
     """Tell where *module*'s functions, constructors and methods differ from *records*, a line for each."""
     found = []
     for name, text, thing in _comparable(module, records):
+        has_self = "." in name and not inspect.isclass(thing) and not isinstance(thing, staticmethod)
         thing = getattr(thing, "__func__", thing)  # of a classmethod or staticmethod
         signature = inspect.signature(thing)
-        if "." in name and not inspect.isclass(thing):
+        if has_self:
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         names = vars(sys.modules[thing.__module__])
         found += [f"{name}: {line}" for line in differences(text, signature, names, signatures.constants)]
@@ -148,6 +149,8 @@ def _same_default(
     if expected.default is None or given is inspect.Parameter.empty:
         return expected.default is None and given is inspect.Parameter.empty
     value = _value_of(constants.get(expected.default, expected.default), names)
+    if inspect.isfunction(value) and inspect.isfunction(given):
+        return value is given or value.__code__.co_code == given.__code__.co_code  # lambdas
     return value is given or (type(value) is type(given) and value == given)
 
 

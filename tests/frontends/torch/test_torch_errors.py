@@ -138,7 +138,11 @@ def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) ->
 
 # What one rank does, the class of error it gets, and what the others do meanwhile.
 DISAGREEMENTS: dict[str, tuple[type[Exception], Callable[[int], Any], Callable[[int], Any]]] = {
-    "tuple": (TypeError, lambda n: dist.all_gather((ONE,) * n, ONE), lambda n: dist.all_gather([np.ones(2)] * n, ONE)),
+    "tuple": (
+        TypeError,
+        lambda n: dist.all_gather((ONE,) * n, ONE),
+        lambda n: dist.all_gather([np.ones(2) for _ in range(n)], ONE),
+    ),
     "root": (ValueError, lambda n: dist.broadcast(np.ones(2), 7), lambda n: dist.broadcast(np.ones(2), 0)),
     "op": (TypeError, lambda n: dist.all_reduce(np.ones(2), "sum"), lambda n: dist.all_reduce(np.ones(2))),
     "output's shape": (

@@ -7,19 +7,31 @@ from __future__ import annotations
 
 from shim.frontends.torch.distributed import distributed_c10d
 from shim.frontends.torch.distributed._backend import Backend
+from shim.frontends.torch.distributed._batches import P2POp, batch_isend_irecv
+from shim.frontends.torch.distributed._call_options import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
+from shim.frontends.torch.distributed._coalescing import _coalescing_manager, _CoalescingManager
 from shim.frontends.torch.distributed._collectives import (
+    _all_gather_base,
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
-    all_gather_object,
     all_gather_single,
-    all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
     broadcast,
     gather,
-    reduce_scatter_single,
-    reduce_scatter_tensor,
+    monitored_barrier,
     scatter,
 )
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group
@@ -37,30 +49,66 @@ from shim.frontends.torch.distributed._lifecycle import (
     is_initialized,
     new_group,
 )
-from shim.frontends.torch.distributed._point_to_point import recv, send
-from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum
+from shim.frontends.torch.distributed._object_collectives import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from shim.frontends.torch.distributed._point_to_point import irecv, isend, recv, send
+from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
+from shim.frontends.torch.distributed._reductions import (
+    _reduce_scatter_base,
+    all_reduce,
+    all_reduce_coalesced,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+)
 from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
+    "AllToAllOptions",
+    "AllreduceCoalescedOptions",
+    "AllreduceOptions",
     "Backend",
+    "BarrierOptions",
+    "BroadcastOptions",
+    "GatherOptions",
     "GroupMember",
+    "P2POp",
     "ProcessGroup",
     "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "ScatterOptions",
     "Work",
+    "_CoalescingManager",
+    "_all_gather_base",
+    "_coalescing_manager",
     "_make_nccl_premul_sum",
+    "_reduce_scatter_base",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
     "all_gather_single",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
+    "broadcast_object_list",
     "default_pg_timeout",
     "destroy_process_group",
     "distributed_c10d",
     "gather",
+    "gather_object",
     "get_backend",
     "get_global_rank",
     "get_group_rank",
@@ -69,12 +117,22 @@ __all__ = [
     "get_world_size",
     "group",
     "init_process_group",
+    "irecv",
     "is_available",
     "is_initialized",
+    "isend",
+    "monitored_barrier",
     "new_group",
     "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_op",
+    "reduce_scatter",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
     "scatter",
+    "scatter_object_list",
     "send",
+    "send_object_list",
+    "supports_complex",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, NoReturn
 
@@ -15,9 +15,12 @@ from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
 __all__ = [
+    "deprecated",
     "list_at_root",
     "list_of",
     "one_of",
+    "outputs_at_root",
+    "outputs_of",
     "peer_of",
     "refuse",
     "renamed",
@@ -25,6 +28,7 @@ __all__ = [
     "source_of",
     "splits_of",
     "tag_of",
+    "told",
     "whole_of",
 ]
 
@@ -37,6 +41,17 @@ def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
     raise caller.explain(error, members)
 
 
+def told(caller: Caller, group: Any, check: Callable[..., Any], *arguments: Any) -> Any:
+    """Return ``check(caller, *arguments)``; when that refuses the arguments, let the other ranks of *group* know."""
+    try:
+        return check(caller, *arguments)
+    except ShimError as error:
+        members = group_of(caller, group)
+        if members.is_alive:
+            members.engine.refuse(str(error))
+        raise
+
+
 def renamed(caller: Caller, new: str) -> Caller:
     """Return *caller*, warning the frontend's user that torch calls the function *new* now."""
     warnings.warn(
@@ -47,6 +62,12 @@ def renamed(caller: Caller, new: str) -> Caller:
     return caller
 
 
+def deprecated(caller: Caller, instead: str) -> Caller:
+    """Return *caller*, warning the frontend's user as torch does that it will go; *instead* says what to call."""
+    warnings.warn(f"{caller.function} is deprecated: call {instead}", FutureWarning, stacklevel=3)
+    return caller
+
+
 def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
     """Return *tensors*, which must be a list."""
     if isinstance(tensors, list):
@@ -54,6 +75,35 @@ def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
     refuse(
         caller, group, ArgumentTypeError(f"{{{role}}} must be a list of tensors, got a {type(tensors).__qualname__}")
     )
+
+
+def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
+    """Return *tensors*, which must be a list of different tensors: each is written by another rank."""
+    outputs = list_of(caller, group, role, tensors)
+    if len({id(tensor) for tensor in outputs}) < len(outputs):
+        _refuse_repeated(caller, group, role, outputs)
+    return outputs
+
+
+def _refuse_repeated(caller: Caller, group: Any, role: str, outputs: list[Any]) -> None:
+    """Refuse a tensor that is in *outputs* twice, unless it is empty."""
+    for place, tensor in enumerate(outputs):
+        first = next(index for index, other in enumerate(outputs) if other is tensor)
+        if first < place and _has_elements(tensor):
+            refuse(
+                caller,
+                group,
+                ArgumentError(
+                    f"{{{role}}} must hold a different tensor for each rank, got the same at {first} and {place}\n"
+                    "[tensor] * n names one tensor n times: make each of them."
+                ),
+            )
+
+
+def _has_elements(tensor: Any) -> bool:
+    if hasattr(tensor, "shape"):
+        return 0 not in tuple(tensor.shape)
+    return hasattr(tensor, "__len__") and len(tensor) > 0
 
 
 def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
@@ -140,6 +190,12 @@ def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int)
     if not is_missing and members.rank >= 0:
         refuse(caller, group, ArgumentError(f"{{{role}}} must not be given on other ranks than the one {{root}} names"))
     return None
+
+
+def outputs_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:
+    """Return *tensors* as ``list_at_root`` does; they must be different tensors."""
+    outputs = list_at_root(caller, group, role, tensors, root)
+    return None if outputs is None else outputs_of(caller, group, role, outputs)
 
 
 def _rank_in(members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None) -> int:

@@ -1,4 +1,4 @@
-"""The collectives, at torch's signatures; tensors of any framework are taken."""
+"""The collectives that move elements as they are, at torch's signatures; tensors of any framework are taken."""
 
 from __future__ import annotations
 
@@ -9,52 +9,56 @@ from typing import Any
 from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed._arguments import (
+    deprecated,
     list_at_root,
     list_of,
     one_of,
+    outputs_at_root,
+    outputs_of,
     renamed,
     root_of,
     splits_of,
+    told,
     whole_of,
 )
+from shim.frontends.torch.distributed._coalescing import finish_or_collect
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
-from shim.frontends.torch.distributed._objects import gather_into_slots
+from shim.frontends.torch.distributed._monitored import monitored
 from shim.frontends.torch.distributed._options import barrier_seconds_of, host_group_of
-from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
+from shim.frontends.torch.distributed._together import all_gather_together
+from shim.frontends.torch.distributed._tracing import between_graphs
 from shim.frontends.torch.distributed._work import Work, finish
 
 __all__ = [
+    "_all_gather_base",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
-    "all_gather_object",
     "all_gather_single",
-    "all_reduce",
     "all_to_all",
     "all_to_all_single",
     "barrier",
     "broadcast",
     "gather",
-    "reduce_scatter_single",
-    "reduce_scatter_tensor",
+    "monitored_barrier",
     "scatter",
 ]
 
 _BROADCAST = torch_function("broadcast", output="tensor", input="tensor", root="src")
-_ALL_REDUCE = torch_function("all_reduce", output="tensor", input="tensor")
 _ALL_GATHER = torch_function("all_gather", output="tensor_list", input="tensor")
+_ALL_GATHER_BASE = torch_function("_all_gather_base", output="output_tensor", input="input_tensor")
+_ALL_GATHER_COALESCED = torch_function("all_gather_coalesced", output="output_tensor_lists", input="input_tensor_list")
 _ALL_GATHER_SINGLE = torch_function("all_gather_single", output="output_tensor", input="input_tensor")
 _ALL_GATHER_INTO_TENSOR = torch_function("all_gather_into_tensor", output="output_tensor", input="input_tensor")
-_ALL_GATHER_OBJECT = torch_function("all_gather_object", output="object_list", input="obj")
 _GATHER = torch_function("gather", output="gather_list", input="tensor", root="dst")
 _SCATTER = torch_function("scatter", output="tensor", input="scatter_list", root="src")
-_REDUCE_SCATTER_SINGLE = torch_function("reduce_scatter_single")
-_REDUCE_SCATTER_TENSOR = torch_function("reduce_scatter_tensor")
 _ALL_TO_ALL = torch_function("all_to_all", output="output_tensor_list", input="input_tensor_list")
 _ALL_TO_ALL_SINGLE = torch_function(
     "all_to_all_single", output_splits="output_split_sizes", input_splits="input_split_sizes"
 )
 _BARRIER = torch_function("barrier")
+_MONITORED_BARRIER = torch_function("monitored_barrier")
 
 
 def broadcast(
@@ -77,28 +81,6 @@ def broadcast(
     )
 
 
-def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
-    """Combine every rank's *tensor* by *op*, in place.
-
-    Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
-    """
-    return finish(
-        calls.all_reduce(
-            _ALL_REDUCE,
-            group_of(_ALL_REDUCE, group),
-            tensor,
-            tensor,
-            engine_op(_ALL_REDUCE, group, op, tensor),
-            factor_of(_ALL_REDUCE, group, op),
-        ),
-        async_op,
-        tensor,
-    )
-
-
 def all_gather(
     tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
@@ -110,7 +92,7 @@ def all_gather(
     """
     return finish(
         calls.all_gather(
-            _ALL_GATHER, group_of(_ALL_GATHER, group), list_of(_ALL_GATHER, group, "output", tensor_list), tensor
+            _ALL_GATHER, group_of(_ALL_GATHER, group), outputs_of(_ALL_GATHER, group, "output", tensor_list), tensor
         ),
         async_op,
         tensor_list,
@@ -125,7 +107,10 @@ def all_gather_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return finish(
+    return finish_or_collect(
+        _ALL_GATHER_SINGLE,
+        group,
+        "all_gather_single",
         calls.all_gather(
             _ALL_GATHER_SINGLE,
             group_of(_ALL_GATHER_SINGLE, group),
@@ -145,7 +130,10 @@ def all_gather_into_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
     """
-    return finish(
+    return finish_or_collect(
+        _ALL_GATHER_INTO_TENSOR,
+        group,
+        "all_gather_single",
         calls.all_gather(
             renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
             group_of(_ALL_GATHER_INTO_TENSOR, group),
@@ -157,13 +145,47 @@ def all_gather_into_tensor(
     )
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """Pickle every rank's *obj* and put all of them into the first slots of *object_list*.
+def _all_gather_base(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
 
-    Raises: IndexError when *object_list* has fewer slots than *group* has ranks, before anything is sent.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_object
+    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return gather_into_slots(_ALL_GATHER_OBJECT, group, object_list, obj)
+    return finish_or_collect(
+        _ALL_GATHER_BASE,
+        group,
+        "all_gather_single",
+        calls.all_gather(
+            renamed(_ALL_GATHER_BASE, "all_gather_single"),
+            group_of(_ALL_GATHER_BASE, group),
+            whole_of(_ALL_GATHER_BASE, group, "output", output_tensor, "input", input_tensor),
+            input_tensor,
+        ),
+        async_op,
+        output_tensor,
+    )
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Any:
+    """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*; returns a Future when *async_op*.
+
+    Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_coalesced
+    """
+    return all_gather_together(
+        deprecated(_ALL_GATHER_COALESCED, "all_gather for each tensor"),
+        group,
+        output_tensor_lists,
+        input_tensor_list,
+        async_op,
+    )
 
 
 def gather(
@@ -183,7 +205,7 @@ def gather(
         calls.gather(
             _GATHER,
             group_of(_GATHER, group),
-            list_at_root(_GATHER, group, "output", gather_list, root_of(_GATHER, group, dst, group_dst, 0)),
+            outputs_at_root(_GATHER, group, "output", gather_list, root_of(_GATHER, group, dst, group_dst, 0)),
             tensor,
             root_of(_GATHER, group, dst, group_dst, 0),
         ),
@@ -219,50 +241,6 @@ def scatter(
     )
 
 
-def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
-    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
-
-    Raises: ValueError for another shape or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
-    """
-    return finish(
-        calls.reduce_scatter(
-            _REDUCE_SCATTER_SINGLE,
-            group_of(_REDUCE_SCATTER_SINGLE, group),
-            output,
-            whole_of(_REDUCE_SCATTER_SINGLE, group, "input", input, "output", output),
-            engine_op(_REDUCE_SCATTER_SINGLE, group, op, input),
-            factor_of(_REDUCE_SCATTER_SINGLE, group, op),
-        ),
-        async_op,
-        output,
-    )
-
-
-def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
-    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
-
-    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
-    """
-    return finish(
-        calls.reduce_scatter(
-            renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
-            group_of(_REDUCE_SCATTER_TENSOR, group),
-            output,
-            whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
-            engine_op(_REDUCE_SCATTER_TENSOR, group, op, input),
-            factor_of(_REDUCE_SCATTER_TENSOR, group, op),
-        ),
-        async_op,
-        output,
-    )
-
-
 def all_to_all(
     output_tensor_list: list[Tensor],
     input_tensor_list: list[Tensor],
@@ -279,7 +257,7 @@ def all_to_all(
         calls.all_to_all(
             _ALL_TO_ALL,
             group_of(_ALL_TO_ALL, group),
-            list_of(_ALL_TO_ALL, group, "output", output_tensor_list),
+            outputs_of(_ALL_TO_ALL, group, "output", output_tensor_list),
             list_of(_ALL_TO_ALL, group, "input", input_tensor_list),
         ),
         async_op,
@@ -327,8 +305,24 @@ def barrier(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
     return finish(
-        calls.barrier(_BARRIER, host_group_of(_BARRIER, group, device_ids)),
+        calls.barrier(_BARRIER, told(_BARRIER, group, host_group_of, group, device_ids)),
         async_op,
         [],
-        barrier_seconds_of(_BARRIER, timeout),
+        told(_BARRIER, group, barrier_seconds_of, timeout),
     )
+
+
+def monitored_barrier(
+    group: ProcessGroup | None = GroupMember.WORLD, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """Return on no rank of *group* before every rank has called; tell which ranks have not within *timeout*.
+
+    Every rank that waits in vain tells all the missing ranks, whatever *wait_all_ranks* is.
+    Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.
+    Deviates: works with every backend string, where torch 2.13 has it for gloo alone.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
+    """
+    return monitored(_MONITORED_BARRIER, group, timeout, wait_all_ranks)
+
+
+between_graphs(globals(), __all__)

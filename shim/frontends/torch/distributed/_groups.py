@@ -8,6 +8,8 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, StateError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
+from shim.frontends.torch.distributed._group_collectives import GroupCollectives
+from shim.frontends.torch.distributed._tracing import keep_out_of_graphs
 
 __all__ = [
     "FRONTEND",
@@ -28,7 +30,7 @@ __all__ = [
 FRONTEND = "torch"
 
 
-class ProcessGroup:
+class ProcessGroup(GroupCollectives):
     """A group of ranks; the view of ``core``, which other frontends may show in their own way.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
@@ -103,6 +105,7 @@ def set_world(core: groups.ProcessGroup, group_name: str, backend: str) -> None:
     """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
     _views.subgroups.clear()
     _views.world = ProcessGroup(core, group_name, "default_pg", backend)
+    keep_out_of_graphs()
 
 
 def open_view(core: groups.ProcessGroup, group_desc: str, backend: str) -> ProcessGroup:

@@ -7,11 +7,14 @@ from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed._arguments import peer_of, source_of, tag_of
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
-from shim.frontends.torch.distributed._work import finish, sender
+from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch.distributed._work import Work, finish, sender
 
-__all__ = ["recv", "send"]
+__all__ = ["irecv", "isend", "recv", "send"]
 
 _SEND = torch_function("send", input="tensor", root="dst", peer="dst")
+_ISEND = torch_function("isend", input="tensor", root="dst", peer="dst")
+_IRECV = torch_function("irecv", output="tensor", root="src", peer="src")
 _RECV = torch_function("recv", output="tensor", root="src", peer="src")
 
 
@@ -55,3 +58,54 @@ def recv(
         ),
         group_of(_RECV, group),
     )
+
+
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Begin to send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*; the same *tag* receives it.
+
+    Raises: ValueError for the caller's own rank.
+    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
+    """
+    return finish(
+        calls.send(
+            _ISEND, group_of(_ISEND, group), tensor, peer_of(_ISEND, group, dst, group_dst), tag_of(_ISEND, group, tag)
+        ),
+        True,
+        tensor,
+    )
+
+
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Begin to receive *tensor* from the world's rank *src* or *group*'s *group_src*, or from any when neither is given.
+
+    Its Work tells by ``source_rank`` which group rank the message came from.
+    Raises: ValueError for the caller's own rank, and by the Work's ``wait`` for a message of another size or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
+    """
+    return finish(
+        calls.receive(
+            _IRECV,
+            group_of(_IRECV, group),
+            tensor,
+            source_of(_IRECV, group, src, group_src),
+            tag_of(_IRECV, group, tag),
+        ),
+        True,
+        tensor,
+    )
+
+
+between_graphs(globals(), __all__)

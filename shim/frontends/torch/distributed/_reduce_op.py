@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import Enum
 from typing import Any
 
@@ -11,7 +12,9 @@ from shim.errors import ArgumentError
 from shim.frontends.torch.distributed._arguments import refuse
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 
-__all__ = ["ReduceOp", "_make_nccl_premul_sum", "engine_op", "factor_of"]
+__all__ = ["ReduceOp", "_make_nccl_premul_sum", "engine_op", "factor_of", "is_op", "reduce_op", "supports_complex"]
+
+_NOT_OF_COMPLEX = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 
 
 class ReduceOp:
@@ -72,8 +75,49 @@ class ReduceOp:
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
     """Return the reduce op that multiplies this rank's elements by *factor*, a number or a tensor of one, and sums."""
     op = ReduceOp(ReduceOp.PREMUL_SUM)
-    op.factor = float(factor)
+    op.factor = _number(factor)
     return op
+
+
+def _number(factor: Any) -> float:
+    if not isinstance(factor, (str, bytes, bytearray)):  # float() would read a number in it
+        try:
+            return float(factor)
+        except (TypeError, ValueError, RuntimeError):  # torch raises the last for a tensor of several elements
+            pass
+    raise ArgumentTypeError(
+        f"torch.distributed._make_nccl_premul_sum: factor must be a number or a tensor of one element, got {factor!r}"
+    )
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Tell whether *reduceOp* combines complex numbers, as sums and averages do.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ReduceOp
+    """
+    return _name_of(reduceOp) not in _NOT_OF_COMPLEX
+
+
+class _reduce_op:  # torch's name
+    """The reduce ops by name; reading any warns (FutureWarning) that ReduceOp has them."""
+
+    def __init__(self) -> None:
+        self.__dict__.update(ReduceOp.RedOpType.__members__, __members__=ReduceOp.RedOpType.__members__)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__members__" or not name.startswith("__"):
+            warnings.warn(
+                "torch.distributed.reduce_op is deprecated: use torch.distributed.ReduceOp", FutureWarning, stacklevel=2
+            )
+        return object.__getattribute__(self, name)
+
+
+reduce_op = _reduce_op()
+
+
+def is_op(op: Any) -> bool:
+    """Tell whether *op* is a member of this ReduceOp, an object of it, or one of torch's own."""
+    return isinstance(op, (ReduceOp, ReduceOp.RedOpType)) or _is_of_torch(op)
 
 
 def engine_op(caller: Caller, group: Any, op: Any, tensor: Any) -> reduce_ops.ReduceOp:
@@ -108,7 +152,15 @@ def factor_of(caller: Caller, group: Any, op: Any) -> float:
 
 def _from_torch(caller: Caller, group: Any, op: Any) -> reduce_ops.ReduceOp:
     """Translate a ReduceOp of torch itself by its name; a program may have imported both."""
-    kind = type(op)
-    if kind.__name__ in ("RedOpType", "ReduceOp") and kind.__module__.startswith("torch."):
-        return reduce_ops.ReduceOp[getattr(op, "op", op).name]
+    if _is_of_torch(op):
+        return reduce_ops.ReduceOp[_name_of(op)]
     return refuse(caller, group, ArgumentTypeError(f"{{op}} must be a torch.distributed.ReduceOp, got {op!r}"))
+
+
+def _is_of_torch(op: Any) -> bool:
+    kind = type(op)
+    return kind.__name__ in ("RedOpType", "ReduceOp") and kind.__module__.startswith("torch.")
+
+
+def _name_of(op: Any) -> str:
+    return str(getattr(getattr(op, "op", op), "name", op))

@@ -8,12 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import work
+from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ShimError, UnsupportedError
+from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
+from shim.frontends.torch.distributed._errors import ArgumentTypeError, TorchStateError, torch_function
+from shim.frontends.torch.distributed._tracing import between_graphs
 
-__all__ = ["Work", "finish", "sender"]
+__all__ = ["Work", "begin", "finish", "future_class", "sender"]
 
 _NO_TIMEOUT = timedelta(0)
+_GET_FUTURE = torch_function("Work.get_future")
+_GET_FUTURE_RESULT = torch_function("Work.get_future_result")
+_SUCCESS, _TIMEOUT, _ERROR = 0, 1, 2  # torch's WorkResult
 
 
 class Work:
@@ -32,9 +38,9 @@ class Work:
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """Wait until it has ended, at most *timeout* (zero: the group's own), and return True.
 
-        Raises: what ended it; CollectiveTimeoutError when *timeout* passes.
+        Raises: what ended it; CollectiveTimeoutError when *timeout* passes; TypeError for what is no timedelta.
         """
-        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+        seconds = _seconds_of(timeout)
         self._started.wait(seconds if seconds > 0 else self._seconds)
         return True
 
@@ -63,20 +69,44 @@ class Work:
         return list(self._outputs) if isinstance(self._outputs, (list, tuple)) else [self._outputs]
 
     def source_rank(self) -> int:
-        """Return the group rank a completed receive came from."""
-        return self._started.source_rank()
+        """Return the group rank a completed receive came from.
+
+        Raises: RuntimeError for another work.
+        """
+        source = self._started.source_rank()
+        if source < 0:
+            raise TorchStateError("torch.distributed.Work.source_rank: only a receive that has ended has a source")
+        return source
 
     _source_rank = source_rank
 
+    def boxed(self) -> Any:
+        """Return what ``unbox`` makes a Work again: for engines in Python it needs no box."""
+        return self
+
+    @staticmethod
+    def unbox(arg0: Any, /) -> Work:
+        """Return the Work that *arg0*, made by ``boxed``, holds. Raises: RuntimeError for anything else."""
+        if isinstance(arg0, Work):
+            return arg0
+        raise TorchStateError(f"torch.distributed.Work.unbox: the argument must be from Work.boxed, got {arg0!r}")
+
     def get_future(self) -> Any:
-        """Return a ``torch.futures.Future`` of ``result()``, completed by a thread that waits.
+        """Return a ``torch.futures.Future`` of the tensors it writes, completed by a thread that waits.
 
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
-        if "torch" not in sys.modules:
-            raise UnsupportedError("torch.distributed.Work.get_future: the torch frontend needs torch for its futures")
-        future = sys.modules["torch"].futures.Future()
+        future = future_class(_GET_FUTURE)()
         threading.Thread(target=self._complete, args=(future,), daemon=True).start()
+        return future
+
+    def get_future_result(self) -> Any:
+        """Return a ``torch.futures.Future`` of torch's WorkResult: 0 after success, 1 a timeout, 2 another error.
+
+        Raises: UnsupportedError where torch is not imported: the future is torch's own.
+        """
+        future = future_class(_GET_FUTURE_RESULT)()
+        threading.Thread(target=self._tell, args=(future,), daemon=True).start()
         return future
 
     def _complete(self, future: Any) -> None:
@@ -85,7 +115,41 @@ class Work:
         except ShimError as error:
             future.set_exception(error)
         else:
-            future.set_result(self.result())
+            future.set_result(self._outputs if isinstance(self._outputs, list) else [self._outputs])
+
+    def _tell(self, future: Any) -> None:
+        try:
+            self.wait()
+        except CollectiveTimeoutError:
+            future.set_result(_TIMEOUT)
+        except ShimError:
+            future.set_result(_ERROR)
+        else:
+            future.set_result(_SUCCESS)
+
+
+def future_class(caller: Caller) -> Any:
+    """Return torch's Future for *caller*, which returns one."""
+    if "torch" not in sys.modules:
+        raise caller.explain(UnsupportedError("the torch frontend needs torch for its futures\nImport torch first."))
+    return sys.modules["torch"].futures.Future
+
+
+def _seconds_of(timeout: Any) -> float:
+    if isinstance(timeout, timedelta):
+        return timeout.total_seconds()
+    if isinstance(timeout, float):  # torch takes seconds too
+        return timeout
+    raise ArgumentTypeError(f"torch.distributed.Work.wait: timeout must be a datetime.timedelta, got {timeout!r}")
+
+
+def begin(prepared: work.Work, outputs: Any, seconds: float = -1.0, in_background: bool = True) -> Work:
+    """Start *prepared*, or carry it out here unless *in_background*, and return its Work either way."""
+    if in_background:
+        prepared.start()
+    else:
+        prepared.wait(seconds)
+    return Work(prepared, outputs, seconds)
 
 
 def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -1.0) -> Work | None:
@@ -108,3 +172,6 @@ def sender(prepared: work.Work, members: ProcessGroup) -> int:
     prepared.wait()
     source = prepared.source_rank()
     return -1 if source < 0 else members.world_rank(source)
+
+
+between_graphs(globals(), __all__)

@@ -1,0 +1,161 @@
+"""The coalescing manager: calls of one collective that are started one by one and waited for together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
+
+from shim.core import groups, work
+from shim.core.callers import Caller
+from shim.errors import StateError, UnsupportedError
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
+from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch.distributed._work import Work, finish
+
+__all__ = [
+    "_CoalescingManager",
+    "_CollOp",
+    "_IllegalWork",
+    "_coalescing_manager",
+    "_time_estimator",
+    "finish_or_collect",
+]
+
+_MANAGER = torch_function("_coalescing_manager")
+_ESTIMATOR = torch_function("_time_estimator")
+
+
+class _IllegalWork(Work):
+    """What an asynchronous call within a coalescing manager returns: only the manager can be waited for."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(work.ABSENT, [])
+
+    def __getattribute__(self, name: str) -> Any:
+        if hasattr(Work, name) and not name.startswith("__"):
+            raise _MANAGER.explain(
+                StateError(f"{name} is not for the work of one call\nWait for the manager, after its block.")
+            )
+        return object.__getattribute__(self, name)
+
+
+class _CoalescingManager:
+    """What ``with _coalescing_manager() as manager`` binds; *works* are those to wait for."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None = None) -> None:
+        """Wait for *work* too."""
+        if work:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait for all works."""
+        for started in self.works:
+            started.wait()
+
+
+class _CollOp:
+    """One collective call: the function *op*, its *tensor* and *dst_tensor*, reduce op *redop* and *root*."""
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        tensor: Any,
+        dst_tensor: Any = None,
+        redop: Any = None,
+        root: int | None = None,
+    ) -> None:
+        self.op = op
+        self.tensor = tensor
+        self.dst_tensor = dst_tensor
+        self.redop = redop
+        self.root = root
+
+
+class _Block(AbstractContextManager[_CoalescingManager]):
+    """The block of one manager: calls of *members* within it are started here, and waited for at its end."""
+
+    def __init__(self, members: groups.ProcessGroup, async_ops: bool) -> None:
+        self._members = members
+        self._async_ops = async_ops
+        self._manager = _CoalescingManager()
+        self._names: set[str] = set()
+        self._started: list[work.Work] = []
+        self._outputs: list[Any] = []
+
+    def __enter__(self) -> _CoalescingManager:
+        if self._members in _open:
+            raise _MANAGER.explain(StateError("a block of this group is open already"), self._members)
+        _open[self._members] = self
+        return self._manager
+
+    def __exit__(self, *raised: object) -> None:
+        del _open[self._members]
+        everything = work.Batch(self._started)
+        if any(raised):
+            return  # what was started goes on, as the other ranks have called it too
+        if self._async_ops and len(self._names) < 2:
+            self._manager.append(Work(everything, self._outputs))
+            return
+        everything.wait()
+        if len(self._names) > 1:
+            raise _MANAGER.explain(
+                StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(self._names))}"),
+                self._members,
+            )
+
+    def take(self, name: str, prepared: work.Work, async_op: bool, outputs: Any) -> Work | None:
+        """Start *prepared*, a call of the collective *name*; return what its caller gets."""
+        self._names.add(name)
+        if prepared.start() is not None:
+            self._started.append(prepared)
+            self._outputs.append(outputs)
+        return _IllegalWork() if async_op else None
+
+
+_open: dict[groups.ProcessGroup, _Block] = {}
+
+
+def finish_or_collect(
+    caller: Caller, group: Any, name: str, prepared: work.Work, async_op: bool, outputs: Any
+) -> Work | None:
+    """Finish *prepared* as usual, or leave it to the block of *group*, where there is one; *name* is its kind."""
+    block = _open.get(group_of(caller, group)) if _open else None
+    if block is None:
+        return finish(prepared, async_op, outputs)
+    return block.take(name, prepared, async_op, outputs)
+
+
+def _coalescing_manager(
+    group: ProcessGroup | None = None, device: Any = None, async_ops: bool = False
+) -> AbstractContextManager[_CoalescingManager]:
+    """Make a block whose all_reduce, all_gather_single or reduce_scatter_single calls of *group* run together.
+
+    They have ended after it, or, when *async_ops*, after the manager's ``wait``.
+    Raises: UnsupportedError for a *device*; RuntimeError after the block for calls of several kinds.
+    """
+    if device is not None:
+        raise _MANAGER.explain(
+            UnsupportedError(
+                f"device must be None: the torch frontend's engines have no other way to coalesce, got {device!r}\n"
+                "Use batch_isend_irecv for sending and receiving."
+            )
+        )
+    return _Block(group_of(_MANAGER, group), async_ops)
+
+
+def _time_estimator(group: ProcessGroup | None = None, device: Any = None) -> NoReturn:
+    """Refuse to estimate how long calls of *group* on *device* would take. Raises: UnsupportedError, always."""
+    members = group_of(_ESTIMATOR, group)
+    raise _ESTIMATOR.explain(
+        UnsupportedError(f"the torch frontend's engines carry calls out and estimate none, device {device!r}"), members
+    )
+
+
+between_graphs(globals(), __all__)

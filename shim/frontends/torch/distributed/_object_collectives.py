@@ -1,0 +1,120 @@
+"""The collectives of Python objects, at torch's signatures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.frontends.torch.distributed import _objects
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import ProcessGroup
+from shim.frontends.torch.distributed._tracing import between_graphs
+
+__all__ = [
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "recv_object_list",
+    "scatter_object_list",
+    "send_object_list",
+]
+
+_ALL_GATHER_OBJECT = torch_function("all_gather_object", output="object_list", input="obj")
+_GATHER_OBJECT = torch_function("gather_object", output="object_gather_list", input="obj", root="dst")
+_BROADCAST = torch_function("broadcast_object_list", output="object_list", input="object_list", root="src")
+_SCATTER = torch_function(
+    "scatter_object_list", output="scatter_object_output_list", input="scatter_object_input_list", root="src"
+)
+_SEND = torch_function("send_object_list", input="object_list", root="dst", peer="dst")
+_RECV = torch_function("recv_object_list", output="object_list", root="src", peer="src")
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+    """Pickle every rank's *obj* and put all of them into the first slots of *object_list*.
+
+    Raises: IndexError when *object_list* has fewer slots than *group* has ranks, before anything is sent.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_object
+    """
+    return _objects.gather_into_slots(_ALL_GATHER_OBJECT, group, object_list, obj)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    group_dst: int | None = None,
+) -> None:
+    """Pickle every rank's *obj* into the first slots of *object_gather_list* on *dst* or *group_dst* (neither: rank 0).
+
+    Raises: ValueError when *object_gather_list* is missing there or given elsewhere; IndexError when it is too short.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather_object
+    """
+    return _objects.gather_at_root(_GATHER_OBJECT, group, object_gather_list, obj, dst, group_dst)
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Replace the objects in *object_list* by copies of those of *src* or *group_src* (neither: the world's rank 0).
+
+    Raises: ValueError for an empty list; MismatchError when the lists differ in length.
+    Raises: UnsupportedError for a *device* that is not the CPU.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast_object_list
+    """
+    return _objects.broadcast_list(_BROADCAST, group, object_list, src, group_src, device)
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
+) -> None:
+    """Put the rank's place in *src*'s *scatter_object_input_list* into slot 0 of *scatter_object_output_list*.
+
+    The root is *src* or *group_src*, and the world's rank 0 when neither is given; other ranks' input is not read.
+    Raises: ValueError when the root has no list, or not an object for each rank, or there is no slot.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter_object_list
+    """
+    return _objects.scatter_list(_SCATTER, group, scatter_object_output_list, scatter_object_input_list, src, group_src)
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Pickle and send *object_list* to *dst* or *group_dst*; *use_batch* is about connections, of which none are made.
+
+    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send_object_list
+    """
+    return _objects.send_list(_SEND, group, object_list, dst, group_dst, device, use_batch)
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Receive as many objects as *object_list* holds into it, from *src* or *group_src*; return the world's rank.
+
+    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
+    Deviates: neither *src* nor *group_src* means any rank, as torch documents; torch 2.13 raises ValueError.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list
+    """
+    return _objects.receive_list(_RECV, group, object_list, src, group_src, device, use_batch)
+
+
+between_graphs(globals(), __all__)

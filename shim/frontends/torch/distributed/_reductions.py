@@ -1,0 +1,205 @@
+"""The collectives that combine elements, at torch's signatures; tensors of any framework are taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.core.engines.base import Tensor
+from shim.frontends.torch.distributed._arguments import deprecated, list_of, one_of, renamed, root_of, whole_of
+from shim.frontends.torch.distributed._coalescing import finish_or_collect
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
+from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
+from shim.frontends.torch.distributed._together import all_reduce_together
+from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch.distributed._work import Work, finish
+
+__all__ = [
+    "_reduce_scatter_base",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+]
+
+_ALL_REDUCE = torch_function("all_reduce", output="tensor", input="tensor")
+_ALL_REDUCE_COALESCED = torch_function("all_reduce_coalesced", output="tensors", input="tensors")
+_REDUCE = torch_function("reduce", output="tensor", input="tensor", root="dst")
+_REDUCE_SCATTER = torch_function("reduce_scatter", input="input_list")
+_REDUCE_SCATTER_SINGLE = torch_function("reduce_scatter_single")
+_REDUCE_SCATTER_TENSOR = torch_function("reduce_scatter_tensor")
+_REDUCE_SCATTER_BASE = torch_function("_reduce_scatter_base")
+
+
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *tensor* by *op*, in place.
+
+    Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
+    """
+    return finish_or_collect(
+        _ALL_REDUCE,
+        group,
+        "all_reduce",
+        calls.all_reduce(
+            _ALL_REDUCE,
+            group_of(_ALL_REDUCE, group),
+            tensor,
+            tensor,
+            engine_op(_ALL_REDUCE, group, op, tensor),
+            factor_of(_ALL_REDUCE, group, op),
+        ),
+        async_op,
+        tensor,
+    )
+
+
+def all_reduce_coalesced(
+    tensors: list[Tensor] | Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
+    """Combine every rank's *tensors*, a list of one dtype or a single one, by *op*, in place; a Future when *async_op*.
+
+    Raises: TypeError when *tensors* is no list; ValueError for several dtypes or none; warns (FutureWarning).
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce_coalesced
+    """
+    return all_reduce_together(
+        deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor"), group, tensors, op, async_op
+    )
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Combine every rank's *tensor* by *op* into that of the world's rank *dst*, or of *group*'s rank *group_dst*.
+
+    Raises: ValueError unless exactly one of *dst* and *group_dst* is given.
+    Deviates: other ranks' tensors are left as they are; torch 2.13 writes partial sums into them with gloo.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
+    """
+    return finish(
+        calls.reduce(
+            _REDUCE,
+            group_of(_REDUCE, group),
+            tensor,
+            tensor,
+            engine_op(_REDUCE, group, op, tensor),
+            root_of(_REDUCE, group, dst, group_dst),
+            factor_of(_REDUCE, group, op),
+        ),
+        async_op,
+        tensor,
+    )
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Combine every rank's *input_list*, a tensor for each rank, by *op*; *output* gets the rank's place in it.
+
+    Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
+    """
+    return finish(
+        calls.reduce_scatter(
+            _REDUCE_SCATTER,
+            group_of(_REDUCE_SCATTER, group),
+            one_of(_REDUCE_SCATTER, group, "output", output),
+            list_of(_REDUCE_SCATTER, group, "input", input_list),
+            engine_op(_REDUCE_SCATTER, group, op, output),
+            factor_of(_REDUCE_SCATTER, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+
+    Raises: ValueError for another shape or dtype.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
+    """
+    return finish_or_collect(
+        _REDUCE_SCATTER_SINGLE,
+        group,
+        "reduce_scatter_single",
+        calls.reduce_scatter(
+            _REDUCE_SCATTER_SINGLE,
+            group_of(_REDUCE_SCATTER_SINGLE, group),
+            output,
+            whole_of(_REDUCE_SCATTER_SINGLE, group, "input", input, "output", output),
+            engine_op(_REDUCE_SCATTER_SINGLE, group, op, input),
+            factor_of(_REDUCE_SCATTER_SINGLE, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+
+    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
+    """
+    return finish_or_collect(
+        _REDUCE_SCATTER_TENSOR,
+        group,
+        "reduce_scatter_single",
+        calls.reduce_scatter(
+            renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
+            group_of(_REDUCE_SCATTER_TENSOR, group),
+            output,
+            whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
+            engine_op(_REDUCE_SCATTER_TENSOR, group, op, input),
+            factor_of(_REDUCE_SCATTER_TENSOR, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+def _reduce_scatter_base(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+
+    Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
+    """
+    return finish_or_collect(
+        _REDUCE_SCATTER_BASE,
+        group,
+        "reduce_scatter_single",
+        calls.reduce_scatter(
+            renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"),
+            group_of(_REDUCE_SCATTER_BASE, group),
+            output,
+            whole_of(_REDUCE_SCATTER_BASE, group, "input", input, "output", output),
+            engine_op(_REDUCE_SCATTER_BASE, group, op, input),
+            factor_of(_REDUCE_SCATTER_BASE, group, op),
+        ),
+        async_op,
+        output,
+    )
+
+
+between_graphs(globals(), __all__)

@@ -1,0 +1,105 @@
+"""One collective for each tensor of a list, which begin together: torch's coalesced functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core import calls, groups, work
+from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import ArgumentError
+from shim.frontends.torch.distributed._arguments import list_of, outputs_of, refuse, told
+from shim.frontends.torch.distributed._groups import group_of
+from shim.frontends.torch.distributed._reduce_op import engine_op, factor_of
+from shim.frontends.torch.distributed._work import finish, future_class
+
+__all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", "together"]
+
+
+class _Together(work.Batch):
+    """A batch whose first work compares how many there are; when that fails, nothing else is waited for."""
+
+    __slots__ = ()
+
+    def wait(self, timeout: float = -1.0) -> None:
+        self.start()
+        self._works[0].wait(timeout)
+        super().wait(timeout)
+
+
+def together(caller: Caller, members: groups.ProcessGroup, works: Sequence[work.Work]) -> work.Work:
+    """Return the work of all *works*, of which every rank has the same number, else MismatchError is raised."""
+    if work.ABSENT in works:
+        return work.ABSENT
+    places = bytearray(len(works))  # its shape is compared
+    return _Together([calls.all_reduce(caller, members, places, places, ReduceOp.BOR), *works])
+
+
+def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Work:
+    """Prepare an all_reduce of each of *tensors*, which are of one dtype."""
+    members = group_of(caller, group)
+    _of_one_dtype(caller, group, "output", tensors)
+    works = [
+        calls.all_reduce(
+            caller, members, tensor, tensor, engine_op(caller, group, op, tensor), factor_of(caller, group, op)
+        )
+        for tensor in tensors
+    ]
+    return together(caller, members, works)
+
+
+def gathered(caller: Caller, group: Any, outputs: Sequence[Any], inputs: list[Any]) -> work.Work:
+    """Prepare an all_gather of each of *inputs* into *outputs*, which holds as many for each rank."""
+    members = group_of(caller, group)
+    if len(outputs) != members.size and members.rank >= 0:
+        refuse(
+            caller,
+            group,
+            ArgumentError(f"{{output}} must hold a list for each of {members.size} ranks, got {len(outputs)}"),
+        )
+    for place, tensors in enumerate(outputs):
+        if len(list_of(caller, group, "output", tensors)) != len(inputs):
+            refuse(
+                caller,
+                group,
+                ArgumentError(
+                    f"{{output}}[{place}] must hold as many tensors as {{input}}, got {len(tensors)} for {len(inputs)}"
+                ),
+            )
+    works = [
+        calls.all_gather(caller, members, outputs_of(caller, group, "output", list(column)), tensor)
+        for column, tensor in zip(zip(*outputs, strict=True), inputs, strict=True)
+    ]
+    return together(caller, members, works)
+
+
+def all_reduce_together(caller: Caller, group: Any, tensors: Any, op: Any, async_op: bool) -> Any:
+    """Do what ``all_reduce_coalesced`` documents."""
+    several = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+    outputs = list_of(caller, group, "output", several)
+    return _finish_in_future(caller, group, reduced(caller, group, outputs, op), async_op, outputs)
+
+
+def all_gather_together(caller: Caller, group: Any, outputs: Any, inputs: Any, async_op: bool) -> Any:
+    """Do what ``all_gather_coalesced`` documents."""
+    tensors = list_of(caller, group, "input", inputs)
+    _of_one_dtype(caller, group, "input", tensors)
+    prepared = gathered(caller, group, list_of(caller, group, "output", outputs), tensors)
+    return _finish_in_future(caller, group, prepared, async_op, outputs)
+
+
+def _finish_in_future(caller: Caller, group: Any, prepared: work.Work, async_op: bool, outputs: list[Any]) -> Any:
+    if async_op:
+        told(caller, group, future_class)  # before anything begins
+    started = finish(prepared, async_op, outputs)
+    return None if started is None else started.get_future()
+
+
+def _of_one_dtype(caller: Caller, group: Any, role: str, tensors: list[Any]) -> None:
+    """Refuse an empty list, and several dtypes."""
+    if not tensors:
+        refuse(caller, group, ArgumentError(f"{{{role}}} must hold at least one tensor, got an empty list"))
+    dtypes = {str(tensor.dtype).rpartition(".")[2] for tensor in tensors if hasattr(tensor, "dtype")}
+    if len(dtypes) > 1:
+        refuse(caller, group, ArgumentError(f"{{{role}}} must hold tensors of one dtype, got {sorted(dtypes)}"))
