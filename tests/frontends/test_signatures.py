@@ -42,6 +42,9 @@ NOT_REPEATED = {"Work.__init__": "torch's is C++ and takes nothing; in torch as 
 # Functions of C++, which have no signature that Python can read; what is recorded is their docstring's.
 BUILT_IN = {"_resolve_process_group", "get_debug_level", "set_debug_level", "set_debug_level_from_env"}
 
+# Modules that a framework named with an underscore, and programs import all the same.
+MIRRORED = {"shim.frontends.torch.distributed._functional_collectives"}
+
 INSTALLED = ("mindspore-2.10.0", "paddle-3.3.1", "torch-2.13.0")
 
 
@@ -110,7 +113,11 @@ def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[
 
 def public_modules() -> list[str]:
     names = [module.name for module in pkgutil.walk_packages(shim.frontends.__path__, "shim.frontends.", _reraise)]
-    return [name for name in names if name != "shim.frontends.paddle" and "._" not in name and name not in FRONTENDS]
+    return [name for name in names if name != "shim.frontends.paddle" and is_public(name) and name not in FRONTENDS]
+
+
+def is_public(name: str) -> bool:
+    return "._" not in name or name in MIRRORED
 
 
 def _reraise(name: str) -> None:
