@@ -85,6 +85,13 @@ class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does n
     def __dlpack__(self, **options: Any) -> Any:
         return self.trigger_wait().__dlpack__(**options)
 
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["elem"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Mapping[str, Any], _meta: None, _size: Any, _stride: Any) -> AsyncCollectiveTensor:
+        return AsyncCollectiveTensor(inner["elem"])
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.elem.__reduce_ex__(protocol)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import framework_of
-from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed import _functional_calls
 from shim.frontends.torch.distributed._functional_calls import Call, Shape
 
@@ -28,7 +26,6 @@ __all__ = [
     "reduce",
     "reduce_scatter",
     "reduce_scatter_parts",
-    "refuse_compilation",
     "scatter",
 ]
 
@@ -38,19 +35,8 @@ def is_torch(tensor: Any) -> bool:
     return framework_of(type(tensor)) == "torch"
 
 
-def refuse_compilation(caller: Caller) -> None:
-    """Raise under ``torch.compile``, which would have to follow the collective into the engine."""
-    if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
-        raise caller.explain(
-            UnsupportedError(
-                "the torch frontend's collectives cannot be compiled\nPut torch.compiler.disable around the function."
-            )
-        )
-
-
 def begin(caller: Caller, group: ProcessGroup, tensors: Sequence[Any], in_background: bool = False) -> Call:
     """Return the call of *caller* in *group* with *tensors*; in the background only where all of these are torch's."""
-    refuse_compilation(caller)
     call = Call(caller, group)
     call.check_tensors(tensors)
     return Call(caller, group, in_background and all(map(is_torch, tensors)))

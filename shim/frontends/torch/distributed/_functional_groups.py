@@ -72,7 +72,7 @@ def _named(caller: Caller, name: str) -> groups.ProcessGroup:
 def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup:
     """Return the group that has the world's *ranks*, or of several lists the one that this rank is in."""
     warnings.warn(
-        "torch deprecates a list of ranks for a process group; pass the group or its name", FutureWarning, stacklevel=5
+        "torch deprecates a list of ranks for a process group; pass the group or its name", FutureWarning, stacklevel=6
     )
     if ranks and all(isinstance(row, list) for row in ranks):
         if len({len(row) for row in ranks}) != 1:

@@ -12,7 +12,7 @@ from shim.core.tensors import copy_of, new_like
 from shim.core.work import Work
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.torch.distributed import _differentiable
-from shim.frontends.torch.distributed._differentiable import begin, is_torch, refuse_compilation
+from shim.frontends.torch.distributed._differentiable import begin, is_torch
 from shim.frontends.torch.distributed._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch.distributed._functional import gathered, reduce_scattered
 from shim.frontends.torch.distributed._functional_arguments import (
@@ -26,6 +26,7 @@ from shim.frontends.torch.distributed._functional_arguments import (
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._functional_errors import ListLengthError
 from shim.frontends.torch.distributed._functional_groups import core_group_or_world
+from shim.frontends.torch.distributed._uncompiled import uncompiled
 
 __all__ = [
     "all_gather_list",
@@ -39,11 +40,13 @@ __all__ = [
 ]
 
 
+@uncompiled
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, async_op: bool, tag: str) -> Any:
     call = _begin(caller, [tensor], group, async_op, tag)
     return _copied(call, tensor, _differentiable.all_reduce(call, tensor, op_named(call, op)))
 
 
+@uncompiled
 def all_gather_single(
     caller: Caller, output: Any, tensor: Any, group: Any, async_op: bool, tag: str, gather_dim: int
 ) -> Any:
@@ -51,6 +54,7 @@ def all_gather_single(
     return _copied(call, output, gathered(call, tensor, gather_dim))
 
 
+@uncompiled
 def reduce_scatter_single(
     caller: Caller, output: Any, tensor: Any, op: Any, group: Any, async_op: bool, scatter_dim: int, tag: str
 ) -> Any:
@@ -58,6 +62,7 @@ def reduce_scatter_single(
     return _copied(call, output, reduce_scattered(call, tensor, op, scatter_dim))
 
 
+@uncompiled
 def all_to_all_single(
     caller: Caller,
     output: Any,
@@ -73,6 +78,7 @@ def all_to_all_single(
     return _copied(call, output, _differentiable.all_to_all(call, tensor, rows, into, cuts))
 
 
+@uncompiled
 def all_gather_list(caller: Caller, outputs: list[Any], tensor: Any, group: Any, async_op: bool, tag: str) -> list[Any]:
     call = _begin(caller, [tensor], group, async_op, tag)
     check_list(call, "output", outputs)
@@ -89,16 +95,19 @@ def all_gather_list(caller: Caller, outputs: list[Any], tensor: Any, group: Any,
     return outputs
 
 
+@uncompiled
 def send(caller: Caller, tensor: Any, dst: Any, tag: Any, group: Any, group_dst: int) -> Any:
     """Start sending a copy of *tensor* and return an empty tensor that stands for the sending."""
     return _begun(*_sending(_begin_pairwise(caller, [tensor], group), tensor, dst, tag, group_dst))
 
 
+@uncompiled
 def receive(caller: Caller, tensor: Any, src: Any, tag: Any, group: Any, group_src: int) -> Any:
     """Start receiving into *tensor* and return what stands for it meanwhile."""
     return _begun(*_receiving(_begin_pairwise(caller, [tensor], group), tensor, src, tag, group_src))
 
 
+@uncompiled
 def batch(caller: Caller, kinds: Any, peers: Any, tags: Any, tensors: Any, group: Any) -> list[Any]:
     """Start all sends and receives, after all of them have been found right."""
     call = _begin_pairwise(caller, tensors, group)
@@ -163,7 +172,6 @@ def _begin(caller: Caller, tensors: Sequence[Any], group: Any, async_op: Any, ta
 def _begin_pairwise(caller: Caller, tensors: Sequence[Any], group: Any) -> Call:
     """Return the call of a send or receive; the other ranks are in no collective that an error could be told in."""
     members = core_group_or_world(caller, group)
-    refuse_compilation(caller)
     for tensor in tensors:
         if not is_torch(tensor):
             raise caller.explain(

@@ -7,6 +7,7 @@ from typing import Any
 
 from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed._differentiable import is_torch
+from shim.frontends.torch.distributed._uncompiled import uncompiled
 
 __all__ = ["async_class", "graph_inputs", "waited"]
 
@@ -22,6 +23,7 @@ def async_class(module: str, name: str) -> Any:
     return AsyncCollectiveTensor
 
 
+@uncompiled
 def waited(tensor: Any) -> Any:
     """Return the plain tensor that *tensor* stands for, once it is there; any other is returned as it is."""
     wait = getattr(tensor, "trigger_wait", None)
