@@ -12,6 +12,9 @@ __all__ = ["Definition", "Function", "Module", "definition", "is_public", "modul
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 
+# Modules that a frontend mirrors, and programs import, though their framework gave them an underscore.
+_MIRRORED = frozenset({"_functional_collectives"})
+
 
 class Module(NamedTuple):
     """One source file. ``path`` is relative to the root of the tree, ``name`` is what one imports."""
@@ -35,8 +38,8 @@ def modules(root: Path, folder: str) -> Iterator[Module]:
 
 
 def is_public(name: str) -> bool:
-    """Tell whether every part of a dotted *name* is without a leading underscore."""
-    return not any(part.startswith("_") for part in name.split("."))
+    """Tell whether every part of a dotted *name* is without a leading underscore, or a framework's own for a module."""
+    return not any(part.startswith("_") and part not in _MIRRORED for part in name.split("."))
 
 
 def string_list(tree: ast.Module, variable: str) -> list[str] | None:

@@ -27,12 +27,19 @@ NOT_RECORDED = {
     "shim.frontends.torch.distributed.distributed_c10d._make_nccl_premul_sum": "likewise",
 }
 
+# Modules that a framework named with an underscore, and programs import all the same.
+MIRRORED = {"shim.frontends.torch.distributed._functional_collectives"}
+
 INSTALLED = ("mindspore-2.10.0", "paddle-3.3.1", "torch-2.13.0")
 
 
 def public_modules() -> list[str]:
     names = [module.name for module in pkgutil.walk_packages(shim.frontends.__path__, "shim.frontends.", _reraise)]
-    return [name for name in names if name != "shim.frontends.paddle" and "._" not in name and name not in FRONTENDS]
+    return [name for name in names if name != "shim.frontends.paddle" and is_public(name) and name not in FRONTENDS]
+
+
+def is_public(name: str) -> bool:
+    return "._" not in name or name in MIRRORED
 
 
 def _reraise(name: str) -> None:

@@ -36,6 +36,7 @@ FRONTENDS = {
 _ALSO_OFFERS = {
     "mindspore.ops": "mindspore.ops.operations.comm_ops",
     "torch.distributed.distributed_c10d": "torch.distributed",
+    "torch.distributed.nn": "torch.distributed.nn.functional",
 }
 
 

@@ -1,0 +1,124 @@
+"""Each functional collective on torch's tensors with their gradients, and on other frameworks' without any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.callers import Caller
+from shim.core.engines.base import Splits
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors import framework_of
+from shim.frontends.torch.distributed import _functional_calls
+from shim.frontends.torch.distributed._functional_calls import Call, Shape
+
+__all__ = [
+    "all_gather",
+    "all_gather_parts",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_parts",
+    "begin",
+    "broadcast",
+    "gather",
+    "is_torch",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_parts",
+    "scatter",
+]
+
+
+def is_torch(tensor: Any) -> bool:
+    """Tell whether *tensor* is one of torch's, whose gradients can be followed."""
+    return framework_of(type(tensor)) == "torch"
+
+
+def begin(caller: Caller, group: ProcessGroup, tensors: Sequence[Any], in_background: bool = False) -> Call:
+    """Return the call of *caller* in *group* with *tensors*; in the background only where all of these are torch's."""
+    call = Call(caller, group)
+    call.check_tensors(tensors)
+    return Call(caller, group, in_background and all(map(is_torch, tensors)))
+
+
+def broadcast(call: Call, tensor: Any, root: int) -> Any:
+    if is_torch(tensor):
+        return _autograd().Broadcast.apply(call, root, tensor)
+    return _functional_calls.broadcast(call, tensor, root)
+
+
+def all_reduce(call: Call, tensor: Any, op: ReduceOp, factor: float = 1.0) -> Any:
+    if is_torch(tensor):
+        return _autograd().AllReduce.apply(call, op, factor, tensor)
+    return _functional_calls.all_reduce(call, tensor, op, factor)
+
+
+def reduce(call: Call, tensor: Any, op: ReduceOp, factor: float, root: int) -> Any:
+    if is_torch(tensor):
+        return _autograd().Reduce.apply(call, root, op, factor, tensor)
+    return _functional_calls.reduce(call, tensor, op, factor, root)
+
+
+def all_gather(call: Call, tensor: Any, output: Any = None) -> Any:
+    if is_torch(tensor):
+        return _autograd().AllGather.apply(call, _apart(output), tensor)
+    return _functional_calls.all_gather(call, tensor, output)
+
+
+def all_gather_parts(call: Call, tensor: Any, shapes: Sequence[Shape]) -> Any:
+    if is_torch(tensor):
+        return _autograd().AllGatherParts.apply(call, shapes, tensor)
+    return _functional_calls.all_gather_parts(call, tensor, shapes)
+
+
+def gather(call: Call, tensor: Any, shapes: Sequence[Shape], root: int) -> Any:
+    if is_torch(tensor):
+        return _autograd().Gather.apply(call, root, shapes, tensor)
+    return _functional_calls.gather(call, tensor, shapes, root)
+
+
+def scatter(call: Call, parts: Sequence[Any], shape: Shape, root: int) -> Any:
+    if all(map(is_torch, parts)):
+        return _autograd().Scatter.apply(call, root, shape, *parts)
+    return _functional_calls.scatter(call, parts, parts[0], shape, root)
+
+
+def reduce_scatter(call: Call, tensor: Any, op: ReduceOp) -> Any:
+    if is_torch(tensor):
+        return _autograd().ReduceScatter.apply(call, op, 1.0, None, tensor)
+    return _functional_calls.reduce_scatter(call, tensor, op, 1.0)
+
+
+def reduce_scatter_parts(
+    call: Call, parts: Sequence[Any], op: ReduceOp, factor: float = 1.0, output: Any = None
+) -> Any:
+    if all(map(is_torch, parts)):
+        return _autograd().ReduceScatterParts.apply(call, op, factor, _apart(output), *parts)
+    return _functional_calls.reduce_scatter_parts(call, parts, op, factor, output)
+
+
+def all_to_all(
+    call: Call, tensor: Any, rows: int, output_splits: Splits, input_splits: Splits, output: Any = None
+) -> Any:
+    if is_torch(tensor):
+        return _autograd().AllToAll.apply(call, rows, output_splits, input_splits, _apart(output), tensor)
+    return _functional_calls.all_to_all(call, tensor, rows, output_splits, input_splits, output)
+
+
+def all_to_all_parts(call: Call, parts: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    shapes = [tuple(output.shape) for output in outputs]
+    if all(map(is_torch, parts)):
+        return _autograd().AllToAllParts.apply(call, shapes, list(map(_apart, outputs)), *parts)
+    return _functional_calls.all_to_all_parts(call, parts, shapes, outputs)
+
+
+def _autograd() -> Any:
+    from shim.frontends.torch.distributed import _autograd
+
+    return _autograd
+
+
+def _apart(output: Any) -> Any:
+    """Return *output*'s memory without what autograd knows of it: it is written, not read."""
+    return output.detach() if is_torch(output) else output

@@ -1,0 +1,149 @@
+"""What the functions of ``torch.distributed._functional_collectives`` do.
+
+Results are started at once and waited for when they are used; where a dimension has to be put in its place after the
+collective, the result is there when the call returns.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.callers import Caller
+from shim.errors import UnsupportedError
+from shim.frontends.torch.distributed import _differentiable
+from shim.frontends.torch.distributed._differentiable import begin, is_torch
+from shim.frontends.torch.distributed._functional_arguments import (
+    check_list,
+    check_member_rank,
+    cut_dimension,
+    dimension_of,
+    op_named,
+    permuted_splits,
+    splits_of,
+)
+from shim.frontends.torch.distributed._functional_calls import Call
+from shim.frontends.torch.distributed._functional_errors import ListLengthError
+from shim.frontends.torch.distributed._functional_groups import core_group
+from shim.frontends.torch.distributed._uncompiled import uncompiled
+
+__all__ = [
+    "all_gather",
+    "all_gather_coalesced",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "broadcast",
+    "gathered",
+    "permute",
+    "reduce_scatter",
+    "reduce_scatter_coalesced",
+    "reduce_scattered",
+]
+
+
+@uncompiled
+def broadcast(caller: Caller, tensor: Any, src: int, group: Any, tag: str) -> Any:
+    call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
+    return _differentiable.broadcast(call, tensor, check_member_rank(call, src))
+
+
+@uncompiled
+def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, tag: str) -> Any:
+    call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
+    return _differentiable.all_reduce(call, tensor, op_named(call, op))
+
+
+@uncompiled
+def all_gather(caller: Caller, tensor: Any, gather_dim: int, group: Any, tag: str) -> Any:
+    return gathered(begin(caller, core_group(caller, group, tag), [tensor], in_background=True), tensor, gather_dim)
+
+
+@uncompiled
+def reduce_scatter(caller: Caller, tensor: Any, op: Any, scatter_dim: int, group: Any, tag: str) -> Any:
+    call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
+    return reduce_scattered(call, tensor, op, scatter_dim)
+
+
+@uncompiled
+def all_to_all(
+    caller: Caller, tensor: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str
+) -> Any:
+    call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
+    rows, into, cuts = splits_of(call, tensor, output_split_sizes, input_split_sizes)
+    return _differentiable.all_to_all(call, tensor, rows, into, cuts)
+
+
+@uncompiled
+def permute(caller: Caller, tensor: Any, src_dst: Any, group: Any, tag: str) -> Any:
+    """Do what ``permute_tensor`` documents; a tensor without dimensions travels as one of one element."""
+    call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
+    if not len(tensor.shape):
+        tensor = tensor.reshape(1)
+    rows, into, cuts = permuted_splits(call, tensor, src_dst)
+    return _differentiable.all_to_all(call, tensor, rows, into, cuts)
+
+
+@uncompiled
+def all_reduce_coalesced(caller: Caller, tensors: Any, op: Any, group: Any, tag: str) -> list[Any]:
+    call = _begin_list(caller, tensors, group, tag)
+    kind = op_named(call, op)
+    return [_differentiable.all_reduce(call, tensor, kind) for tensor in tensors]
+
+
+@uncompiled
+def all_gather_coalesced(caller: Caller, tensors: Any, group: Any, tag: str) -> list[Any]:
+    call = _begin_list(caller, tensors, group, tag)
+    return [gathered(call, tensor, 0) for tensor in tensors]
+
+
+@uncompiled
+def reduce_scatter_coalesced(caller: Caller, tensors: Any, op: Any, dimensions: Any, group: Any, tag: str) -> list[Any]:
+    call = _begin_list(caller, tensors, group, tag)
+    if not isinstance(dimensions, Sequence) or len(dimensions) != len(tensors):
+        call.refuse(
+            ListLengthError(f"scatter_dim must have a dimension for each of {len(tensors)} inputs, got {dimensions!r}")
+        )
+    op_named(call, op)
+    for tensor, dimension in zip(tensors, dimensions, strict=True):
+        cut_dimension(call, "scatter_dim", tensor, dimension)
+    return [
+        reduce_scattered(call, tensor, op, dimension) for tensor, dimension in zip(tensors, dimensions, strict=True)
+    ]
+
+
+def gathered(call: Call, tensor: Any, gather_dim: int) -> Any:
+    """Return all ranks' *tensor* one after the other along *gather_dim*."""
+    dimension = dimension_of(call, "gather_dim", tensor, gather_dim)
+    if dimension == 0:
+        return _differentiable.all_gather(call, tensor)
+    _check_torch(call, "gather_dim", tensor)
+    shapes = [tuple(tensor.shape)] * call.group.size
+    return sys.modules["torch"].cat(_differentiable.all_gather_parts(call, tensor, shapes), dimension)
+
+
+def reduce_scattered(call: Call, tensor: Any, op: Any, scatter_dim: int) -> Any:
+    """Return this rank's part, along *scatter_dim*, of all ranks' *tensor* combined by the op called *op*."""
+    kind = op_named(call, op)
+    dimension = cut_dimension(call, "scatter_dim", tensor, scatter_dim)
+    if dimension == 0:
+        return _differentiable.reduce_scatter(call, tensor, kind)
+    _check_torch(call, "scatter_dim", tensor)
+    return _differentiable.reduce_scatter_parts(call, _equal_parts(call, tensor, dimension), kind)
+
+
+def _equal_parts(call: Call, tensor: Any, dimension: int) -> Sequence[Any]:
+    rows = tensor.shape[dimension] // call.group.size
+    parts: Sequence[Any] = tensor.split([rows] * call.group.size, dimension)
+    return parts
+
+
+def _check_torch(call: Call, role: str, tensor: Any) -> None:
+    if not is_torch(tensor):
+        call.refuse(UnsupportedError(f"{{{role}}} must be 0 in the torch frontend for tensors that are not torch's"))
+
+
+def _begin_list(caller: Caller, tensors: Any, group: Any, tag: str) -> Call:
+    members = core_group(caller, group, tag)
+    return begin(caller, members, check_list(Call(caller, members), "input", tensors), in_background=True)

@@ -1,0 +1,367 @@
+"""``torch.distributed._functional_collectives``: collectives that leave their input alone and return a new tensor.
+
+The result is an ``AsyncCollectiveTensor``, which waits when it is used; the input may be changed at once. *group* is a
+ProcessGroup, its name, a DeviceMesh of one dimension or ``(DeviceMesh, dimension)``; a list of the world's ranks warns (FutureWarning).
+Gradients are those of the sum of all ranks' losses, for every reduce op; *tag* must be empty. Tensors of other frameworks
+get a plain result, without gradients.
+See: https://docs.pytorch.org/docs/2.13/distributed.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from shim.core.engines.base import Tensor
+from shim.frontends.torch.distributed import _functional, _waiting
+from shim.frontends.torch.distributed._functional_errors import deprecated, functional_caller
+from shim.frontends.torch.distributed._inplace_collectives import (
+    all_gather_inplace,
+    all_gather_tensor_inplace,
+    all_reduce_inplace,
+    all_to_all_inplace,
+    batch_p2p_ops_inplace,
+    irecv_inplace,
+    isend_inplace,
+    reduce_scatter_tensor_inplace,
+)
+
+__all__ = [
+    "AsyncCollectiveTensor",
+    "all_gather_inplace",
+    "all_gather_into_tensor_coalesced",
+    "all_gather_single",
+    "all_gather_single_autograd",
+    "all_gather_single_coalesced",
+    "all_gather_tensor",
+    "all_gather_tensor_autograd",
+    "all_gather_tensor_inplace",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_reduce_inplace",
+    "all_to_all_inplace",
+    "all_to_all_single",
+    "all_to_all_single_autograd",
+    "allow_inflight_collective_as_graph_input_ctx",
+    "batch_p2p_ops_inplace",
+    "broadcast",
+    "irecv_inplace",
+    "isend_inplace",
+    "permute_tensor",
+    "reduce_scatter_single",
+    "reduce_scatter_single_autograd",
+    "reduce_scatter_single_coalesced",
+    "reduce_scatter_tensor",
+    "reduce_scatter_tensor_autograd",
+    "reduce_scatter_tensor_coalesced",
+    "reduce_scatter_tensor_inplace",
+    "wait_tensor",
+]
+
+_BROADCAST = functional_caller("_functional_collectives.broadcast", output="self", input="self", root="src")
+_ALL_REDUCE = functional_caller("_functional_collectives.all_reduce", output="self", input="self", op="reduceOp")
+_ALL_GATHER_SINGLE = functional_caller("_functional_collectives.all_gather_single", output="self", input="self")
+_ALL_GATHER_SINGLE_AUTOGRAD = functional_caller(
+    "_functional_collectives.all_gather_single_autograd", output="self", input="self"
+)
+_REDUCE_SCATTER_SINGLE = functional_caller(
+    "_functional_collectives.reduce_scatter_single", output="self", input="self", op="reduceOp"
+)
+_REDUCE_SCATTER_SINGLE_AUTOGRAD = functional_caller(
+    "_functional_collectives.reduce_scatter_single_autograd", output="self", input="self", op="reduceOp"
+)
+_ALL_GATHER_TENSOR = functional_caller("_functional_collectives.all_gather_tensor", output="self", input="self")
+_ALL_GATHER_TENSOR_AUTOGRAD = functional_caller(
+    "_functional_collectives.all_gather_tensor_autograd", output="self", input="self"
+)
+_REDUCE_SCATTER_TENSOR = functional_caller(
+    "_functional_collectives.reduce_scatter_tensor", output="self", input="self", op="reduceOp"
+)
+_REDUCE_SCATTER_TENSOR_AUTOGRAD = functional_caller(
+    "_functional_collectives.reduce_scatter_tensor_autograd", output="self", input="self", op="reduceOp"
+)
+_ALL_REDUCE_COALESCED = functional_caller(
+    "_functional_collectives.all_reduce_coalesced", output="self", input="self", op="reduceOp"
+)
+_ALL_GATHER_SINGLE_COALESCED = functional_caller(
+    "_functional_collectives.all_gather_single_coalesced", output="self", input="self"
+)
+_REDUCE_SCATTER_SINGLE_COALESCED = functional_caller(
+    "_functional_collectives.reduce_scatter_single_coalesced", output="inputs", input="inputs", op="reduceOp"
+)
+_ALL_GATHER_INTO_TENSOR_COALESCED = functional_caller(
+    "_functional_collectives.all_gather_into_tensor_coalesced", output="self", input="self"
+)
+_REDUCE_SCATTER_TENSOR_COALESCED = functional_caller(
+    "_functional_collectives.reduce_scatter_tensor_coalesced", output="inputs", input="inputs", op="reduceOp"
+)
+_ALL_TO_ALL_SINGLE = functional_caller(
+    "_functional_collectives.all_to_all_single",
+    output="self",
+    input="self",
+    output_splits="output_split_sizes",
+    input_splits="input_split_sizes",
+)
+_ALL_TO_ALL_SINGLE_AUTOGRAD = functional_caller(
+    "_functional_collectives.all_to_all_single_autograd",
+    output="self",
+    input="self",
+    output_splits="output_split_sizes",
+    input_splits="input_split_sizes",
+)
+_PERMUTE_TENSOR = functional_caller("_functional_collectives.permute_tensor", output="self", input="self")
+
+_Group = Any  # ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of ranks
+
+AsyncCollectiveTensor: type[Any]  # found by __getattr__: its base class is torch's Tensor
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``AsyncCollectiveTensor``, which needs torch."""
+    return _waiting.async_class(__name__, name)
+
+
+def wait_tensor(tensor: Tensor) -> Tensor:
+    """Return a plain tensor with the elements of *tensor*, which may be on its way; gradients go through.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _waiting.waited(tensor)
+
+
+def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Tensor:
+    """Return a copy of *self* of *group*'s rank *src*, which gets the sum of all gradients.
+
+    Raises: ValueError for a *src* outside *group*.
+    Deviates: torch 2.13 passes the gradient through unchanged on every rank, with a warning.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.broadcast(_BROADCAST, self, src, group, tag)
+
+
+def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Tensor:
+    """Return every rank's *self* combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
+
+    Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
+    Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_reduce(_ALL_REDUCE, self, reduceOp, group, tag)
+
+
+def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Return every rank's *self* one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
+
+    Raises: IndexError for a *gather_dim* that *self* has not.
+    Deviates: with another *gather_dim* than 0 torch 2.13 loses the gradient.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather(_ALL_GATHER_SINGLE, self, gather_dim, group, tag)
+
+
+def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*, gradients included; torch has both names.
+
+    Raises: IndexError for a *gather_dim* that *self* has not.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
+
+
+def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Return this rank's equal part, along *scatter_dim*, of every rank's *self* combined by *reduceOp*.
+
+    Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
+    Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
+
+
+def reduce_scatter_single_autograd(
+    self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = ""
+) -> Tensor:
+    """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*; torch has both names.
+
+    Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter(_REDUCE_SCATTER_SINGLE_AUTOGRAD, self, reduceOp, scatter_dim, group, tag)
+
+
+def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*.
+
+    Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather(deprecated(_ALL_GATHER_TENSOR, "all_gather_single"), self, gather_dim, group, tag)
+
+
+def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Do what ``all_gather_single_autograd`` does with *self*, *gather_dim* and *group*.
+
+    Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather(
+        deprecated(_ALL_GATHER_TENSOR_AUTOGRAD, "all_gather_single_autograd"), self, gather_dim, group, tag
+    )
+
+
+def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Tensor:
+    """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
+
+    Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter(
+        deprecated(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"), self, reduceOp, scatter_dim, group, tag
+    )
+
+
+def reduce_scatter_tensor_autograd(
+    self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = ""
+) -> Tensor:
+    """Do what ``reduce_scatter_single_autograd`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
+
+    Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter(
+        deprecated(_REDUCE_SCATTER_TENSOR_AUTOGRAD, "reduce_scatter_single_autograd"),
+        self,
+        reduceOp,
+        scatter_dim,
+        group,
+        tag,
+    )
+
+
+def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, tag: str = "") -> list[Tensor]:
+    """Return for each tensor of *self* all ranks' combined by *reduceOp*.
+
+    Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_reduce_coalesced(_ALL_REDUCE_COALESCED, self, reduceOp, group, tag)
+
+
+def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
+    """Return for each tensor of *self* all ranks' one after the other along dimension 0.
+
+    Raises: TypeError when *self* is no list of tensors.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather_coalesced(_ALL_GATHER_SINGLE_COALESCED, self, group, tag)
+
+
+def reduce_scatter_single_coalesced(
+    inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
+) -> list[Tensor]:
+    """Return for each of *inputs* this rank's equal part, along its *scatter_dim*, of all ranks' combined by *reduceOp*.
+
+    Raises: AssertionError for another number of *scatter_dim*, or one that cannot be cut equally.
+    Deviates: torch 2.13 replaces elements of the list *inputs* when a *scatter_dim* is not 0.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter_coalesced(
+        _REDUCE_SCATTER_SINGLE_COALESCED, inputs, reduceOp, scatter_dim, group, tag
+    )
+
+
+def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
+    """Do what ``all_gather_single_coalesced`` does with *self* and *group*.
+
+    Raises: TypeError when *self* is no list of tensors; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_gather_coalesced(
+        deprecated(_ALL_GATHER_INTO_TENSOR_COALESCED, "all_gather_single_coalesced"), self, group, tag
+    )
+
+
+def reduce_scatter_tensor_coalesced(
+    inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
+) -> list[Tensor]:
+    """Do what ``reduce_scatter_single_coalesced`` does with *inputs*, *reduceOp*, *scatter_dim* and *group*.
+
+    Raises: AssertionError as that does; warns (FutureWarning) of its new name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.reduce_scatter_coalesced(
+        deprecated(_REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter_single_coalesced"),
+        inputs,
+        reduceOp,
+        scatter_dim,
+        group,
+        tag,
+    )
+
+
+def all_to_all_single(
+    self: Tensor,
+    output_split_sizes: Sequence[int] | None,
+    input_split_sizes: Sequence[int] | None,
+    group: _Group,
+    tag: str = "",
+) -> Tensor:
+    """Send each rank its rows of *self* and return those that come, as the split sizes say; None for both: equal parts.
+
+    Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_to_all(_ALL_TO_ALL_SINGLE, self, output_split_sizes, input_split_sizes, group, tag)
+
+
+def all_to_all_single_autograd(
+    self: Tensor,
+    output_split_sizes: Sequence[int] | None,
+    input_split_sizes: Sequence[int] | None,
+    group: _Group,
+    tag: str = "",
+) -> Tensor:
+    """Do what ``all_to_all_single`` does with *self*, the split sizes and *group*; torch has both names.
+
+    Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.all_to_all(_ALL_TO_ALL_SINGLE_AUTOGRAD, self, output_split_sizes, input_split_sizes, group, tag)
+
+
+def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str = "") -> Tensor:
+    """Send *self* from each *group* rank *m* to rank ``src_dst[m]`` and return what comes, one after the other.
+
+    Raises: ValueError unless *src_dst* names a rank of *group* for each.
+    Deviates: tensors of any shape travel; torch 2.13 takes those of one dimension, and no group's name.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional.permute(_PERMUTE_TENSOR, self, src_dst, group, tag)
+
+
+def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> AbstractContextManager[None]:
+    """Return a context manager in which graphs compiled by torch wait for tensors in flight, if *value* is true.
+
+    Raises: UnsupportedError for a true *value*: such a graph cannot wait for this project's engines.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _waiting.graph_inputs(value)

@@ -1,0 +1,55 @@
+"""Who calls a functional collective, and the errors that are both ours and what torch raises there."""
+
+from __future__ import annotations
+
+import warnings
+
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, StateError, TensorError
+from shim.frontends.torch.distributed._errors import (
+    DefaultGroupMissingError,
+    TorchStateError,
+    TorchTensorError,
+)
+
+__all__ = ["DimensionError", "GroupNameError", "ListLengthError", "ReduceOpError", "deprecated", "functional_caller"]
+
+
+class ReduceOpError(ArgumentError, RuntimeError):
+    """A reduce op that torch has no word for."""
+
+
+class GroupNameError(ArgumentError, RuntimeError):
+    """No process group of this name."""
+
+
+class ListLengthError(ArgumentError, AssertionError):
+    """Lists that belong together have different lengths."""
+
+
+class DimensionError(ArgumentError, IndexError):
+    """A tensor has no such dimension."""
+
+
+def functional_caller(name: str, **parameters: str) -> Caller:
+    """Return the Caller of ``torch.distributed.name``. Outside the group there is no result, so that is an error."""
+    return Caller(
+        f"torch.distributed.{name}",
+        errors={
+            DefaultGroupMissingError: DefaultGroupMissingError,
+            StateError: TorchStateError,
+            TensorError: TorchTensorError,
+        },
+        outsider="raise",
+        **parameters,
+    )
+
+
+def deprecated(caller: Caller, new: str) -> Caller:
+    """Return *caller*, warning the frontend's user that torch wants ``_functional_collectives.new`` called instead."""
+    warnings.warn(
+        f"torch 2.13 deprecates {caller.function}; call torch.distributed._functional_collectives.{new}",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return caller

@@ -1,0 +1,172 @@
+"""The functional collectives that write into the caller's tensors, at torch's signatures.
+
+They stand for the collectives of ``torch.distributed`` in programs that torch compiles; called as they are, gradients go through
+what they write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.engines.base import Tensor
+from shim.frontends.torch.distributed import _functional_inplace
+from shim.frontends.torch.distributed._functional_errors import functional_caller
+
+__all__ = [
+    "all_gather_inplace",
+    "all_gather_tensor_inplace",
+    "all_reduce_inplace",
+    "all_to_all_inplace",
+    "batch_p2p_ops_inplace",
+    "irecv_inplace",
+    "isend_inplace",
+    "reduce_scatter_tensor_inplace",
+]
+
+_ALL_GATHER_TENSOR_INPLACE = functional_caller(
+    "_functional_collectives.all_gather_tensor_inplace", output="output_tensor", input="input_tensor"
+)
+_REDUCE_SCATTER_TENSOR_INPLACE = functional_caller("_functional_collectives.reduce_scatter_tensor_inplace", op="op")
+_ALL_REDUCE_INPLACE = functional_caller("_functional_collectives.all_reduce_inplace", output="tensor", input="tensor")
+_ALL_TO_ALL_INPLACE = functional_caller(
+    "_functional_collectives.all_to_all_inplace", output_splits="output_split_sizes", input_splits="input_split_sizes"
+)
+_ALL_GATHER_INPLACE = functional_caller(
+    "_functional_collectives.all_gather_inplace", output="tensor_list", input="tensor"
+)
+_ISEND_INPLACE = functional_caller("_functional_collectives.isend_inplace", input="tensor", root="dst", peer="dst")
+_IRECV_INPLACE = functional_caller(
+    "_functional_collectives.irecv_inplace", input="tensor", output="tensor", root="src", peer="src"
+)
+_BATCH_P2P_OPS_INPLACE = functional_caller(
+    "_functional_collectives.batch_p2p_ops_inplace",
+    input="tensors",
+    output="tensors",
+    root="peer_list",
+    peer="peer_list",
+    group="group_name",
+)
+
+_Group = Any  # None for the world, ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of ranks
+
+
+def all_gather_tensor_inplace(
+    output_tensor: Tensor,
+    input_tensor: Tensor,
+    group: _Group = None,
+    async_op: bool = False,
+    tag: str = "",
+    gather_dim: int = 0,
+) -> Tensor:
+    """Write every rank's *input_tensor*, along *gather_dim*, into *output_tensor* and return that; gradients go through.
+
+    Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.all_gather_single(
+        _ALL_GATHER_TENSOR_INPLACE, output_tensor, input_tensor, group, async_op, tag, gather_dim
+    )
+
+
+def reduce_scatter_tensor_inplace(
+    output: Tensor,
+    input: Tensor,
+    op: str = "sum",
+    group: _Group = None,
+    async_op: bool = False,
+    scatter_dim: int = 0,
+    tag: str = "",
+) -> Tensor:
+    """Write this rank's part, along *scatter_dim*, of every rank's *input* combined by *op* into *output* and return that.
+
+    Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.reduce_scatter_single(
+        _REDUCE_SCATTER_TENSOR_INPLACE, output, input, op, group, async_op, scatter_dim, tag
+    )
+
+
+def all_reduce_inplace(
+    tensor: Tensor, op: str = "sum", group: _Group = None, async_op: bool = False, tag: str = ""
+) -> Tensor:
+    """Combine every rank's *tensor* by *op* in place and return it; gradients go through.
+
+    Raises: AssertionError for *async_op*, and before initialisation; RuntimeError for an unknown *op*.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.all_reduce(_ALL_REDUCE_INPLACE, tensor, op, group, async_op, tag)
+
+
+def all_to_all_inplace(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: _Group = None,
+    async_op: bool = False,
+    tag: str = "",
+) -> Tensor:
+    """Send each rank its rows of *input*, write those that come into *output* and return that; gradients go through.
+
+    Raises: AssertionError for *async_op*, before initialisation, and for one list of split sizes alone.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.all_to_all_single(
+        _ALL_TO_ALL_INPLACE, output, input, output_split_sizes, input_split_sizes, group, async_op, tag
+    )
+
+
+def all_gather_inplace(
+    tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, async_op: bool = False, tag: str = ""
+) -> list[Tensor]:
+    """Write every rank's *tensor* into its place in *tensor_list* and return that; gradients go through.
+
+    Raises: AssertionError for *async_op*, before initialisation, and for tensors of another shape.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.all_gather_list(_ALL_GATHER_INPLACE, tensor_list, tensor, group, async_op, tag)
+
+
+def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Tensor:
+    """Send *tensor* to the world's rank *dst*, or *group*'s *group_dst*; return an empty tensor that waits for the sending.
+
+    Raises: ValueError for two ranks, or none; AssertionError before initialisation.
+    Deviates: *dst* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.send(_ISEND_INPLACE, tensor, dst, tag, group, group_dst)
+
+
+def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Tensor:
+    """Receive into *tensor* from the world's rank *src*, or *group*'s *group_src*; return what waits for it.
+
+    Raises: ValueError for two ranks, or none; AssertionError before initialisation.
+    Deviates: *src* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.receive(_IRECV_INPLACE, tensor, src, tag, group, group_src)
+
+
+def batch_p2p_ops_inplace(
+    op_list: Sequence[str],
+    peer_list: Sequence[int],
+    tag_list: Sequence[int],
+    tensors: Sequence[Tensor],
+    group_name: _Group,
+) -> list[Tensor]:
+    """Start the "isend" and "irecv" of *op_list* with the world's ranks of *peer_list*; return a waiting tensor for each.
+
+    Raises: ValueError for another op; AssertionError for unequal lengths of *tag_list* and *tensors*, and before initialisation.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _functional_inplace.batch(_BATCH_P2P_OPS_INPLACE, op_list, peer_list, tag_list, tensors, group_name)

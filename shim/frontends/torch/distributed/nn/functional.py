@@ -1,0 +1,158 @@
+"""``torch.distributed.nn.functional``: collectives that return their result, differentiable for torch's tensors.
+
+Ranks are the world's, also in a subgroup. The gradient is that of the sum of all ranks' losses; every rank of the group has to
+run backward, and gradients of tensors of other frameworks are not followed.
+See: https://docs.pytorch.org/docs/2.13/distributed.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.engines.base import Tensor
+from shim.frontends.torch.distributed import _nn
+from shim.frontends.torch.distributed._functional_errors import deprecated, functional_caller
+from shim.frontends.torch.distributed._groups import ProcessGroup
+from shim.frontends.torch.distributed._groups import group as group  # torch's module has it too
+from shim.frontends.torch.distributed._reduce_op import ReduceOp
+
+__all__ = [
+    "_all_gather_base",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]
+
+_BROADCAST = functional_caller("nn.functional.broadcast", output="tensor", input="tensor", root="src")
+_GATHER = functional_caller("nn.functional.gather", output="tensor", input="tensor", root="dst")
+_SCATTER = functional_caller("nn.functional.scatter", output="tensors", input="tensors", root="src")
+_REDUCE = functional_caller("nn.functional.reduce", output="tensor", input="tensor", root="dst")
+_REDUCE_SCATTER = functional_caller("nn.functional.reduce_scatter", input="input_list")
+_ALL_GATHER = functional_caller("nn.functional.all_gather", output="tensor", input="tensor")
+_ALL_GATHER_BASE = functional_caller("nn.functional._all_gather_base", output="output_tensor", input="input_tensor")
+_ALL_TO_ALL = functional_caller("nn.functional.all_to_all", output="output_tensor_list", input="input_tensor_list")
+_ALL_TO_ALL_SINGLE = functional_caller(
+    "nn.functional.all_to_all_single", output_splits="output_split_sizes", input_splits="input_split_sizes"
+)
+_ALL_REDUCE = functional_caller("nn.functional.all_reduce", output="tensor", input="tensor")
+
+
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
+    """Return a copy of the *tensor* of the world's rank *src*, which gets the sum of all gradients; others' is zero.
+
+    Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.broadcast(deprecated(_BROADCAST, "broadcast"), tensor, src, group)
+
+
+def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
+    """Return every rank's *tensor* on the world's rank *dst*, and zeros of their shapes on the others.
+
+    Raises: ValueError for a *dst* outside *group*.
+    Deviates: *dst* is a world rank in subgroups too, which torch 2.13 mixes up with the group rank; shapes may differ.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.gather(_GATHER, tensor, dst, group)
+
+
+def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup | None = None) -> Tensor:
+    """Return this rank's place in the *tensors* of the world's rank *src*; on others they are None or placeholders.
+
+    Raises: ValueError for another number of *tensors* than ranks; RuntimeError for a placeholder of another shape.
+    Deviates: *src* is a world rank in subgroups too, None is taken as torch documents, and shapes may differ.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.scatter(_SCATTER, tensors, src, group)
+
+
+def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+    """Return all ranks' *tensor* combined by *op* on the world's rank *dst*, and zeros on the others.
+
+    Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
+    Deviates: torch returns a copy of *tensor* on other ranks, whose gradient it drops, and ignores *op* in gradients.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.reduce(_REDUCE, tensor, dst, op, group)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None
+) -> Tensor:
+    """Combine all ranks' *input_list* by *op*, write this rank's place into *output*, and return that.
+
+    Raises: ValueError for another number of tensors than ranks; warns (FutureWarning) that torch deprecates it.
+    Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.reduce_scatter(deprecated(_REDUCE_SCATTER, "reduce_scatter_single"), output, input_list, op, group)
+
+
+def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
+    """Return every rank's *tensor*, by group rank.
+
+    Raises: TypeError for what is no tensor; warns (FutureWarning) that torch deprecates it.
+    Deviates: shapes may differ, where torch fails.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.all_gather(deprecated(_ALL_GATHER, "all_gather_single"), tensor, group)
+
+
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None) -> Tensor:
+    """Gather every rank's *input_tensor* into *output_tensor*, concatenated or stacked, and return that.
+
+    Raises: ValueError for another shape.
+    Deviates: its gradient works on every engine; torch has one on NCCL and XCCL only.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.all_gather_base(_ALL_GATHER_BASE, output_tensor, input_tensor, group)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None
+) -> tuple[Tensor, ...]:
+    """Send tensor *j* of *input_tensor_list* to rank *j*; write what comes into *output_tensor_list* and return it.
+
+    Raises: ValueError for another number of tensors than ranks, or another size.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: ProcessGroup | None = None,
+) -> Tensor:
+    """Send each rank its rows of *input*, write those that come into *output* and return that; None: equal parts.
+
+    Raises: ValueError for sizes that do not add up; warns (FutureWarning) that torch deprecates it.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.all_to_all_single(
+        deprecated(_ALL_TO_ALL_SINGLE, "all_to_all_single"),
+        output,
+        input,
+        output_split_sizes,
+        input_split_sizes,
+        group,
+    )
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+    """Return all ranks' *tensor* combined by *op*.
+
+    Raises: ValueError for an *op* that the dtype has not; warns (FutureWarning) that torch deprecates it.
+    Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    """
+    return _nn.all_reduce(deprecated(_ALL_REDUCE, "all_reduce"), tensor, op, group)

@@ -1,0 +1,296 @@
+"""torch.distributed.nn.functional: what is returned and written, on every rank, with any framework's tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_torch_errors import assert_usable
+from torch_world import check, make, numbers, world
+
+import shim.frontends.torch.distributed as dist
+import shim.frontends.torch.distributed.nn as nn_package
+import shim.frontends.torch.distributed.nn.functional as nn
+from shim.errors import MismatchError, ShimError
+
+pytestmark = pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+
+KINDS = ("numpy", "torch")
+REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
+SIZES = pytest.mark.ranks(2, 3)
+
+
+def everyone(world_size: int, shape: Any) -> list[np.ndarray]:
+    return [numbers(rank, shape) for rank in range(world_size)]
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+def test_broadcast_from_every_rank(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        for src in range(world_size):
+            tensor = make(kind, numbers(rank, (3, 2)))
+            check(kind, nn.broadcast(tensor, src), numbers(src, (3, 2)))
+            check(kind, tensor, numbers(rank, (3, 2)))
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reductions(rank: int, world_size: int, kind: str, op: str) -> None:
+    with world():
+        tensor = make(kind, numbers(rank, (2, 3)))
+        combined = REDUCTIONS[op](everyone(world_size, (2, 3)), axis=0)
+        chosen = getattr(dist.ReduceOp, op)
+        check(kind, nn.all_reduce(tensor, chosen), combined)
+        for dst in range(world_size):
+            check(kind, nn.reduce(tensor, dst, chosen), combined if rank == dst else np.zeros((2, 3)))
+        check(kind, tensor, numbers(rank, (2, 3)))
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reduce_scatter(rank: int, world_size: int, kind: str, op: str) -> None:
+    def part(of: int, to: int) -> np.ndarray:
+        return numbers(of + 10 * to, (to, 2))
+
+    with world():
+        output = make(kind, np.zeros((rank, 2)))
+        inputs = [make(kind, part(rank, to)) for to in range(world_size)]
+        returned = nn.reduce_scatter(output, inputs, getattr(dist.ReduceOp, op))
+        expected = REDUCTIONS[op]([part(of, rank) for of in range(world_size)], axis=0)
+        check(kind, returned, expected)
+        check(kind, output, expected)
+        for to, tensor in enumerate(inputs):
+            check(kind, tensor, part(rank, to))
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(), (3, 2), (0, 4)])
+def test_gathering(rank: int, world_size: int, kind: str, shape: tuple) -> None:
+    with world():
+        tensor = make(kind, numbers(rank, shape))
+        gathered = nn.all_gather(tensor)
+        assert isinstance(gathered, tuple)
+        assert len(gathered) == world_size
+        for other, seen in enumerate(gathered):
+            check(kind, seen, numbers(other, shape))
+        for dst in range(world_size):
+            gathered = nn.gather(tensor, dst)
+            assert isinstance(gathered, tuple)
+            for other, seen in enumerate(gathered):
+                check(kind, seen, numbers(other, shape) if rank == dst else np.zeros(shape))
+
+
+@pytest.mark.ranks(1, 4, 7)
+def test_other_world_sizes(rank: int, world_size: int) -> None:
+    with world():
+        tensor, last = numbers(rank, (2,)), world_size - 1
+        all_of_them = everyone(world_size, (2,))
+        check("numpy", nn.broadcast(tensor, last), numbers(last, (2,)))
+        check("numpy", nn.all_reduce(tensor), np.sum(all_of_them, axis=0))
+        check("numpy", np.stack(nn.all_gather(tensor)), np.stack(all_of_them))
+        check("numpy", nn.reduce(tensor, last), np.sum(all_of_them, axis=0) if rank == last else np.zeros(2))
+        check("numpy", np.stack(nn.gather(tensor)), np.stack(all_of_them) * (rank == 0))
+        parts = [numbers(rank + 10 * to, (to,)) for to in range(world_size)]
+        check("numpy", nn.scatter(parts, last), numbers(last + 10 * rank, (rank,)))
+        total = np.sum([numbers(of + 10 * rank, (rank,)) for of in range(world_size)], axis=0)
+        check("numpy", nn.reduce_scatter(np.zeros(rank), parts), total)
+        turned = nn.all_to_all_single(np.zeros(world_size), numbers(rank, world_size))
+        check("numpy", turned, np.array([numbers(of, world_size)[rank] for of in range(world_size)]))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes_that_differ_by_rank(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        tensor = make(kind, numbers(rank, (rank, 2)))
+        for other, seen in enumerate(nn.all_gather(tensor)):
+            check(kind, seen, numbers(other, (other, 2)))
+        for other, seen in enumerate(nn.gather(tensor, 2)):
+            check(kind, seen, numbers(other, (other, 2)) if rank == 2 else np.zeros((other, 2)))
+        parts = [make(kind, numbers(rank + 10 * to, (to, 2))) for to in range(world_size)]
+        check(kind, nn.scatter(parts, 1), numbers(1 + 10 * rank, (rank, 2)))
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+def test_scatter_from_every_rank(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        for src in range(world_size):
+            parts = [make(kind, numbers(rank + 10 * to, (2,))) for to in range(world_size)]
+            check(kind, nn.scatter(parts, src), numbers(src + 10 * rank, (2,)))
+            check(kind, parts[rank], numbers(rank + 10 * rank, (2,)))
+        if kind == "torch":
+            check(kind, nn.scatter(parts if rank == 0 else None), numbers(10 * rank, (2,)))
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_gather_base(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        whole = np.stack(everyone(world_size, (2, 2)))
+        for expected in (whole, np.concatenate(whole)):
+            output = make(kind, np.zeros_like(expected))
+            check(kind, nn._all_gather_base(output, make(kind, numbers(rank, (2, 2)))), expected)
+            check(kind, output, expected)
+
+
+@SIZES
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_to_all_with_a_size_for_each_pair(rank: int, world_size: int, kind: str) -> None:
+    def part(of: int, to: int) -> np.ndarray:
+        return numbers(of + 10 * to, (of + 2 * to, 2))
+
+    with world():
+        inputs = [make(kind, part(rank, to)) for to in range(world_size)]
+        outputs = [make(kind, np.zeros_like(part(of, rank))) for of in range(world_size)]
+        returned = nn.all_to_all(outputs, inputs)
+        assert isinstance(returned, tuple)
+        for of in range(world_size):
+            check(kind, returned[of], part(of, rank))
+            check(kind, outputs[of], part(of, rank))
+        expected = np.concatenate([part(of, rank) for of in range(world_size)])
+        output = make(kind, np.zeros_like(expected))
+        into = [part(of, rank).shape[0] for of in range(world_size)]
+        cuts = [part(rank, to).shape[0] for to in range(world_size)]
+        whole = make(kind, np.concatenate([part(rank, to) for to in range(world_size)]))
+        check(kind, nn.all_to_all_single(output, whole, into, cuts), expected)
+        check(kind, output, expected)
+        turned = nn.all_to_all_single(make(kind, np.zeros(world_size)), make(kind, numbers(rank, world_size)))
+        check(kind, turned, np.array([numbers(of, world_size)[rank] for of in range(world_size)]))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_subgroup_in_another_order(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        group = dist.new_group([2, 0], sort_ranks=False)
+        if rank == 1:
+            with pytest.raises(ValueError, match=r"does not belong|NON_GROUP_MEMBER"):
+                nn.all_reduce(make(kind, numbers(rank, 2)), group=group)
+            return
+        tensor = make(kind, numbers(rank, 2))
+        check(kind, nn.broadcast(tensor, 2, group), numbers(2, 2))
+        check(kind, nn.all_reduce(tensor, group=group), numbers(0, 2) + numbers(2, 2))
+        check(kind, nn.all_gather(tensor, group)[0], numbers(2, 2))
+        check(kind, nn.gather(tensor, 0, group)[0], numbers(2, 2) if rank == 0 else np.zeros(2))
+        check(kind, nn.scatter([tensor, make(kind, numbers(9, 2))], 0, group), numbers(0 if rank == 2 else 9, 2))
+        total = numbers(0, 2) + numbers(2, 2)
+        check(kind, nn.reduce(tensor, 2, group=group), total if rank == 2 else np.zeros(2))
+        for call in (nn.broadcast, nn.reduce, nn.gather, lambda x, src, group: nn.scatter([x, x], src, group)):
+            with pytest.raises(ValueError, match="rank 1 is not in group"):
+                call(tensor, 1, group=group)
+
+
+@pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")
+@pytest.mark.ranks(2)
+def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
+    import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401
+    import paddle  # noqa: F401
+
+    with world():
+        for kind in ("mindspore", "paddle"):
+            tensor = make(kind, numbers(rank, (2, 2), "float32"))
+            both = [numbers(other, (2, 2), "float32") for other in range(2)]
+            check(kind, nn.broadcast(tensor, 1), both[1])
+            check(kind, nn.all_reduce(tensor, dist.ReduceOp.MAX), np.max(both, axis=0))
+            check(kind, nn.reduce(tensor, 0), np.sum(both, axis=0) if rank == 0 else np.zeros_like(both[0]))
+            check(kind, nn.all_gather(tensor)[1], both[1])
+            check(kind, nn.gather(tensor, 1)[0], both[0] if rank == 1 else np.zeros_like(both[0]))
+            check(kind, nn.scatter([tensor, tensor], 1), both[1])
+            output = make(kind, np.zeros((2, 2), "float32"))
+            check(kind, nn.reduce_scatter(output, [tensor, tensor]), np.sum(both, axis=0))
+            check(kind, nn.all_to_all_single(output, tensor), np.stack([both[0][rank], both[1][rank]]))
+
+
+DTYPES = ("uint8", "int32", "int64", "float16", "bfloat16", "float32", "complex64")
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
+    import torch
+    from torch_world import torch_numbers
+
+    with world():
+        tensor = torch_numbers(rank, (3,), dtype)
+        both = [torch_numbers(other, (3,), dtype) for other in range(2)]
+        assert torch.equal(nn.all_reduce(tensor), both[0] + both[1])
+        assert torch.equal(nn.scatter([tensor, tensor] if rank == 1 else None, 1), both[1])
+        assert all(map(torch.equal, nn.all_gather(tensor), both))
+
+
+@pytest.mark.parametrize("name", ["broadcast", "reduce_scatter", "all_gather", "all_to_all_single", "all_reduce"])
+@pytest.mark.ranks(1)
+def test_torch_warns_of_these(rank: int, world_size: int, name: str) -> None:
+    with world():
+        one = np.ones(1)
+        arguments = {"broadcast": (one, 0), "reduce_scatter": (one, [one]), "all_to_all_single": (one.copy(), one)}
+        with pytest.warns(FutureWarning, match=f"nn.functional.{name}; call") as caught:
+            getattr(nn, name)(*arguments.get(name, (one,)))
+        assert caught[0].filename == __file__
+
+
+def test_the_package_has_the_functions_too() -> None:
+    for name in nn_package.__all__:
+        if name != "functional":
+            assert getattr(nn_package, name) is getattr(nn, name)
+
+
+def test_before_initialisation() -> None:
+    with pytest.raises(ValueError, match=r"nn\.functional\.all_reduce.*not initialised"):
+        nn.all_reduce(np.ones(1))
+
+
+X = np.ones(2)
+WRONG: dict[str, tuple[type[Exception], str, Any]] = {
+    "no tensor to reduce": (TypeError, "tensor must be a tensor", lambda n: nn.all_reduce([1.0])),
+    "no tensor to gather": (TypeError, "tensor must be a tensor", lambda n: nn.all_gather(None)),
+    "no reduce op": (TypeError, "op", lambda n: nn.all_reduce(X, "sum")),
+    "no such op of complex numbers": (ValueError, "op", lambda n: nn.all_reduce(X * 1j, dist.ReduceOp.PRODUCT)),
+    "an op of bits": (ValueError, "BAND", lambda n: nn.all_reduce(X, dist.ReduceOp.BAND)),
+    "no such rank": (ValueError, "rank 7 is not in group", lambda n: nn.broadcast(X, 7)),
+    "a rank that is none": (ValueError, "src must be an integer", lambda n: nn.broadcast(X, "0")),
+    "one part too few": (ValueError, "tensors must be a list", lambda n: nn.scatter([X] * (n - 1), 0)),
+    "no parts": (ValueError, "tensors must be a list", lambda n: nn.scatter(X, 0)),
+    "one input too many": (ValueError, "input_list must be", lambda n: nn.reduce_scatter(X, [X] * (n + 1))),
+    "an output of another size": (ValueError, "output", lambda n: nn.reduce_scatter(np.ones(3), [X] * n)),
+    "outputs missing": (ValueError, "output_tensor_list", lambda n: nn.all_to_all([], [X] * n)),
+    "no output": (TypeError, "output must be a tensor", lambda n: nn.all_to_all_single(None, np.ones(n))),
+    "nothing to cut": (ValueError, "output must have a dimension", lambda n: nn.all_to_all_single(np.ones(()), X)),
+    "split sizes": (ValueError, "input_split_sizes", lambda n: nn.all_to_all_single(X.copy(), X, [1] * n, [3] * n)),
+    "a base of another shape": (ValueError, "output_tensor", lambda n: nn._all_gather_base(np.ones(5), X)),
+    "too many dimensions": (NotImplementedError, "16 dimensions", lambda n: nn.all_gather(np.ones((1,) * 17))),
+}
+RIGHT = {
+    "scatter": lambda n: nn.scatter([X] * n, 0),
+    "all_reduce": lambda n: nn.all_reduce(X),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_argument_on_one_rank_is_an_error_on_all(rank: int, world_size: int, case: str) -> None:
+    kind, words, wrong = WRONG[case]
+    with world():
+        if rank == 0:
+            with pytest.raises(kind, match=words) as caught:
+                wrong(world_size)
+            assert isinstance(caught.value, ShimError)
+            assert str(caught.value).startswith("torch.distributed.nn.functional.")
+        else:
+            with pytest.raises(MismatchError):
+                nn.all_reduce(X)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_placeholder_of_another_shape(rank: int, world_size: int) -> None:
+    with world():
+        with pytest.raises(RuntimeError, match="like the root's" if rank else None):
+            nn.scatter([np.ones(2 + rank)] * 2, 0)
+        assert_usable(rank, world_size)
