@@ -10,6 +10,10 @@
     ├── UnsupportedError         (NotImplementedError)  known, deliberate gap; names frontend and engine
     ├── StateError               (RuntimeError)         not initialised, destroyed group
     ├── MismatchError            (RuntimeError)         ranks disagree; the group is still usable
+    ├── StoreError               (RuntimeError)         a key-value store cannot do what it was asked
+    │   ├── QueueEmptyError                             nothing to pop, and the caller does not wait
+    │   ├── StoreLostError       (ConnectionError)      the server of a store cannot be reached, or is gone
+    │   └── StoreTimeoutError    (TimeoutError)         a key did not appear in time
     └── EngineError              (RuntimeError)         the group is now unusable
         ├── PeerLostError                               which rank, how, since when
         └── CollectiveTimeoutError (TimeoutError)       which collective, which ranks had not arrived
@@ -26,9 +30,13 @@ __all__ = [
     "MismatchError",
     "NotMemberError",
     "PeerLostError",
+    "QueueEmptyError",
     "RankError",
     "ShimError",
     "StateError",
+    "StoreError",
+    "StoreLostError",
+    "StoreTimeoutError",
     "TensorError",
     "UnsupportedError",
 ]
@@ -67,6 +75,22 @@ class MismatchError(ShimError, RuntimeError):
 
     Raised on every rank before a byte of output is written; the group stays usable.
     """
+
+
+class StoreError(ShimError, RuntimeError):
+    """A key-value store cannot do what it was asked."""
+
+
+class QueueEmptyError(StoreError):
+    """A queue of a store is empty, and the caller did not want to wait."""
+
+
+class StoreLostError(StoreError, ConnectionError):
+    """The server of a store cannot be reached, or has gone away."""
+
+
+class StoreTimeoutError(StoreError, TimeoutError):
+    """What a store was asked to wait for did not come in time; the store stays usable."""
 
 
 class EngineError(ShimError, RuntimeError):

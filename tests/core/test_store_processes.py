@@ -1,0 +1,144 @@
+"""Stores between processes: those of a job, forked ones, and ones that die; and the files they leave."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store_threads import in_thread
+
+from shim.core.stores import FileStore, Store, TCPStore
+from shim.errors import StoreError, StoreLostError
+
+
+def test_the_last_to_leave_removes_the_file(tmp_path: Path) -> None:
+    first, second = (FileStore(str(tmp_path / "store"), 2, 20) for _ in range(2))
+    first.close()
+    second.set("key", "value")
+    assert (tmp_path / "store").exists()
+    del second
+    assert not (tmp_path / "store").exists()
+    with pytest.raises(StoreError, match="is closed"):
+        first.get("key")
+
+
+def test_a_file_without_a_world_size_stays(tmp_path: Path) -> None:
+    store = FileStore(str(tmp_path / "store"))
+    store.set("key", "value")
+    store.close()
+    assert FileStore(str(tmp_path / "store")).get("key") == b"value"
+
+
+def test_a_half_written_record_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    FileStore(str(path)).multi_set(["a", "b"], ["1", "2"])
+    whole = path.read_bytes()
+    FileStore(str(path)).set("b", "3")
+    longer = path.read_bytes()
+    for size in range(len(whole), len(longer)):
+        path.write_bytes(longer[:size])
+        store = FileStore(str(path))
+        assert store.multi_get(["a", "b"]) == [b"1", b"2"]
+        store.set("c", "4")
+        assert FileStore(str(path)).multi_get(["a", "b", "c"]) == [b"1", b"2", b"4"]
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    path.write_text("somebody's notes")
+    with pytest.raises(StoreError, match="is not a store's file"):
+        FileStore(str(path))
+    assert path.read_text() == "somebody's notes"
+    with pytest.raises(StoreError, match="cannot be opened"):
+        FileStore(str(tmp_path / "absent" / "store"))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", ["file", "tcp"])
+def test_processes_share_a_store(rank: int, world_size: int, kind: str, tmp_path: Path) -> None:
+    meeting = FileStore(str(tmp_path / "meeting"), world_size, 30)
+    if kind == "file":
+        store: Store = FileStore(str(tmp_path / "store"), world_size, 30)
+    elif rank == 0:
+        server = TCPStore("localhost", 0, world_size, True, 30, wait_for_ranks=False)
+        meeting.set("port", str(server.port))
+        store = server
+    else:
+        store = TCPStore("localhost", int(meeting.get("port")), world_size, False, 30)
+    store.set(f"from {rank}", str(rank))
+    values = store.multi_get([f"from {other}" for other in range(world_size)])
+    assert values == [str(other).encode() for other in range(world_size)]
+    for _ in range(50):
+        store.add("sum", rank + 1)
+    store.barrier("added", world_size)
+    assert store.add("sum", 0) == 50 * sum(range(1, world_size + 1))
+    store.barrier("read", world_size)
+    if rank == 0:
+        for other in range(1, world_size):
+            store.queue_push("work", str(other))
+    else:
+        store.append("done", store.queue_pop("work"))
+    store.barrier("worked", world_size)
+    assert sorted(store.get("done").decode()) == [str(other) for other in range(1, world_size)]
+    store.barrier("done", world_size)  # before the server goes
+    meeting.barrier("end", world_size)
+    store.close()
+    meeting.close()
+
+
+FORK = """
+import os, sys
+from shim.core.stores import TCPStore
+server = TCPStore("localhost", 0, 1, True, 20)
+client = TCPStore("localhost", server.port, 1, False, 20)
+child = os.fork()
+if child == 0:
+    client.set("child", "1")          # over a connection of its own
+    assert server.get("parent") == b"2"
+    sys.exit(0)
+client.set("parent", "2")
+assert client.get("child") == b"1"
+assert os.waitpid(child, 0)[1] == 0
+assert client.get("child") == b"1"
+child = os.fork()                     # one that outlives the server does not keep it
+if child == 0:
+    try:
+        client.get("never")
+    except ConnectionError:
+        os._exit(0)
+    os._exit(1)
+client.wait(["child"])
+server.close()
+assert os.waitpid(child, 0)[1] == 0
+print("well")
+"""
+
+END = """
+from shim.core.stores import TCPStore
+server = TCPStore("localhost", 0, 1, True, 20)
+print(server.port, flush=True)
+server.get("end")
+"""
+
+
+def test_a_forked_child_uses_the_store_and_does_not_keep_the_server() -> None:
+    ended = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("well\n", "", 0)
+
+
+@pytest.mark.parametrize("end", ["well", "killed"])
+def test_a_server_ends_with_its_process(end: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", END], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        client = TCPStore("localhost", int(process.stdout.readline()), timeout=30)
+        waiting = in_thread(lambda: client.get("absent"))
+        client.set("key", "value")
+        if end == "well":
+            client.set("end", "1")
+        else:
+            process.kill()
+        assert isinstance(waiting(), StoreLostError)
+    assert process.returncode == (0 if end == "well" else -9)
+    client.close()
