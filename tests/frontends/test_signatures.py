@@ -20,7 +20,6 @@ from shim.conformance.signatures.exceptions import EXCEPTIONS
 
 # Public names of frontends of which nothing is recorded, each with the reason.
 NOT_RECORDED = {
-    "shim.frontends.mindspore.mint.distributed.CommHandle": "what its functions return; MindSpore keeps it in comm_func",
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
     "shim.frontends.torch.distributed._make_nccl_premul_sum": "a function of C++ with overloads",

@@ -32,12 +32,16 @@ FRONTENDS = {
     "shim.frontends.torch": "torch-2.13.0",
 }
 
-# Modules that also offer what is recorded of another one.
+# Modules that also offer what is recorded of others.
 _ALSO_OFFERS = {
-    "mindspore.ops": "mindspore.ops.operations.comm_ops",
-    "torch.distributed.distributed_c10d": "torch.distributed",
-    "torch.distributed.nn": "torch.distributed.nn.functional",
+    "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),
+    "mindspore.ops": ("mindspore.ops.operations.comm_ops", "mindspore.ops.communication"),
+    "torch.distributed.distributed_c10d": ("torch.distributed",),
+    "torch.distributed.nn": ("torch.distributed.nn.functional",),
 }
+
+# Names of those that the module has for something else: here the operators on tensors called so.
+_SOMETHING_ELSE = {"mindspore.ops": ("gather", "scatter")}
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,11 @@ def recorded_of(module: str) -> tuple[Signatures, Mapping[str, Record]] | None:
         if module.startswith(f"{frontend}."):
             signatures = read(file)
             theirs = signatures.framework + module.removeprefix(frontend)
-            names = {
-                **signatures.modules.get(_ALSO_OFFERS.get(theirs, ""), {}),
-                **signatures.modules.get(theirs, {}),
-            }
+            names: dict[str, Record] = {}
+            for offering in (*_ALSO_OFFERS.get(theirs, ()), theirs):
+                names |= signatures.modules.get(offering, {})
+            for name in _SOMETHING_ELSE.get(theirs, ()):
+                names.pop(name, None)
             return (signatures, names) if names else None
     return None
 

@@ -1,4 +1,4 @@
-"""What the collectives of ``mint.distributed`` ask of their arguments, and the handle they return.
+"""What MindSpore's functions ask of their arguments.
 
 The engine refuses objects that are no tensors and sizes that do not fit; here is what only MindSpore asks. Once the
 group is known, a refusal is told to the other ranks too, who are waiting in the same collective.
@@ -14,23 +14,31 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.work import Work, finish
-from shim.errors import ShimError, TensorError, UnsupportedError
-from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.core.tensors import reader_for
+from shim.errors import RankError, ShimError, TensorError, UnsupportedError
+from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
 from shim.frontends.mindspore._groups import known_group
 
 __all__ = [
+    "BASIC_OPS",
     "REDUCE_OPS",
-    "CommHandle",
+    "alike",
+    "full_list",
     "group_for",
-    "handle_of",
+    "group_of",
     "one_tensor",
     "only_default",
+    "peer_in",
+    "peer_of",
     "reduce_op",
     "refuse_tracing",
+    "root_of",
     "splits",
+    "tag_of",
     "tensor_list",
 ]
+
+BASIC_OPS = ("sum", "prod", "min", "max")  # those that MindSpore had before 2.10, and its older functions have now
 
 REDUCE_OPS = {
     "sum": ReduceOp.SUM,
@@ -41,31 +49,15 @@ REDUCE_OPS = {
 }
 
 
-class CommHandle:
-    """A collective that goes on in the background; a handle without one has nothing to wait for."""
-
-    def __init__(self, handle: Work | None = None, exec_sync: bool = False) -> None:
-        self.handle = handle
-        self.exec_sync = exec_sync
-
-    def wait(self) -> None:
-        """Return when the outputs are written, and MindSpore's queue is empty if *exec_sync*; or raise what went wrong."""
-        if self.handle is not None:
-            self.handle.wait()
-        if self.exec_sync and "mindspore" in sys.modules:
-            sys.modules["mindspore"].runtime.synchronize()
-
-
-def handle_of(work: Work, async_op: bool) -> CommHandle | None:
-    """Begin *work* and return its handle if *async_op*; otherwise carry it out and return None."""
-    begun = finish(work, async_op)
-    return None if begun is None else CommHandle(begun)
+def group_of(caller: Caller, name: str | None) -> ProcessGroup:
+    """Return the process group called *name* for a call that communicates."""
+    refuse_tracing(caller)
+    return known_group(caller, name)
 
 
 def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGroup:
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
-    refuse_tracing(caller)
-    group = known_group(caller, name)
+    group = group_of(caller, name)
     if not isinstance(async_op, bool):
         _refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group
@@ -100,11 +92,80 @@ def tensor_list(caller: Caller, group: ProcessGroup, role: str, tensors: Any) ->
     return tensors  # type: ignore[no-any-return]
 
 
-def reduce_op(caller: Caller, group: ProcessGroup, op: str) -> ReduceOp:
-    """Return the engine's reduce op for MindSpore's string."""
-    if not isinstance(op, str) or op not in REDUCE_OPS:
-        _refuse(caller, group, ArgumentTypeError(f"{{op}} must be one of {', '.join(REDUCE_OPS)}, got {op!r}"))
+def full_list(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -> Sequence[Any]:
+    """Return *tensors*, which must be a list or tuple of one tensor for each rank."""
+    tensor_list(caller, group, role, tensors)
+    if len(tensors) != group.size:
+        wanted = f"{{{role}}} must have a tensor for each of {group.size} ranks, got {len(tensors)}"
+        _refuse(caller, group, ArgumentTypeError(wanted))
+    return tensors  # type: ignore[no-any-return]
+
+
+def alike(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any]) -> Sequence[Any]:
+    """Return *tensors*, which must be tensors of one dtype and shape."""
+    for tensor in tensors:
+        try:
+            reader_for(type(tensor))
+        except TensorError as error:
+            _refuse(caller, group, TensorError(str(error).replace("{role}", f"{{{role}}}")))
+        if _form(tensor) != _form(tensors[0]):
+            first, found = (" ".join(map(str, _form(one))) for one in (tensors[0], tensor))
+            wanted = f"{{{role}}} must have tensors of one dtype and shape, got {first} and {found}"
+            _refuse(caller, group, ArgumentTypeError(wanted))
+    return tensors
+
+
+def _form(tensor: Any) -> tuple[str, tuple[int, ...]]:
+    """Return dtype and shape, written alike for the tensors of all frameworks."""
+    dtype = str(getattr(tensor, "dtype", "")).rpartition(".")[2].lower().replace("_", "")
+    return dtype, tuple(getattr(tensor, "shape", ()))
+
+
+def reduce_op(caller: Caller, group: ProcessGroup, op: str, among: Sequence[str] = tuple(REDUCE_OPS)) -> ReduceOp:
+    """Return the engine's reduce op for MindSpore's string, which must be *among* those that the function takes."""
+    if not isinstance(op, str) or op not in among:
+        _refuse(caller, group, ArgumentTypeError(f"{{op}} must be one of {', '.join(among)}, got {op!r}"))
     return REDUCE_OPS[op]
+
+
+def root_of(caller: Caller, group: ProcessGroup, rank: int) -> int:
+    """Return the rank in *group* of the world's *rank*, with which every rank calls the same collective."""
+    try:
+        return _group_rank(group, "root", rank)
+    except ShimError as error:
+        _refuse(caller, group, error)
+        raise
+
+
+def peer_of(caller: Caller, group: ProcessGroup, rank: int) -> int:
+    """Return the rank in *group* of the world's *rank*, which is another than the calling one."""
+    peer = peer_in(caller, group, rank)
+    if peer == group.rank:
+        raise caller.explain(RankError(f"{{peer}} must be another rank than the calling one, got {rank}"), group)
+    return peer
+
+
+def peer_in(caller: Caller, group: ProcessGroup, rank: int) -> int:
+    """Return the rank in *group* of the world's *rank*."""
+    try:
+        return _group_rank(group, "peer", rank)
+    except ShimError as error:
+        raise caller.explain(error, group) from None
+
+
+def _group_rank(group: ProcessGroup, role: str, rank: int) -> int:
+    if not isinstance(rank, int) or isinstance(rank, bool):
+        raise ArgumentTypeError(f"{{{role}}} must be an int, got {type(rank).__name__}")
+    if rank not in group.ranks:
+        raise ForeignRankError(f"{{{role}}} must be one of the group's ranks {list(group.ranks)}, got {rank}")
+    return group.ranks.index(rank)
+
+
+def tag_of(caller: Caller, group: ProcessGroup, tag: int) -> int:
+    """Return *tag*, which must be an int."""
+    if not isinstance(tag, int) or isinstance(tag, bool):
+        raise caller.explain(ArgumentTypeError(f"tag must be an int, got {type(tag).__name__}"), group)
+    return tag
 
 
 def splits(sizes: Sequence[int] | None) -> Sequence[int] | None:

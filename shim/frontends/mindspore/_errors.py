@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from shim.errors import ArgumentError, StateError
+from collections.abc import Mapping
 
-__all__ = ["ArgumentTypeError", "BackendNameError", "WorldSizeError"]
+from shim.errors import ArgumentError, RankError, ShimError, StateError
+
+__all__ = ["TYPE_ERRORS", "ArgumentTypeError", "BackendNameError", "ForeignRankError", "WorldSizeError"]
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
@@ -15,5 +17,13 @@ class BackendNameError(ArgumentError, RuntimeError):
     """``mindspore.communication.init`` knows no backend of that name."""
 
 
+class ForeignRankError(RankError, RuntimeError):
+    """A rank of the world that is not in the group: a ValueError by MindSpore's pages, a RuntimeError by its code."""
+
+
 class WorldSizeError(StateError, ArgumentError):
     """The world that this process is in has another size, or gave it another rank."""
+
+
+# For functions of which MindSpore documents a TypeError for tensors that do not fit: a Caller's ``errors``.
+TYPE_ERRORS: Mapping[type[ShimError], type[ShimError]] = {RankError: RankError, ArgumentError: ArgumentTypeError}

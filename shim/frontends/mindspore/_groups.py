@@ -20,6 +20,7 @@ __all__ = [
     "answer",
     "answer_or_minus_one",
     "backend_of",
+    "group_name",
     "group_rank",
     "is_initialized",
     "is_world",
@@ -80,6 +81,11 @@ def known_group(caller: Caller, name: str | None) -> ProcessGroup:
 def named_group(caller: Caller, name: str) -> ProcessGroup:
     """Return the process group called *name*, which must be a str."""
     return known_group(caller, string(caller, "{group}", name))
+
+
+def group_name(caller: Caller, name: str) -> str:
+    """Return *name*, which must be a str, where None is not another way to name the world."""
+    return string(caller, "{group}", name)
 
 
 def answer(caller: Caller, name: str, of: Callable[[ProcessGroup], int], variable: str, default: int) -> int:

@@ -20,6 +20,7 @@ __all__ = [
     "GlobalComm",
     "create_group",
     "destroy_group",
+    "get_comm_name",
     "get_group_rank_from_world_rank",
     "get_group_size",
     "get_local_rank",
@@ -34,6 +35,7 @@ __all__ = [
 _INIT = Caller("mindspore.communication.init")
 _GET_RANK = Caller("mindspore.communication.get_rank")
 _GET_GROUP_SIZE = Caller("mindspore.communication.get_group_size")
+_GET_COMM_NAME = Caller("mindspore.communication.get_comm_name")
 _GET_LOCAL_RANK = Caller("mindspore.communication.get_local_rank")
 _GET_LOCAL_RANK_SIZE = Caller("mindspore.communication.get_local_rank_size")
 _GET_WORLD_RANK = Caller("mindspore.communication.get_world_rank_from_group_rank", rank="group_rank_id")
@@ -97,6 +99,16 @@ def get_local_rank_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_local_rank_size.html
     """
     return _groups.answer(_GET_LOCAL_RANK_SIZE, group, lambda found: found.size, "LOCAL_RANK_SIZE", 1)
+
+
+def get_comm_name(group: str = GlobalComm.WORLD_COMM_GROUP) -> str:
+    """Return the name that the engine knows *group* by.
+
+    Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
+    Deviates: the name is no address of a device.
+    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_comm_name.html
+    """
+    return _groups.named_group(_GET_COMM_NAME, group).name
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:

@@ -8,6 +8,7 @@ from shim.frontends.mindspore.communication import NCCL_WORLD_COMM_GROUP as NCCL
 from shim.frontends.mindspore.communication import GlobalComm as GlobalComm
 from shim.frontends.mindspore.communication import create_group as create_group
 from shim.frontends.mindspore.communication import destroy_group as destroy_group
+from shim.frontends.mindspore.communication import get_comm_name as get_comm_name
 from shim.frontends.mindspore.communication import get_group_rank_from_world_rank as get_group_rank_from_world_rank
 from shim.frontends.mindspore.communication import get_group_size as get_group_size
 from shim.frontends.mindspore.communication import get_local_rank as get_local_rank

@@ -1,39 +1,75 @@
 """``mindspore.mint.distributed``: collectives that write into the tensors they are given.
 
-A tensor is whatever the engine can read: MindSpore's, NumPy's, torch's or Paddle's. Groups are named by strings.
+A tensor is whatever the engine can read: MindSpore's, NumPy's, torch's or Paddle's. Groups are named by strings, and
+ranks that are given are ranks of the world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
-
-from shim.core import calls
-from shim.core.callers import Caller
-from shim.errors import ArgumentError, RankError, StateError
-from shim.frontends.mindspore import _groups, _membership
-from shim.frontends.mindspore._arguments import (
-    CommHandle,
-    group_for,
-    handle_of,
-    one_tensor,
-    only_default,
-    reduce_op,
-    splits,
-    tensor_list,
+from shim.frontends.mindspore._process_groups import (
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
 )
-from shim.frontends.mindspore._errors import ArgumentTypeError, WorldSizeError
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore.mint.distributed._collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_into_tensor_uneven,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    reduce_scatter_tensor_uneven,
+)
+from shim.frontends.mindspore.mint.distributed._objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from shim.frontends.mindspore.mint.distributed._point_to_point import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from shim.frontends.mindspore.mint.distributed._rooted import (
+    broadcast,
+    gather,
+    reduce,
+    scatter,
+)
 
 __all__ = [
-    "CommHandle",
+    "P2POp",
+    "all_gather",
     "all_gather_into_tensor",
+    "all_gather_into_tensor_uneven",
+    "all_gather_object",
     "all_reduce",
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
     "destroy_process_group",
+    "gather",
+    "gather_object",
     "get_backend",
     "get_global_rank",
     "get_group_rank",
@@ -41,267 +77,19 @@ __all__ = [
     "get_rank",
     "get_world_size",
     "init_process_group",
+    "irecv",
     "is_available",
     "is_initialized",
+    "isend",
     "new_group",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
 ]
-
-_INIT_PROCESS_GROUP = Caller("mindspore.mint.distributed.init_process_group", errors={StateError: WorldSizeError})
-_DESTROY_PROCESS_GROUP = Caller("mindspore.mint.distributed.destroy_process_group")
-_GET_RANK = Caller("mindspore.mint.distributed.get_rank")
-_GET_WORLD_SIZE = Caller("mindspore.mint.distributed.get_world_size")
-_GET_BACKEND = Caller("mindspore.mint.distributed.get_backend")
-_GET_GLOBAL_RANK = Caller("mindspore.mint.distributed.get_global_rank")
-_GET_GROUP_RANK = Caller("mindspore.mint.distributed.get_group_rank")
-_GET_PROCESS_GROUP_RANKS = Caller("mindspore.mint.distributed.get_process_group_ranks")
-_NEW_GROUP = Caller(
-    "mindspore.mint.distributed.new_group", errors={RankError: RankError, ArgumentError: ArgumentTypeError}
-)
-_ALL_REDUCE = Caller("mindspore.mint.distributed.all_reduce", output="tensor", input="tensor")
-_ALL_GATHER_INTO_TENSOR = Caller(
-    "mindspore.mint.distributed.all_gather_into_tensor", output="output_tensor", input="input_tensor"
-)
-_ALL_TO_ALL = Caller("mindspore.mint.distributed.all_to_all", output="output_tensor_list", input="input_tensor_list")
-_ALL_TO_ALL_SINGLE = Caller(
-    "mindspore.mint.distributed.all_to_all_single",
-    output_splits="output_split_sizes",
-    input_splits="input_split_sizes",
-)
-_BARRIER = Caller("mindspore.mint.distributed.barrier")
-
-
-def is_available() -> bool:
-    """Tell that there are collectives: always.
-
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.is_available.html
-    """
-    return True
-
-
-def is_initialized() -> bool:
-    """Tell whether this process has called ``init_process_group``, or ``mindspore.communication.init``.
-
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.is_initialized.html
-    """
-    return _groups.is_initialized()
-
-
-def init_process_group(
-    backend: str = "hccl",
-    init_method: str | None = None,
-    timeout: timedelta | None = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store: Any = None,
-    group_name: str = "",
-    pg_options: Any = None,
-    device_id: int | None = None,
-) -> None:
-    """Make this process rank *rank* of *world_size*, or what the launcher's environment says, in the world *group_name*.
-
-    Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
-    Deviates: works on a CPU; *timeout* holds for every collective; *store*, *pg_options*, *device_id* raise UnsupportedError.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
-    """
-    return _membership.initialize(
-        _INIT_PROCESS_GROUP,
-        backend=backend,
-        init_method=init_method,
-        timeout=timeout,
-        world_size=world_size,
-        rank=rank,
-        store=store,
-        group_name=group_name,
-        pg_options=pg_options,
-        device_id=device_id,
-    )
-
-
-def destroy_process_group(group: str | None = None) -> None:
-    """Destroy *group*; with None or the world, every group, unless another frontend is still using the world.
-
-    Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.destroy_process_group.html
-    """
-    return _membership.destroy(_DESTROY_PROCESS_GROUP, group)
-
-
-def get_rank(group: str | None = None) -> int:
-    """Return this process's rank in *group*, -1 outside it; before initialisation, RANK_ID of the environment or 0.
-
-    Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_rank.html
-    """
-    return _groups.answer_or_minus_one(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
-
-
-def get_world_size(group: str | None = None) -> int:
-    """Return the number of ranks in *group*, -1 if there is none; before initialisation, RANK_SIZE of the environment or 1.
-
-    Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
-    """
-    return _groups.answer_or_minus_one(_GET_WORLD_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
-
-
-def new_group(
-    ranks: list[int] | None = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    use_local_synchronization: bool = False,
-    group_desc: str | None = None,
-) -> str:
-    """Make a group of *ranks*, sorted, or find the one that has them, and return its name; None means the world.
-
-    Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
-    Deviates: raises where MindSpore returns ""; *timeout* and *group_desc* count; *pg_options* raises UnsupportedError.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html
-    """
-    return _membership.subgroup(
-        _NEW_GROUP,
-        ranks,
-        timeout=timeout,
-        backend=backend,
-        use_local_synchronization=use_local_synchronization,
-        description=group_desc,
-        pg_options=pg_options,
-    )
-
-
-def get_backend(group: str | None = None) -> str:
-    """Return the string "hccl" or "mccl", as the name of *group* says.
-
-    Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_backend.html
-    """
-    return _groups.backend_of(_GET_BACKEND, group)
-
-
-def get_global_rank(group: str | None, group_rank: int) -> int:
-    """Return the rank in the world of *group_rank* in *group*.
-
-    Raises: TypeError if *group* is no str; ValueError if it has no such rank.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_global_rank.html
-    """
-    return _groups.world_rank(_GET_GLOBAL_RANK, group, group_rank)
-
-
-def get_group_rank(group: str | None, global_rank: int) -> int:
-    """Return the rank in *group* of *global_rank* in the world.
-
-    Raises: TypeError if *group* is no str; ValueError if *global_rank* is not in it.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_group_rank.html
-    """
-    return _groups.group_rank(_GET_GROUP_RANK, group, global_rank)
-
-
-def get_process_group_ranks(group: str | None = None) -> list[int]:
-    """Return the world's ranks that are in *group*, in the order of their ranks there.
-
-    Raises: TypeError if *group* is no str.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_process_group_ranks.html
-    """
-    return list(_groups.known_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
-
-
-def all_reduce(
-    tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
-) -> CommHandle | None:
-    """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
-
-    Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_reduce.html
-    """
-    return handle_of(
-        calls.all_reduce(
-            _ALL_REDUCE,
-            found := group_for(_ALL_REDUCE, group, async_op),
-            tensor,
-            tensor,
-            reduce_op(_ALL_REDUCE, found, op),
-        ),
-        async_op,
-    )
-
-
-def all_gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False
-) -> CommHandle | None:
-    """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
-
-    Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
-    Deviates: an output of shape (N, x_1, ..., x_R) is taken too.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html
-    """
-    return handle_of(
-        calls.all_gather(
-            _ALL_GATHER_INTO_TENSOR,
-            found := group_for(_ALL_GATHER_INTO_TENSOR, group, async_op),
-            one_tensor(_ALL_GATHER_INTO_TENSOR, found, "output", output_tensor),
-            input_tensor,
-        ),
-        async_op,
-    )
-
-
-def all_to_all(
-    output_tensor_list: Sequence[Any],
-    input_tensor_list: Sequence[Any],
-    group: str | None = None,
-    async_op: bool = False,
-) -> CommHandle | None:
-    """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
-
-    Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all.html
-    """
-    return handle_of(
-        calls.all_to_all(
-            _ALL_TO_ALL,
-            found := group_for(_ALL_TO_ALL, group, async_op),
-            tensor_list(_ALL_TO_ALL, found, "output", output_tensor_list),
-            tensor_list(_ALL_TO_ALL, found, "input", input_tensor_list),
-        ),
-        async_op,
-    )
-
-
-def all_to_all_single(
-    output: Any,
-    input: Any,
-    output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None,
-    group: str | None = None,
-    async_op: bool = False,
-) -> CommHandle | None:
-    """Send *input_split_sizes*[j] rows of *input* to rank j, and put *output_split_sizes*[i] rows of rank i into *output*.
-
-    Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that cannot
-    be split so.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html
-    """
-    return handle_of(
-        calls.all_to_all(
-            _ALL_TO_ALL_SINGLE,
-            found := group_for(_ALL_TO_ALL_SINGLE, group, async_op),
-            one_tensor(_ALL_TO_ALL_SINGLE, found, "output", output),
-            one_tensor(_ALL_TO_ALL_SINGLE, found, "input", input),
-            splits(output_split_sizes),
-            splits(input_split_sizes),
-        ),
-        async_op,
-    )
-
-
-def barrier(group: str | None = None, async_op: bool = False, device_ids: list[int] | None = None) -> CommHandle | None:
-    """Return on no rank of *group* before every rank has called.
-
-    Raises: TypeError if *group* is no str or *async_op* no bool.
-    Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
-    See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.barrier.html
-    """
-    return handle_of(
-        calls.barrier(_BARRIER, only_default(_BARRIER, group_for(_BARRIER, group, async_op), device_ids=device_ids)),
-        async_op,
-    )

@@ -1,0 +1,95 @@
+"""Several sends and receives that begin together: what a ``P2POp`` holds, and the batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.tensors import reader_for
+from shim.core.work import Batch, Work, finish
+from shim.errors import TensorError, UnsupportedError
+from shim.frontends.mindspore._arguments import group_of, peer_in
+from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._handles import CommHandle
+from shim.frontends.mindspore._point_to_point import refuse_history
+
+__all__ = ["PointToPoint", "begin", "check_peer_and_tag", "direction", "group_of_all"]
+
+_DIRECTIONS = ("isend", "irecv")
+
+
+class PointToPoint:
+    """One send or receive, as it was asked for; *functions* are those that *op* may be besides their names."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        functions: Sequence[Callable[..., Any]],
+        op: str | Callable[..., Any],
+        tensor: Any,
+        peer: int,
+        group: str | None,
+        tag: int,
+    ) -> None:
+        if not (isinstance(op, str) and op in _DIRECTIONS) and not any(op is function for function in functions):
+            raise caller.explain(ArgumentTypeError(f"op must be isend or irecv, got {op!r}"))
+        _check_tensor(caller, tensor)
+        check_peer_and_tag(caller, peer, tag)
+        self.op = op
+        self.tensor = tensor
+        self.peer = peer
+        self.group = group
+        self.tag = tag
+
+
+def _check_tensor(caller: Caller, tensor: Any) -> None:
+    """Refuse what is no tensor."""
+    try:
+        reader_for(type(tensor))
+    except TensorError as error:
+        raise caller.explain(TensorError(str(error).replace("{role}", "tensor"))) from None
+
+
+def check_peer_and_tag(caller: Caller, peer: object, tag: object) -> None:
+    """Refuse a *peer* that is no int, and every *tag* but 0, of which MindSpore's batches have no other."""
+    if not isinstance(peer, int) or isinstance(peer, bool):
+        raise caller.explain(ArgumentTypeError(f"peer must be an int, got {type(peer).__name__}"))
+    if tag != 0:
+        raise caller.explain(UnsupportedError(f"tag must be 0, got {tag!r}"))
+
+
+def begin(caller: Caller, p2p_op_list: Sequence[Any], kind: type) -> list[CommHandle]:
+    """Begin all of *p2p_op_list*, which must be of *kind*, and return one handle for them."""
+    group = group_of_all(caller, p2p_op_list, kind)
+    works = [_prepared(caller, group, each) for each in p2p_op_list]
+    return [CommHandle(finish(Batch(works), True))]
+
+
+def group_of_all(caller: Caller, p2p_op_list: Sequence[Any], kind: type) -> ProcessGroup:
+    """Return the group of *p2p_op_list*, a list of *kind* that is not empty and has but one group."""
+    if not isinstance(p2p_op_list, (list, tuple)) or not p2p_op_list:
+        raise caller.explain(ArgumentTypeError(f"p2p_op_list must be a list that is not empty, got {p2p_op_list!r}"))
+    for each in p2p_op_list:
+        if not isinstance(each, kind):
+            raise caller.explain(ArgumentTypeError(f"p2p_op_list must hold P2POps, got {type(each).__name__}"))
+    found = [group_of(caller, each.group) for each in p2p_op_list]
+    if any(group is not found[0] for group in found):
+        names = ", ".join(repr(group.name) for group in found)
+        raise caller.explain(ArgumentTypeError(f"p2p_op_list must have one group, got {names}"))
+    return found[0]
+
+
+def direction(each: Any) -> str:
+    """Return "isend" or "irecv"."""
+    return str(each.op if isinstance(each.op, str) else each.op.__name__)
+
+
+def _prepared(caller: Caller, group: ProcessGroup, each: Any) -> Work:
+    peer = peer_in(caller, group, each.peer)
+    if direction(each) == "isend":
+        return calls.send(caller, group, each.tensor, peer)
+    refuse_history(caller, group, each.tensor)
+    return calls.receive(caller, group, each.tensor, peer)

@@ -1,0 +1,256 @@
+"""Collectives that return new tensors, each with its gradient, which is such a collective in its turn.
+
+Arguments are checked by the callers; the ranks are group ranks, a shape is a tuple of ints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors import copy_of, framework_of, new_like
+from shim.errors import ShimError, TensorError, UnsupportedError
+from shim.frontends.mindspore._gradients import Backward, computed
+from shim.frontends.mindspore._handles import CommHandle
+
+__all__ = [
+    "Result",
+    "Shape",
+    "Splits",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "gradient_of_all_gather",
+    "gradient_of_all_reduce",
+    "gradient_of_all_to_all",
+    "gradient_of_reduce_scatter",
+    "new",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "shape_of",
+    "zeros",
+]
+
+Shape = tuple[int, ...]
+Result = tuple[tuple[Any, ...], CommHandle | None]
+Splits = Sequence[int] | None
+
+_LINEAR = (ReduceOp.SUM, ReduceOp.AVG)
+_NOTHING: Shape = (1,)  # the shape of a result that means nothing
+
+
+def all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, async_op: bool = False) -> Result:
+    """Return all ranks' *tensor*, combined by *op*."""
+    output = new(caller, group, tensor, shape_of(caller, group, tensor))
+    work = calls.all_reduce(caller, group, output, tensor, op)
+    return computed(
+        caller, group, work, async_op, [output], [tensor], lambda: gradient_of_all_reduce(caller, group, tensor, op)
+    )
+
+
+def gradient_of_all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp) -> Backward | None:
+    """Return the gradient for *tensor*: the sum of all, for a maximum or minimum only where this rank had it."""
+    if op in _LINEAR:
+        return lambda gradients: all_reduce(_gradient(caller), group, gradients[0], op)[0]
+    if op not in (ReduceOp.MAX, ReduceOp.MIN):
+        return None
+    before = copy_of(tensor)  # it may be overwritten before the gradient is asked for
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        ((total,), _) = all_reduce(_gradient(caller), group, gradients[0], ReduceOp.SUM)
+        ((extreme,), _) = all_reduce(_gradient(caller), group, before, op)
+        return [total * (before == extreme).astype(total.dtype)]
+
+    return backward
+
+
+def all_gather(
+    caller: Caller,
+    group: ProcessGroup,
+    tensor: Any,
+    shapes: Sequence[Shape],
+    splits: Splits = None,
+    async_op: bool = False,
+) -> Result:
+    """Return all ranks' *tensor*: in one of the only shape in *shapes*, or each in its own."""
+    outputs = [new(caller, group, tensor, shape) for shape in shapes]
+    work = calls.all_gather(caller, group, _one_or_all(outputs), tensor, splits)
+    return computed(
+        caller, group, work, async_op, outputs, [tensor], lambda: gradient_of_all_gather(caller, group, tensor, splits)
+    )
+
+
+def gradient_of_all_gather(caller: Caller, group: ProcessGroup, tensor: Any, splits: Splits = None) -> Backward:
+    """Return the gradient for *tensor*: this rank's rows of the sum of all."""
+    shape = shape_of(caller, group, tensor)
+    return lambda gradients: reduce_scatter(_gradient(caller), group, gradients, shape, ReduceOp.SUM, splits)[0]
+
+
+def reduce_scatter(
+    caller: Caller,
+    group: ProcessGroup,
+    inputs: Sequence[Any],
+    shape: Shape,
+    op: ReduceOp,
+    splits: Splits = None,
+    async_op: bool = False,
+) -> Result:
+    """Return this rank's part of all ranks' *inputs*, one tensor or one for each rank, combined by *op*."""
+    output = new(caller, group, inputs[0], shape)
+    work = calls.reduce_scatter(caller, group, output, _one_or_all(inputs), op, input_splits=splits)
+    return computed(
+        caller,
+        group,
+        work,
+        async_op,
+        [output],
+        inputs,
+        lambda: gradient_of_reduce_scatter(caller, group, inputs, op, splits),
+    )
+
+
+def gradient_of_reduce_scatter(
+    caller: Caller, group: ProcessGroup, inputs: Sequence[Any], op: ReduceOp, splits: Splits = None
+) -> Backward | None:
+    """Return the gradient for *inputs*: all ranks' gradients. Only a sum and an average have one."""
+    if op not in _LINEAR:
+        return None
+    shapes = [shape_of(caller, group, tensor) for tensor in inputs]
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        whole, _ = all_gather(_gradient(caller), group, gradients[0], shapes, splits)
+        return [part / group.size for part in whole] if op is ReduceOp.AVG else whole
+
+    return backward
+
+
+def all_to_all(
+    caller: Caller,
+    group: ProcessGroup,
+    inputs: Sequence[Any],
+    shapes: Sequence[Shape],
+    output_splits: Splits = None,
+    input_splits: Splits = None,
+    async_op: bool = False,
+) -> Result:
+    """Return what all ranks have for this one in their *inputs*: in one tensor, or in one for each rank."""
+    outputs = [new(caller, group, inputs[0], shape) for shape in shapes]
+    work = calls.all_to_all(caller, group, _one_or_all(outputs), _one_or_all(inputs), output_splits, input_splits)
+    return computed(
+        caller,
+        group,
+        work,
+        async_op,
+        outputs,
+        inputs,
+        lambda: gradient_of_all_to_all(caller, group, inputs, output_splits, input_splits),
+    )
+
+
+def gradient_of_all_to_all(
+    caller: Caller,
+    group: ProcessGroup,
+    inputs: Sequence[Any],
+    output_splits: Splits = None,
+    input_splits: Splits = None,
+) -> Backward:
+    """Return the gradient for *inputs*: the same the other way round."""
+    shapes = [shape_of(caller, group, tensor) for tensor in inputs]
+    return lambda gradients: all_to_all(_gradient(caller), group, gradients, shapes, input_splits, output_splits)[0]
+
+
+def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Any:
+    """Return *root*'s *tensor*; its gradient is left as it is, on every rank, as MindSpore's is."""
+    shape = shape_of(caller, group, tensor)
+    output = copy_of(tensor) if group.rank == root else new(caller, group, tensor, shape)
+    work = calls.broadcast(caller, group, output, root)
+    return computed(caller, group, work, False, [output], [tensor], lambda: tuple)[0][0]
+
+
+def reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, root: int) -> Any:
+    """Return all ranks' *tensor*, combined by *op*, on *root*, and one 0 elsewhere. Only a sum has a gradient."""
+    shape = shape_of(caller, group, tensor)
+    output = new(caller, group, tensor, shape) if group.rank == root else zeros(tensor, _NOTHING)
+    work = calls.reduce(caller, group, output, tensor, op, root)
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        mine = gradients[0] if group.rank == root else new(caller, group, gradients[0], shape)
+        return [broadcast(_gradient(caller), group, mine, root)]
+
+    return computed(caller, group, work, False, [output], [tensor], lambda: backward if op is ReduceOp.SUM else None)[
+        0
+    ][0]
+
+
+def gather(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Any:
+    """Return all ranks' *tensor*, concatenated, on *root*, and one 0 elsewhere."""
+    shape = shape_of(caller, group, tensor)
+    whole = (shape[0] * group.size, *shape[1:])
+    output = new(caller, group, tensor, whole) if group.rank == root else zeros(tensor, _NOTHING)
+    work = calls.gather(caller, group, output if group.rank == root else None, tensor, root)
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        mine = gradients[0] if group.rank == root else new(caller, group, gradients[0], whole)
+        return [scatter(_gradient(caller), group, mine, root, shape)]
+
+    return computed(caller, group, work, False, [output], [tensor], lambda: backward)[0][0]
+
+
+def scatter(caller: Caller, group: ProcessGroup, tensor: Any, root: int, shape: Shape) -> Any:
+    """Return this rank's rows, a tensor of *shape*, of *root*'s *tensor*, which has the same shape everywhere."""
+    whole = shape_of(caller, group, tensor)
+    output = new(caller, group, tensor, shape)
+    work = calls.scatter(caller, group, output, tensor if group.rank == root else None, root)
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        gathered = gather(_gradient(caller), group, gradients[0], root)
+        return [gathered if group.rank == root else zeros(tensor, whole)]
+
+    return computed(caller, group, work, False, [output], [tensor], lambda: backward)[0][0]
+
+
+def new(caller: Caller, group: ProcessGroup, tensor: Any, shape: Shape) -> Any:
+    """Return a new tensor like *tensor*, of *shape*; what is no tensor is refused."""
+    try:
+        return new_like(tensor, shape)
+    except ShimError as error:
+        calls.refused(caller, group, error)
+        raise
+
+
+def zeros(tensor: Any, shape: Shape) -> Any:
+    """Return a new tensor like *tensor*, of *shape*, that holds zeros."""
+    if framework_of(type(tensor)) == "mindspore":
+        return sys.modules["mindspore"].mint.zeros(shape, dtype=tensor.dtype)
+    output = new_like(tensor, shape)
+    output[...] = 0
+    return output
+
+
+def shape_of(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
+    """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
+    framework = framework_of(type(tensor))
+    if not framework:
+        calls.refused(caller, group, TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}"))
+    foreign = (framework == "torch" and tensor.requires_grad) or (framework == "paddle" and not tensor.stop_gradient)
+    if foreign:
+        wanted = "{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach()."
+        calls.refused(caller, group, UnsupportedError(wanted))
+    return tuple(tensor.shape)
+
+
+def _one_or_all(tensors: Sequence[Any]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tensors
+
+
+def _gradient(caller: Caller) -> Caller:
+    """Return the caller of the collectives that make up *caller*'s gradient."""
+    return Caller(f"{caller.function} (gradient)")

@@ -1,0 +1,133 @@
+"""Collectives among the functions that MindSpore differentiates in PyNative mode.
+
+MindSpore records which operators made a tensor; of a collective it would know nothing, and leave it out of the gradient
+without a word. So while a gradient is recorded that the tensors of a collective belong to, the collective is recorded
+too, in place or not, or it is refused where it has no gradient.
+
+A ``Backward`` maps the gradients of a collective's outputs to those of its inputs. It calls collectives in its turn,
+so every rank's loss has to depend on the outputs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.tensors import framework_of
+from shim.core.work import Work
+from shim.errors import UnsupportedError
+from shim.frontends.mindspore._handles import CommHandle, handle_of
+
+__all__ = ["Backward", "Gradient", "RecordedCall", "computed", "in_place", "is_recorded", "refuse_gradient"]
+
+Backward = Callable[[Sequence[Any]], Sequence[Any]]
+Gradient = Callable[[], Backward | None]  # called before the collective begins, if a gradient is being recorded
+
+_NONE = UnsupportedError(
+    "has no gradient here, and one is being recorded\n"
+    "Pass mindspore.ops.stop_gradient(tensor), or call a function that has one: of mindspore.communication.comm_func, say."
+)
+_LEAF = UnsupportedError(
+    "must not overwrite a tensor of which the gradient is asked\nPass the result of an operator, or a copy."
+)
+
+
+@dataclass
+class RecordedCall:
+    """A prepared collective with what MindSpore has to know of it. ``overwrites`` says that the outputs were there before."""
+
+    work: Work
+    async_op: bool
+    outputs: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    backward: Backward
+    overwrites: bool
+    handle: CommHandle | None = None
+
+    def begin(self) -> None:
+        """Carry the collective out, or start it and keep its handle."""
+        self.handle = handle_of(self.work, self.async_op)
+
+
+def is_recorded(tensors: Sequence[Any]) -> bool:
+    """Tell whether MindSpore is recording a gradient to which one of *tensors* belongs."""
+    module = sys.modules.get("mindspore.graph.api")
+    if module is None or not module._pynative_executor.requires_grad():
+        return False
+    return any(getattr(tensor, "_requires_grad", False) and _is_mindspore(tensor) for tensor in tensors)
+
+
+def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any]) -> None:
+    """Refuse a collective that has no gradient, on every rank, if one of *tensors* asks for it."""
+    if is_recorded(tensors):
+        calls.refused(caller, group, _NONE)
+
+
+def in_place(
+    caller: Caller,
+    group: ProcessGroup,
+    work: Work,
+    async_op: bool,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    gradient: Gradient,
+) -> CommHandle | None:
+    """Begin *work*, which overwrites *outputs*, and return its handle if *async_op*; otherwise carry it out.
+
+    Where a gradient is recorded, it must have one.
+    """
+    if not is_recorded([*outputs, *inputs]):
+        return handle_of(work, async_op)
+    for tensor in outputs:
+        if getattr(tensor, "_requires_grad", False) and tensor._is_leaf:
+            calls.refused(caller, group, _LEAF)
+    return _record(caller, group, work, async_op, outputs, inputs, gradient, overwrites=True)[1]
+
+
+def computed(
+    caller: Caller,
+    group: ProcessGroup,
+    work: Work,
+    async_op: bool,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    gradient: Gradient,
+) -> tuple[tuple[Any, ...], CommHandle | None]:
+    """Begin *work*, which fills the new tensors *outputs*, and return them, with its handle if *async_op*.
+
+    Where a gradient is recorded, it must have one.
+    """
+    if not is_recorded(inputs):
+        handle = handle_of(work, async_op)
+        return tuple(outputs), handle
+    return _record(caller, group, work, async_op, outputs, inputs, gradient, overwrites=False)
+
+
+def _record(
+    caller: Caller,
+    group: ProcessGroup,
+    work: Work,
+    async_op: bool,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    gradient: Gradient,
+    *,
+    overwrites: bool,
+) -> tuple[tuple[Any, ...], CommHandle | None]:
+    backward = gradient() if all(map(_is_mindspore, (*outputs, *inputs))) else None
+    if backward is None:
+        calls.refused(caller, group, _NONE)
+        raise _NONE
+    call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites)
+    recorded = importlib.import_module("shim.frontends.mindspore._recorded").record(call)
+    return recorded, call.handle
+
+
+def _is_mindspore(tensor: Any) -> bool:
+    return framework_of(type(tensor)) == "mindspore"

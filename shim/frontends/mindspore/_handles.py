@@ -1,0 +1,30 @@
+"""The handle that MindSpore's asynchronous functions return."""
+
+from __future__ import annotations
+
+import sys
+
+from shim.core.work import Work, finish
+
+__all__ = ["CommHandle", "handle_of"]
+
+
+class CommHandle:
+    """A collective that goes on in the background; a handle without one has nothing to wait for."""
+
+    def __init__(self, handle: Work | None = None, exec_sync: bool = False) -> None:
+        self.handle = handle
+        self.exec_sync = exec_sync
+
+    def wait(self) -> None:
+        """Return when the outputs are written, and MindSpore's queue is empty if *exec_sync*; or raise what went wrong."""
+        if self.handle is not None:
+            self.handle.wait()
+        if self.exec_sync and "mindspore" in sys.modules:
+            sys.modules["mindspore"].runtime.synchronize()
+
+
+def handle_of(work: Work, async_op: bool) -> CommHandle | None:
+    """Begin *work* and return its handle if *async_op*; otherwise carry it out and return None."""
+    begun = finish(work, async_op)
+    return None if begun is None else CommHandle(begun)

@@ -1,0 +1,234 @@
+"""``mindspore.ops.communication``: the collectives in which every rank does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.callers import Caller
+from shim.frontends.mindspore import _collectives, _functional
+from shim.frontends.mindspore._errors import TYPE_ERRORS
+from shim.frontends.mindspore._handles import CommHandle
+from shim.frontends.mindspore.ops.communication._switch import either, in_place_only
+from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+
+__all__ = [
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_into_tensor_uneven",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "all_to_all_v_c",
+    "barrier",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven",
+]
+
+_ALL_REDUCE = Caller("mindspore.ops.communication.all_reduce", output="tensor", input="tensor")
+_ALL_GATHER_INTO_TENSOR = Caller(
+    "mindspore.ops.communication.all_gather_into_tensor", output="output_tensor", input="input_tensor"
+)
+_ALL_GATHER_INTO_TENSOR_UNEVEN = Caller(
+    "mindspore.ops.communication.all_gather_into_tensor_uneven", output_splits="output_split_sizes"
+)
+_ALL_GATHER = Caller("mindspore.ops.communication.all_gather", output="tensor_list", input="tensor", errors=TYPE_ERRORS)
+_REDUCE_SCATTER_TENSOR = Caller("mindspore.ops.communication.reduce_scatter_tensor")
+_REDUCE_SCATTER_TENSOR_UNEVEN = Caller(
+    "mindspore.ops.communication.reduce_scatter_tensor_uneven", input_splits="input_split_sizes"
+)
+_REDUCE_SCATTER = Caller("mindspore.ops.communication.reduce_scatter", input="input_list", errors=TYPE_ERRORS)
+_ALL_TO_ALL = Caller("mindspore.ops.communication.all_to_all", output="output_tensor_list", input="input_tensor_list")
+_ALL_TO_ALL_SINGLE = Caller(
+    "mindspore.ops.communication.all_to_all_single",
+    output_splits="output_split_sizes",
+    input_splits="input_split_sizes",
+)
+_ALL_TO_ALL_V_C = Caller(
+    "mindspore.ops.communication.all_to_all_v_c", output_splits="send_count_matrix", input_splits="send_count_matrix"
+)
+_BARRIER = Caller("mindspore.ops.communication.barrier")
+
+
+def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False) -> Any:
+    """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
+
+    Not in place: the result is returned, with the handle or None.
+    Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
+    Deviates: has its gradient, where MindSpore leaves it out in silence; with "prod" it is refused.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_reduce.html
+    """
+    return either(
+        _ALL_REDUCE,
+        lambda: _collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
+        lambda: _functional.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
+    )
+
+
+def all_gather_into_tensor(
+    output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False
+) -> Any:
+    """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
+
+    Not in place: the result is returned, with the handle or None, and *output_tensor* not read.
+    Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
+    Deviates: an output of shape (N, x_1, ..., x_R) is taken too; has its gradient.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor.html
+    """
+    return either(
+        _ALL_GATHER_INTO_TENSOR,
+        lambda: _collectives.all_gather_into_tensor(
+            _ALL_GATHER_INTO_TENSOR, output_tensor, input_tensor, None, group, async_op
+        ),
+        lambda: _functional.all_gather_into_tensor(_ALL_GATHER_INTO_TENSOR, input_tensor, group, async_op),
+    )
+
+
+def all_gather_into_tensor_uneven(
+    output: Any,
+    input: Any,
+    output_split_sizes: Sequence[int] | None = None,
+    group: str | None = None,
+    async_op: bool = False,
+) -> CommHandle | None:
+    """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
+
+    Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
+    Deviates: has its gradient.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor_uneven.html
+    """
+    return _collectives.all_gather_into_tensor(
+        in_place_only(_ALL_GATHER_INTO_TENSOR_UNEVEN), output, input, output_split_sizes, group, async_op
+    )
+
+
+def all_gather(
+    tensor_list: Sequence[Any], tensor: Any, group: str | None = None, async_op: bool = False
+) -> CommHandle | None:
+    """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
+
+    Raises: TypeError if they are no tensors that fit, one for each rank, *group* no str or *async_op* no bool.
+    Deviates: has its gradient.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather.html
+    """
+    return _collectives.all_gather(in_place_only(_ALL_GATHER), tensor_list, tensor, group, async_op)
+
+
+def reduce_scatter_tensor(
+    output: Any, input: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+) -> Any:
+    """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
+
+    Not in place: the result is returned, with the handle or None, and *output* not read.
+    Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
+    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor.html
+    """
+    return either(
+        _REDUCE_SCATTER_TENSOR,
+        lambda: _collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op),
+        lambda: _functional.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, input, op, group, async_op),
+    )
+
+
+def reduce_scatter_tensor_uneven(
+    output: Any,
+    input: Any,
+    input_split_sizes: Sequence[int] | None = None,
+    op: str = ReduceOp.SUM,
+    group: str | None = None,
+    async_op: bool = False,
+) -> CommHandle | None:
+    """Combine all ranks' *input* by *op*, "sum", "min", "max" or "avg", and put *input_split_sizes*[rank] rows into *output*.
+
+    Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
+    rows that do not fit.
+    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor_uneven.html
+    """
+    return _collectives.reduce_scatter_tensor_uneven(
+        in_place_only(_REDUCE_SCATTER_TENSOR_UNEVEN), output, input, input_split_sizes, op, group, async_op
+    )
+
+
+def reduce_scatter(
+    output: Any, input_list: Sequence[Any], op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+) -> CommHandle | None:
+    """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
+
+    Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
+    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter.html
+    """
+    return _collectives.reduce_scatter(in_place_only(_REDUCE_SCATTER), output, input_list, op, group, async_op)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Any],
+    input_tensor_list: Sequence[Any],
+    group: str | None = None,
+    async_op: bool = False,
+) -> Any:
+    """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
+
+    Not in place: a tuple of results is returned, with the handle or None; shapes will do for outputs.
+    Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
+    Deviates: has its gradient.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all.html
+    """
+    return either(
+        _ALL_TO_ALL,
+        lambda: _collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
+        lambda: _functional.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
+    )
+
+
+def all_to_all_single(
+    output: Any,
+    input: Any,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: str | None = None,
+    async_op: bool = False,
+) -> Any:
+    """Send *input_split_sizes*[j] rows of *input* to rank j, and put *output_split_sizes*[i] rows of rank i into *output*.
+
+    Not in place: the result is returned, with the handle or None; *output* may be a shape.
+    Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
+    Deviates: has its gradient.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_single.html
+    """
+    return either(
+        _ALL_TO_ALL_SINGLE,
+        lambda: _collectives.all_to_all_single(
+            _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
+        ),
+        lambda: _functional.all_to_all_single(
+            _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
+        ),
+    )
+
+
+def all_to_all_v_c(
+    output: Any, input: Any, send_count_matrix: list[int], group: str | None = None, async_op: bool = False
+) -> CommHandle | None:
+    """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
+
+    Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
+    Deviates: has its gradient, and works, where MindSpore 2.10 raises NameError.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_v_c.html
+    """
+    return _collectives.all_to_all_by_matrix(
+        in_place_only(_ALL_TO_ALL_V_C), output, input, send_count_matrix, group, async_op
+    )
+
+
+def barrier(group: str | None = None, async_op: bool = False, device_ids: list[int] | None = None) -> CommHandle | None:
+    """Return on no rank of *group* before every rank has called.
+
+    Raises: TypeError if *group* is no str or *async_op* no bool.
+    Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
+    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.barrier.html
+    """
+    return _collectives.barrier(_BARRIER, group, async_op, device_ids)
