@@ -92,7 +92,7 @@ OPERATIONS = Table(
         "all_gather_object",
         "other object collectives",
         "init_process_group",
-        "stream, use_calc_stream=True",
+        "stream, calc stream",
     ),
 )
 DTYPES = Table(

@@ -156,11 +156,11 @@ CELLS = operation_cells(
         "all_to_all_single": (_UNREGISTERED, _all_to_all_single),
         "gather and scatter": ("no", _gather_and_scatter),
         "send and recv": ("not tried", _send_and_recv),
-        "batch_isend_irecv": (ABSENT, _batch_isend_irecv),
+        "batch_isend_irecv": ("not tried", _batch_isend_irecv),
         "barrier": ("unsupported", _barrier),
         "all_gather_object": (ABSENT, None),
         "other object collectives": (ABSENT, None),
         "init_process_group": ("yes, init", _init),
-        "stream, use_calc_stream=True": (ABSENT, None),
+        "stream, calc stream": (ABSENT, None),
     },
 )

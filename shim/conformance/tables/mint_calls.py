@@ -211,7 +211,7 @@ CELLS = (
             "all_gather_object": ("yes", _all_gather_object),
             "other object collectives": ("no", _other_objects),
             "init_process_group": ("never", _init_process_group),
-            "stream, use_calc_stream=True": (ABSENT, None),
+            "stream, calc stream": (ABSENT, None),
         },
     ),
     *dtype_cells(

@@ -270,8 +270,8 @@ def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> 
     yield Check(f"isend and recv of {dtype}", tensors.read(tensor), everything[rank - 1])
 
 
-_COLUMN = Column("paddle", "gloo, paddle 3.3.1", "paddle", dist.init_parallel_env)
-_UNSUPPORTED = "NotImplementedError"
+_COLUMN = Column("paddle", "gloo, 3.3.1", "paddle", dist.init_parallel_env)
+_UNSUPPORTED = "not implemented"
 _ENDS = "process exits 255"
 
 CELLS = (
@@ -293,7 +293,7 @@ CELLS = (
             "all_gather_object": ("yes", _all_gather_object),
             "other object collectives": ("yes", _other_objects),
             "init_process_group": ("yes, init_parallel_env", _init_parallel_env),
-            "stream, use_calc_stream=True": (_UNSUPPORTED, _stream),
+            "stream, calc stream": (_UNSUPPORTED, _stream),
         },
     ),
     *dtype_cells(

@@ -169,7 +169,7 @@ CELLS = (
             "all_gather_object": (ABSENT, None),
             "other object collectives": (ABSENT, None),
             "init_process_group": (ABSENT, None),
-            "stream, use_calc_stream=True": (ABSENT, None),
+            "stream, calc stream": (ABSENT, None),
         },
     ),
     *dtype_cells(_column("AllReduce"), _dtype_all_reduce, {**_ROWS, **_SUMS}, of_float8="arithmetic refused"),

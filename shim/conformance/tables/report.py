@@ -19,6 +19,7 @@ from shim.conformance.tables.runner import SIZE, CellResult, TablesRun, planned
 __all__ = ["print_tables", "progress_of"]
 
 _MOST_FAILURES = 12  # different ones that are printed
+_MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
 
 
 @contextmanager
@@ -50,20 +51,18 @@ def print_tables(run: TablesRun, console: Console) -> None:
     for table in cells.TABLES:
         of_table = [cell for cell in run.cells if cell.table == table.name]
         if of_table:
-            console.print(Text(table.title, style="bold"))
+            console.print(Text(f"{table.title}: here, and below it in the framework itself", style="bold"))
             console.print(_as_grid(table, of_table, results))
-    console.print(
-        Text("In each cell: what this project does, below it what the framework itself does on a CPU.", "dim")
-    )
     _print_failures(run, console)
-    console.print(_summary(run))
+    console.print(_summary(run), soft_wrap=True)
 
 
 def _as_grid(table: cells.Table, of_table: Sequence[Cell], results: dict[str, CellResult]) -> Table:
     columns = list({cell.column.name: cell.column for cell in of_table}.values())
-    grid = Table(table.name.removesuffix("s"), show_lines=True)
+    grid = Table(show_lines=True)
+    grid.add_column(table.name.removesuffix("s"), min_width=max(map(len, " ".join(table.rows).split())))
     for column in columns:
-        grid.add_column(Text(f"{column.name}\n{column.real}"))
+        grid.add_column(Text(f"{column.name.replace('.', '.' + chr(10))}\n{column.real}"), overflow="fold")
     by_place = {(cell.row, cell.column.name): cell for cell in of_table}
     for row in table.rows:
         here = [by_place.get((row, column.name)) for column in columns]
@@ -90,14 +89,26 @@ def _print_failures(run: TablesRun, console: Console) -> None:
         console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
     places: dict[str, list[str]] = {}
     for result in run.results:
-        for rank, error in result.errors:
-            place = f"{result.cell.name}, {result.kind} tensors, rank {rank} of {SIZE}"
-            places.setdefault(error.strip(), []).append(place)
-    for error, where in list(places.items())[:_MOST_FAILURES]:
-        console.print(Text(f"\nfailed: {'; '.join(where)}", style="bold red"), soft_wrap=True)
+        for error, ranks in _alike(result.errors).items():
+            place = f"{result.cell.name}, {result.kind} tensors, {ranks} of {SIZE}"
+            places.setdefault(error, []).append(place)
+    for error, (first, *others) in list(places.items())[:_MOST_FAILURES]:
+        console.print(Text(f"\nfailed: {first}", style="bold red"), soft_wrap=True)
         console.print(Text(indent(error, "  ")), soft_wrap=True)
+        for place in others[:_MOST_PLACES]:
+            console.print(Text(f"the same in {place}"), soft_wrap=True)
+        if others[_MOST_PLACES:]:
+            console.print(Text(f"and in {len(others) - _MOST_PLACES} more places"))
     if len(places) > _MOST_FAILURES:
         console.print(Text(f"\nand {len(places) - _MOST_FAILURES} other failures"))
+
+
+def _alike(errors: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """Return the different errors of a cell, each with the ranks that it happened on."""
+    ranks: dict[str, list[int]] = {}
+    for rank, error in errors:
+        ranks.setdefault(error.strip(), []).append(rank)
+    return {error: f"rank{'s' * (len(on) > 1)} {', '.join(map(str, on))}" for error, on in ranks.items()}
 
 
 def _summary(run: TablesRun) -> Text:

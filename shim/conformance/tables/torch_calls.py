@@ -231,7 +231,7 @@ def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> 
     yield Check(f"isend and recv of {dtype}", tensors.read(tensor), everything[rank - 1])
 
 
-_COLUMN = Column("torch", "gloo, torch 2.13", "torch", dist.init_process_group)
+_COLUMN = Column("torch", "gloo, 2.13", "torch", dist.init_process_group)
 _REFUSED = "RuntimeError"
 
 CELLS = (
@@ -253,7 +253,7 @@ CELLS = (
             "all_gather_object": ("yes", _all_gather_object),
             "other object collectives": ("yes", _other_objects),
             "init_process_group": ("yes", _init_process_group),
-            "stream, use_calc_stream=True": (ABSENT, None),
+            "stream, calc stream": (ABSENT, None),
         },
     ),
     *dtype_cells(
