@@ -52,6 +52,8 @@ def conformance(
         _compare_signatures(console)
         return
     if tables:
+        if document or json_file or show_cases or signatures:
+            raise typer.BadParameter("--tables goes with --tensors alone")
         _carry_out_tables(console, _chosen("--tensors", None if tensors is None else tensors.split(","), KINDS))
         return
     names = _chosen("--document", document, [page.name for page in DOCUMENTS])

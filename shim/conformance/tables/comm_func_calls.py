@@ -141,7 +141,7 @@ def _init(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 _COLUMN = Column("comm_func", "mindspore 2.10", "mindspore", communication.init)
 _UNREGISTERED = "kernel unregistered"
-_NO_GROUP = "no (group name)"
+_NO_GROUP = "no: group name"
 
 CELLS = operation_cells(
     _COLUMN,

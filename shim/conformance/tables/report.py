@@ -51,7 +51,7 @@ def print_tables(run: TablesRun, console: Console) -> None:
     for table in cells.TABLES:
         of_table = [cell for cell in run.cells if cell.table == table.name]
         if of_table:
-            console.print(Text(f"{table.title}: here, and below it in the framework itself", style="bold"))
+            console.print(Text(f"{table.title}: here (and in the framework itself)", style="bold"))
             console.print(_as_grid(table, of_table, results))
     _print_failures(run, console)
     console.print(_summary(run), soft_wrap=True)
@@ -60,7 +60,7 @@ def print_tables(run: TablesRun, console: Console) -> None:
 def _as_grid(table: cells.Table, of_table: Sequence[Cell], results: dict[str, CellResult]) -> Table:
     columns = list({cell.column.name: cell.column for cell in of_table}.values())
     grid = Table(show_lines=True)
-    grid.add_column(table.name.removesuffix("s"), min_width=max(map(len, " ".join(table.rows).split())))
+    grid.add_column(table.name.removesuffix("s"), width=max(map(len, " ".join(table.rows).split())))
     for column in columns:
         grid.add_column(Text(f"{column.name.replace('.', '.' + chr(10))}\n{column.real}"), overflow="fold")
     by_place = {(cell.row, cell.column.name): cell for cell in of_table}
@@ -78,9 +78,9 @@ def _told(cell: Cell, result: CellResult | None) -> Text:
     elif not result.passed:
         ours = Text("FAILED", style="bold red")
     else:
-        with_what = "" if result.kind == cell.column.kind else f" ({result.kind} tensors)"
+        with_what = "" if result.kind == cell.column.kind else f", {result.kind} tensors"
         ours = Text(f"{cell.says}{with_what}", style="green")
-    return Text.assemble(ours, Text(f"\n{cell.real}", style="dim"))
+    return Text.assemble(ours, Text(f"\n({cell.real})", style="dim"))
 
 
 def _print_failures(run: TablesRun, console: Console) -> None:
