@@ -48,13 +48,13 @@ def conformance(
     from shim.conformance.kinds import KINDS
 
     console = _console()
-    if signatures:
-        _compare_signatures(console)
-        return
     if tables:
         if document or json_file or show_cases or signatures:
             raise typer.BadParameter("--tables goes with --tensors alone")
         _carry_out_tables(console, _chosen("--tensors", None if tensors is None else tensors.split(","), KINDS))
+        return
+    if signatures:
+        _compare_signatures(console)
         return
     names = _chosen("--document", document, [page.name for page in DOCUMENTS])
     pages = [page for page in DOCUMENTS if names is None or page.name in names]

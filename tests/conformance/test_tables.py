@@ -21,7 +21,7 @@ from shim.conformance.tables.cells import ABSENT, DTYPES, OPERATIONS, Cell, Colu
 from shim.conformance.tables.checks import Check, assert_as_expected, reduce_ops_of, refusal, waited
 from shim.conformance.tables.columns import CELLS
 from shim.conformance.tables.elements import ALL_DTYPES, combined, everyone, exchange, kind_for, numbers
-from shim.conformance.tables.runner import SIZE, planned, run_cells
+from shim.conformance.tables.runner import planned, run_cells
 from shim.errors import ArgumentError
 
 ONLY_NUMPY = Selection(present=("numpy",), missing=(), absent=())
