@@ -104,7 +104,7 @@ def _send_and_recv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     if rank > 0:
         tensor = comm_func.recv(tensor, previous)
     if rank < size - 1:
-        assert_is_none(comm_func.send(tensor, following))
+        comm_func.send(tensor, following)
     yield Check("send and recv from rank to rank", tensors.read(tensor), numbers(0))
     sent = comm_func.isend(tensors.make(numbers(rank)), following)
     result, handle = comm_func.irecv(tensors.blank((2, 3)), previous)
@@ -134,7 +134,7 @@ def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 def _init(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     communication.release()
-    assert_is_none(communication.init())
+    communication.init()
     yield Check("get_rank and get_group_size", (communication.get_rank(), communication.get_group_size()), (rank, size))
     yield from _all_gather_into_tensor(tensors, rank, size)
 

@@ -106,7 +106,7 @@ def _send_and_recv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     if rank > 0:
         yield Check("what recv returns", dist.recv(tensor, previous), 0)
     if rank < size - 1:
-        assert_is_none(dist.send(tensor, following))
+        dist.send(tensor, following)
     yield Check("send and recv from rank to rank", tensors.read(tensor), numbers(0))
     output = tensors.blank((2, 3))
     for handle in (dist.isend(tensors.make(numbers(rank)), following), dist.irecv(output, previous)):
@@ -138,34 +138,34 @@ def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 def _all_gather_object(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     found: list[Any] = [None] * size
-    assert_is_none(dist.all_gather_object(found, {"rank": rank}))
+    dist.all_gather_object(found, {"rank": rank})
     yield Check("all_gather_object", found, [{"rank": one} for one in range(size)])
 
 
 def _other_objects(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         objects: list[Any] = [f"of rank {rank}", {rank}]
-        assert_is_none(dist.broadcast_object_list(objects, root))
+        dist.broadcast_object_list(objects, root)
         yield Check(f"broadcast_object_list from {root}", objects, [f"of rank {root}", {root}])
         found: list[Any] | None = [None] * size if rank == root else None
-        assert_is_none(dist.gather_object({"rank": rank}, found, root))
+        dist.gather_object({"rank": rank}, found, root)
         yield Check(f"gather_object to {root}", found, [{"rank": r} for r in range(size)] if rank == root else None)
         mine: list[Any] = [None]
         given = [f"{root} to {one}" for one in range(size)]
-        assert_is_none(dist.scatter_object_list(mine, given, root))
+        dist.scatter_object_list(mine, given, root)
         yield Check(f"scatter_object_list from {root}", mine, [f"{root} to {rank}"])
     passed: list[Any] = [{"rank": rank}, rank]
     if rank > 0:
         yield Check("what recv_object_list returns", dist.recv_object_list(passed, rank - 1), 0)
     if rank < size - 1:
-        assert_is_none(dist.send_object_list(passed, rank + 1))
+        dist.send_object_list(passed, rank + 1)
     yield Check("send_object_list and recv_object_list", passed, [{"rank": 0}, 0])
 
 
 def _init_process_group(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     dist.destroy_process_group()
     yield Check("is_initialized after destroy_process_group", dist.is_initialized(), False)
-    assert_is_none(dist.init_process_group())
+    dist.init_process_group()
     yield Check("get_rank and get_world_size", (dist.get_rank(), dist.get_world_size()), (rank, size))
     yield from _all_gather(tensors, rank, size)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import shim.frontends.paddle_3.distributed as dist
 from shim.conformance import oracle
-from shim.conformance.assertions import assert_is_none, assert_returned
+from shim.conformance.assertions import assert_returned
 from shim.conformance.oracle import Array
 from shim.conformance.tables.cells import MOVES_ALONE, Column, dtype_cells, operation_cells
 from shim.conformance.tables.checks import Check, reduce_ops_of, refusal, waited
@@ -153,24 +153,24 @@ def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 def _all_gather_object(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     found: list[Any] = ["there before"]
-    assert_is_none(dist.all_gather_object(found, {"rank": rank}))
+    dist.all_gather_object(found, {"rank": rank})
     yield Check("all_gather_object", found, ["there before", *({"rank": one} for one in range(size))])
 
 
 def _other_objects(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         objects: list[Any] = [f"of rank {rank}", {rank}]
-        assert_is_none(dist.broadcast_object_list(objects, root))
+        dist.broadcast_object_list(objects, root)
         yield Check(f"broadcast_object_list from {root}", objects, [f"of rank {root}", {root}])
         mine: list[Any] = ["emptied"]
         given = [f"{root} to {one}" for one in range(size)] if rank == root else None
-        assert_is_none(dist.scatter_object_list(mine, given, root))
+        dist.scatter_object_list(mine, given, root)
         yield Check(f"scatter_object_list from {root}", mine, [f"{root} to {rank}"])
     passed: list[Any] = [{"rank": rank}, rank]
     if rank > 0:
-        assert_is_none(dist.recv_object_list(passed, rank - 1))
+        dist.recv_object_list(passed, rank - 1)
     if rank < size - 1:
-        assert_is_none(dist.send_object_list(passed, rank + 1))
+        dist.send_object_list(passed, rank + 1)
     yield Check("send_object_list and recv_object_list", passed, [{"rank": 0}, 0])
 
 
