@@ -31,6 +31,12 @@ def conformance(
         bool,
         typer.Option("--signatures", help="Compare all signatures with the recorded and the installed ones instead."),
     ] = False,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables", help="Carry out the tables of operations and dtypes instead, beside the frameworks' own cells."
+        ),
+    ] = False,
 ) -> None:
     """Run the examples of the frameworks' documents, with every kind of tensor that is installed.
 
@@ -42,6 +48,11 @@ def conformance(
     from shim.conformance.kinds import KINDS
 
     console = _console()
+    if tables:
+        if document or json_file or show_cases or signatures:
+            raise typer.BadParameter("--tables goes with --tensors alone")
+        _carry_out_tables(console, _chosen("--tensors", None if tensors is None else tensors.split(","), KINDS))
+        return
     if signatures:
         _compare_signatures(console)
         return
@@ -67,6 +78,19 @@ def _compare_signatures(console: Console) -> None:
     from shim.conformance.signatures.report import print_comparison
 
     if not print_comparison(console):
+        raise typer.Exit(1)
+
+
+def _carry_out_tables(console: Console, kinds: list[str] | None) -> None:
+    from shim.conformance.runner import select_kinds
+    from shim.conformance.tables import report, runner
+    from shim.conformance.tables.columns import CELLS
+
+    selection = select_kinds(kinds)
+    with report.progress_of(CELLS, selection, console) as on_result:
+        run = runner.run_cells(CELLS, selection, on_result)
+    report.print_tables(run, console)
+    if not run.passed:
         raise typer.Exit(1)
 
 

@@ -15,11 +15,11 @@ from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.ranks import Sight
 from shim.launch.pool import RankPool
 
-__all__ = ["Failure", "Result", "Run", "Selection", "check_sights", "run_documents", "select_kinds"]
+__all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "check_sights", "run_documents", "select_kinds"]
 
 _DEADLINE = 60.0  # seconds for one case; most take milliseconds, the first of a pool imports the framework
 # The frameworks' own remarks on start-up would end up between the lines of the table.
-_QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
+QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def run_documents(
     for kind in selection.present:
         cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
         for ranks in sorted({case.ranks for _, case in cases}):
-            with RankPool(ranks, environment=_QUIET) as pool:
+            with RankPool(ranks, environment=QUIET) as pool:
                 for page, case in cases:
                     if case.ranks == ranks:
                         run.results.append(_run_case(pool, page, case, kind, run.versions))

@@ -1,0 +1,98 @@
+"""Carry out the cells of the tables on rank processes, and gather what every rank saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from shim.conformance.runner import QUIET, Selection
+from shim.conformance.tables.cells import Cell
+from shim.conformance.tables.elements import kind_for
+from shim.conformance.tables.ranks import Seen
+from shim.launch.pool import RankPool
+
+__all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
+
+SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
+_DEADLINE = 60.0  # seconds for one cell; most take milliseconds, the first of a pool imports the framework
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How one cell went: with tensors of ``kind``, ``checks`` calls on each rank, ``errors`` by rank."""
+
+    cell: Cell
+    kind: str
+    checks: int
+    seconds: float
+    errors: tuple[tuple[int, str], ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.errors
+
+
+@dataclass
+class TablesRun:
+    """Everything that one run found; ``versions`` is by kind of tensor."""
+
+    cells: tuple[Cell, ...]
+    selection: Selection
+    results: list[CellResult] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether something ran, all that ran passed, and nothing that was asked for was missing."""
+        return bool(self.results) and not self.selection.missing and all(result.passed for result in self.results)
+
+
+def planned(cells: Sequence[Cell], selection: Selection) -> dict[str, list[Cell]]:
+    """Return what to run: by the kind of tensor that each cell takes, without those that no kind at hand can carry."""
+    plan: dict[str, list[Cell]] = {kind: [] for kind in selection.present}
+    for cell in cells:
+        if cell.call is not None:
+            kind = kind_for(cell.column.kind, cell.dtypes, selection.present)
+            if kind is not None:
+                plan[kind].append(cell)
+    return {kind: of_kind for kind, of_kind in plan.items() if of_kind}
+
+
+def run_cells(
+    cells: Sequence[Cell], selection: Selection, on_result: Callable[[CellResult], None] = lambda result: None
+) -> TablesRun:
+    """Run every cell for which there are tensors; tell *on_result* of each as it ends.
+
+    Ranks are processes, one pool for each kind of tensor, so that each imports one framework, once.
+    """
+    run = TablesRun(tuple(cells), selection)
+    begin = time.perf_counter()
+    for kind, of_kind in planned(cells, selection).items():
+        with RankPool(SIZE, environment=QUIET) as pool:
+            for cell in of_kind:
+                run.results.append(_run_cell(pool, cell, kind, run.versions))
+                on_result(run.results[-1])
+                if not run.results[-1].passed:
+                    pool.close()  # what went wrong must not go on in the next cell
+    run.seconds = time.perf_counter() - begin
+    return run
+
+
+def _run_cell(pool: RankPool, cell: Cell, kind: str, versions: dict[str, str]) -> CellResult:
+    begin = time.perf_counter()
+    outcomes = pool.run("shim.conformance.tables.ranks:see_cell", cell, kind, deadline=_DEADLINE)
+    seconds = time.perf_counter() - begin
+    errors = dict.fromkeys(range(pool.size), "this rank said nothing")
+    checks = []
+    for outcome in outcomes:
+        if outcome.error is not None:
+            errors[outcome.rank] = outcome.error
+            continue
+        seen: Seen = outcome.value
+        versions[kind] = seen.version
+        checks.append(seen.checks)
+        errors[outcome.rank] = "\n".join(seen.differences)
+    told = tuple((rank, error) for rank, error in errors.items() if error)
+    return CellResult(cell, kind, min(checks, default=0), seconds, told)

@@ -1,0 +1,128 @@
+"""``shim conformance --tables``: what it prints and exits with."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from shim.cli.conformance import conformance
+from shim.conformance.kinds import KINDS
+from shim.conformance.runner import Selection
+from shim.conformance.tables import report, runner
+from shim.conformance.tables.cells import DTYPES, OPERATIONS
+from shim.conformance.tables.columns import CELLS
+from shim.conformance.tables.runner import CellResult, TablesRun, planned
+
+application = typer.Typer()
+application.command()(conformance)
+EVERYTHING = Selection(KINDS, (), ())
+ONLY_NUMPY = Selection(("numpy",), (), ())
+
+
+def a_run(selection=EVERYTHING, errors=None):
+    """Return a run in which every cell passes but those named in *errors*."""
+    run = TablesRun(CELLS, selection)
+    for kind, cells in planned(CELLS, selection).items():
+        for cell in cells:
+            run.results.append(CellResult(cell, kind, 2, 0.25, (errors or {}).get(cell.name, ())))
+    return run
+
+
+def printed(run, width=120):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    report.print_tables(run, console)
+    return console.file.getvalue()
+
+
+def rows_of(text):
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+
+
+def test_the_tables_fit_a_log_and_cut_nothing_off():
+    text = printed(a_run())
+    assert max(map(len, text.splitlines())) <= 120
+    assert "…" not in text
+    for name in (*OPERATIONS.rows, *DTYPES.rows):
+        assert name.split()[-1] in text
+
+
+def test_ours_stands_above_the_framework_s_own():
+    rows = rows_of(printed(a_run()))
+    first = next(i for i, row in enumerate(rows) if row[0] == "all_to_all (list)")
+    assert rows[first] == ["all_to_all (list)", "yes", "yes", "yes", "yes", "yes"]
+    assert rows[first + 1][1:3] == ["(equal shapes", "(not"]
+    barrier = next(i for i, row in enumerate(rows) if row[0] == "barrier")
+    assert rows[barrier : barrier + 2] == [
+        ["barrier", "yes", "yes", "yes", "yes", "yes"],
+        ["", "(yes)", "(yes)", "(yes)", "(unsupported)", "(unsupported)"],
+    ]
+
+
+def test_float8_and_other_tensors_are_said():
+    text = " ".join(word for row in rows_of(printed(a_run())) for word in row[2:3])
+    assert "moves; arithmetic refused" in text
+    assert "yes, numpy tensors" in text
+
+
+def test_everything_with_numpy_alone_says_what_was_not_run():
+    text = printed(a_run(ONLY_NUMPY))
+    assert "not run" in text
+    assert "14 not run, because no framework with such tensors is installed" in text
+    assert "all as they should be" in text
+
+
+def test_a_failure_is_told_once_in_full_with_its_places():
+    gone = {cell.name: ((0, "Traceback [bold] of it"), (1, "Traceback [bold] of it")) for cell in CELLS[:8]}
+    gone[CELLS[8].name] = ((1, "gather to 0: 2 was expected"),)
+    text = printed(a_run(errors=gone))
+    assert text.count("FAILED") == 9
+    assert text.count("Traceback [bold] of it") == 1
+    assert "failed: operations, all_reduce, torch, torch tensors, ranks 0, 1 of 2" in text
+    assert "the same in operations, broadcast, torch, torch tensors, ranks 0, 1 of 2" in text
+    assert "and in 3 more places" in text
+    assert "failed: operations, gather and scatter, torch, torch tensors, rank 1 of 2" in text
+    assert "gather to 0: 2 was expected" in text
+    assert "160 cells, 320 calls checked on each of 2 ranks, 9 failed, 11 n/a" in text
+
+
+def test_a_missing_kind_is_told():
+    text = printed(a_run(Selection(("numpy",), ("torch",), ())))
+    assert "missing: torch was asked for and is not installed" in text
+
+
+def shim_conformance(*arguments):
+    return CliRunner().invoke(application, list(arguments), env={"COLUMNS": "120"})
+
+
+@pytest.mark.parametrize(("errors", "status"), [({}, 0), ({CELLS[0].name: ((0, "an error"),)}, 1)])
+def test_the_exit_status_says_whether_all_passed(monkeypatch, errors, status):
+    seen = []
+
+    def run_cells(cells, selection, on_result):
+        seen.append((cells, selection))
+        return a_run(selection, errors)
+
+    monkeypatch.setattr(runner, "run_cells", run_cells)
+    result = shim_conformance("--tables", "--tensors", "numpy")
+    assert result.exit_code == status, result.output
+    assert seen == [(CELLS, ONLY_NUMPY)]
+
+
+@pytest.mark.parametrize("option", [["--json", "x"], ["--document", "x"], ["--list"], ["--signatures"]])
+def test_other_options_are_refused(option):
+    assert shim_conformance("--tables", *option).exit_code == 2
+
+
+def test_the_command_tells_of_progress_with_numpy():
+    command = [sys.executable, "-m", "shim", "conformance", "--tables", "--tensors", "numpy"]
+    child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    assert child.returncode == 0, child.stdout + child.stderr
+    assert child.stderr == ""
+    assert "numpy tensors: 146 cells run" in child.stdout
+    assert "all as they should be" in child.stdout.splitlines()[-1]
