@@ -14,7 +14,7 @@ from checks.source import modules
 
 __all__ = ["SAME_EVERYWHERE", "check"]
 
-SAME_EVERYWHERE = frozenset({"async_op", "group", "sync_op", "use_calc_stream"})
+SAME_EVERYWHERE = frozenset({"async_op", "group", "sync_op", "tag", "use_calc_stream"})
 _PAGE = re.compile(r"^See: https://\S+", re.MULTILINE)
 
 
