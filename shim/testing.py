@@ -9,8 +9,8 @@
         dist.all_reduce(tensor)
         assert tensor.item() == sum(range(world_size))
 
-The test becomes one for each world size. The rank processes are started once in a session and used again, as importing a
-framework takes seconds; what a test leaves of its world is closed after it, and after a failure new processes are
+The test becomes one for each world size, and those of one world size run after each other. The rank processes are started
+once in a session and used again, as importing a framework takes seconds; what a test leaves of its world is closed after it, and after a failure new processes are
 started. See docs/testing.md.
 """
 
@@ -26,6 +26,7 @@ from shim.testing_rank import Report, TestCall
 
 __all__ = [
     "pytest_addoption",
+    "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_generate_tests",
     "pytest_pyfunc_call",
@@ -35,8 +36,7 @@ __all__ = [
 ]
 
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
-_POOLS = pytest.StashKey[dict[int, RankPool]]()
-_KEPT_POOLS = 2  # world sizes whose processes are kept; each process may hold a framework in memory
+_POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
 
 
 class _FilledInByTheRank:
@@ -49,20 +49,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker and make room for the pools."""
+    """Declare the marker and make room for the pool."""
     config.addinivalue_line(
         "markers",
         "ranks(*world_sizes, deadline=None): run the test on so many rank processes at once, for each world size; "
         "deadline is in seconds",
     )
-    config.stash[_POOLS] = {}
+    config.stash[_POOLS] = []
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the rank processes."""
-    pools = config.stash.get(_POOLS, {})
-    while pools:
-        pools.popitem()[1].close()
+    for pool in config.stash.get(_POOLS, []):
+        pool.close()
 
 
 @pytest.fixture
@@ -95,6 +94,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of each world size together, smallest first, so that its processes are started once.
+
+    Tests without ranks come before them; nothing else changes places.
+    """
+    items.sort(key=_world_size_of)
+
+
+def _world_size_of(item: pytest.Item) -> int:
+    callspec = getattr(item, "callspec", None)
+    return 0 if callspec is None else int(callspec.params.get(_WORLD_SIZE, 0))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     """Run a test marked with ranks on its rank processes, instead of here."""
     mark = pyfuncitem.get_closest_marker("ranks")
@@ -113,13 +126,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 
 
 def _pool_of(config: pytest.Config, size: int) -> RankPool:
-    """Return the pool of *size* ranks; the one that was used longest ago makes room for a new one."""
+    """Return the pool of *size* ranks, which takes the place of one of another size."""
     pools = config.stash[_POOLS]
-    pool = pools.pop(size, None) or RankPool(size)
-    pools[size] = pool
-    while len(pools) > _KEPT_POOLS:
-        pools.pop(next(iter(pools))).close()
-    return pool
+    if not pools or pools[0].size != size:
+        for pool in pools:
+            pool.close()
+        pools[:] = [RankPool(size)]
+    return pools[0]
 
 
 def _call_of(item: pytest.Function) -> TestCall:
