@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from shim.frontends.mindspore.ops.operations.comm_ops import (
     AllGather,
+    AllReduce,
     Broadcast,
     CollectiveGather,
+    CollectiveScatter,
+    Reduce,
     ReduceOp,
     ReduceScatter,
     _MicroStepAllGather,
@@ -21,8 +24,11 @@ from shim.frontends.mindspore.ops.operations.comm_ops import (
 
 __all__ = [
     "AllGather",
+    "AllReduce",
     "Broadcast",
     "CollectiveGather",
+    "CollectiveScatter",
+    "Reduce",
     "ReduceOp",
     "ReduceScatter",
     "_MicroStepAllGather",
