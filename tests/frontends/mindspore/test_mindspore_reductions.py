@@ -12,7 +12,7 @@ from mindspore_slopes import Array, Weighted, check_slope
 from mindspore_world import COMPILED, DTYPES, MODES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
-from shim.errors import ArgumentError, MismatchError, RankError, TensorError
+from shim.errors import ArgumentError, MismatchError, RankError, TensorError, UnsupportedError
 from shim.frontends.mindspore import ops
 
 KINDS = ("mindspore", "numpy", "torch")
@@ -87,13 +87,13 @@ class Network(mindspore.nn.Cell):  # type: ignore[misc]
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("mode", MODES)
-def test_numbers_stay_numbers(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    with world(), in_mode(mode, tmp_path):
+def test_tensors_of_one_number(rank: int, world_size: int, tmp_path: Path) -> None:
+    with world():
         tensor = make("mindspore", np.array(rank + 1, "float32"))
-        check("mindspore", Network(ops.AllReduce())(tensor), np.array(3, "float32"))
-        (result,) = Network(ops.Broadcast(1))((tensor,))
-        check("mindspore", result, np.array(2, "float32"))
+        check("mindspore", ops.AllReduce()(tensor), np.array(3, "float32"))
+        check("mindspore", ops.Broadcast(1)((tensor,))[0], np.array(2, "float32"))
+        with in_mode(COMPILED, tmp_path), pytest.raises(UnsupportedError, match=r"must not have shape \(\)"):
+            Network(ops.AllReduce())(tensor)
 
 
 @pytest.mark.ranks(4)

@@ -11,26 +11,38 @@ from __future__ import annotations
 
 from shim.frontends.mindspore.ops.operations.comm_ops import (
     AllGather,
+    AllGatherV,
     AllReduce,
+    AlltoAll,
+    AlltoAllV,
+    AlltoAllVC,
     Broadcast,
     CollectiveGather,
     CollectiveScatter,
     Reduce,
     ReduceOp,
     ReduceScatter,
+    ReduceScatterV,
+    _AllSwap,
     _MicroStepAllGather,
     _MiniStepAllGather,
 )
 
 __all__ = [
     "AllGather",
+    "AllGatherV",
     "AllReduce",
+    "AlltoAll",
+    "AlltoAllV",
+    "AlltoAllVC",
     "Broadcast",
     "CollectiveGather",
     "CollectiveScatter",
     "Reduce",
     "ReduceOp",
     "ReduceScatter",
+    "ReduceScatterV",
+    "_AllSwap",
     "_MicroStepAllGather",
     "_MiniStepAllGather",
 ]

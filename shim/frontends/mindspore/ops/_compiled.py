@@ -5,7 +5,8 @@ MindSpore runs Python in three ways, and each must give the right gradient or no
 - PyNative: the collective runs on the caller's tensors and is recorded by MindSpore's custom autograd function.
 - Compiled (``GRAPH_MODE``, ``mindspore.jit``): a Python call would fall back, run, and give a gradient of zero without
   a word. So a primitive is an ``ops.Custom`` with a Python kernel for the CPU: the compiler asks it for shapes, dtypes and
-  the gradient's function, and the running graph calls the kernel with NumPy views of its memory.
+  the gradient's function, and the running graph calls the kernel with NumPy views of its memory. Gradients communicate
+  after everything before them: each waits for its primitive's output (``depend``), the rest is up to the attributes.
   What the kernel raises reaches the caller as it is, but MindSpore takes 3 seconds for that and gives the graph up.
 - Traced (``jit(capture_mode="trace")``): refused by ``CommunicationPrimitive.run``.
 """
@@ -60,14 +61,18 @@ def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) 
 class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
     """What makes a ``CommunicationPrimitive`` one of MindSpore's."""
 
+    kind: Any
+
     def begin(self, arguments: Mapping[str, Any]) -> None:
         """Become a custom operator whose kernel is that of a plain primitive made with the same *arguments*."""
-        kernel = _kernel(_plain_class(type(self)), tuple(arguments.items()))
+        kernel = _kernel(type(self).kind, tuple(arguments.items()))
         super().__init__(kernel.compute, kernel.shape, kernel.dtype, "pyfunc")
         self.name = type(self).__name__
         self.init_attrs = dict(arguments)
-        # In the order of the program, on every rank alike; without it the compiler orders independent collectives.
+        # In the order of the program, and its gradients in the opposite order, on every rank alike; without these two the
+        # compiler orders independent collectives, and not always in the same way.
         self.add_prim_attr("side_effect_io", True)
+        self.add_prim_attr("side_effect_backprop", True)
         self.add_prim_attr("no_eliminate", True)
 
     def __infer__(self, *inputs: Any) -> dict[str, Any]:
@@ -92,10 +97,6 @@ class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]
 
     add_prim_attr = PlainPrimitive.add_prim_attr
     get_attr_dict = PlainPrimitive.get_attr_dict
-
-
-def _plain_class(kind: type) -> Any:
-    return next(base for base in kind.__mro__ if not issubclass(base, CompiledPrimitive))
 
 
 @functools.cache
@@ -134,6 +135,8 @@ def _computation_of(primitive: Any) -> Callable[..., Any]:
 def _shape(primitive: Any, *shapes: Any) -> tuple[Any, ...]:
     try:
         output = tuple(primitive.output_shape(*map(_static, shapes)))
+        if () in map(tuple, shapes):  # MindSpore hands such a tensor to a kernel as a number without dtype
+            raise UnsupportedError("{input} must not have shape () in a compiled graph\nPass it reshaped to (1,).")
         for shape in output if isinstance(next(iter(output), None), tuple) else (output,):
             if 0 in shape:
                 raise UnsupportedError("the output must not be empty in a compiled graph\nCall it in PyNative mode.")

@@ -24,7 +24,16 @@ from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = ["CommunicationPrimitive", "PlainPrimitive", "Shape", "SignalPrimitive", "compiled", "instance_of", "plain", "shape_of"]
+__all__ = [
+    "CommunicationPrimitive",
+    "PlainPrimitive",
+    "Shape",
+    "SignalPrimitive",
+    "compiled",
+    "instance_of",
+    "plain",
+    "shape_of",
+]
 
 Shape = tuple[int, ...]
 
@@ -61,6 +70,7 @@ class CommunicationPrimitive:
     caller: ClassVar[Caller]
     inputs: ClassVar[tuple[str, ...]] = ("input_x",)
 
+    kind: Callable[..., Any]  # the class, without what makes it MindSpore's or a plain one
     group: str
     rank: int
     rank_size: int
@@ -217,7 +227,7 @@ def plain(kind: Any, arguments: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _joined(kind: Any, base: Any) -> Any:
-    return type(kind.__name__, (kind, base), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+    return type(kind.__name__, (kind, base), {"__doc__": kind.__doc__, "__module__": kind.__module__, "kind": kind})
 
 
 @functools.cache

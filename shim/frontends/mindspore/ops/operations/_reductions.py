@@ -10,7 +10,8 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.work import Work
-from shim.errors import ArgumentError, TensorError
+from shim.errors import ArgumentError, TensorError, UnsupportedError
+from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import REDUCE_OPS
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
@@ -51,15 +52,10 @@ def slope_of(primitive: CommunicationPrimitive, op: str) -> Callable[[Any, Any],
 
 
 def _slope_of_product(primitive: CommunicationPrimitive) -> Callable[[Any, Any], Any]:
-    gather, rank, ranks = primitive.adjoint(AllGather), primitive.rank_now(), primitive.ranks_now()
-    stacked = sys.modules["mindspore"].ops.ExpandDims()
+    others = primitive.adjoint(_ProductOfOthers)
 
     def _slope(x: Any, g: Any) -> Any:
-        every = gather(stacked(x, 0))
-        for other in range(ranks):
-            if other != rank:
-                g = g * every[other]
-        return g
+        return g * others(x)
 
     return _slope
 
@@ -74,6 +70,32 @@ def _slope_of_extreme(primitive: CommunicationPrimitive, op: str) -> Callable[[A
         return g * has_it / total(has_it)
 
     return _slope
+
+
+class _ProductOfOthers(CommunicationPrimitive):
+    """Return the product of the other ranks' tensors."""
+
+    caller = Caller("mindspore.ops (gradient of a product)", input="x")
+
+    def __init__(self, group: str) -> None:
+        self.set_up(group, {"group": group})
+
+    def output_shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def forward(self, *tensors: Any) -> Any:
+        numpy, mindspore = sys.modules["numpy"], sys.modules["mindspore"]
+        of_mindspore = isinstance(tensors[0], mindspore.Tensor)
+        own = tensors[0].asnumpy() if of_mindspore else tensors[0]
+        group = _groups.known_group(self.caller, self.group)
+        every = numpy.empty((group.size, *own.shape), own.dtype)
+        calls.all_gather(self.caller, group, every, own).wait()
+        exact = every.astype("float32") if own.dtype.name in ("float16", "bfloat16") else every
+        product = numpy.prod(numpy.delete(exact, group.rank, 0), axis=0, dtype=exact.dtype).astype(own.dtype)
+        return mindspore.Tensor.from_numpy(product) if of_mindspore else product
+
+    def get_bprop(self) -> Callable[..., Any]:
+        raise self.caller.explain(UnsupportedError("has no gradient of its own"))
 
 
 class AllReduce(CommunicationPrimitive):
@@ -108,9 +130,10 @@ class AllReduce(CommunicationPrimitive):
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: the sum of all ranks', times what this rank's elements have to do with the result."""
         total, slope = self.adjoint(AllReduce, op=ReduceOp.SUM), slope_of(self, self.op)
+        depend = sys.modules["mindspore"].ops.Depend()
 
-        def _gradient(input_x: Any, _output: Any, dout: Any) -> tuple[Any, ...]:
-            return (slope(input_x, total(dout)),)
+        def _gradient(input_x: Any, output: Any, dout: Any) -> tuple[Any, ...]:
+            return (slope(input_x, total(depend(dout, output))),)
 
         return _gradient
 
@@ -146,9 +169,10 @@ class AllGather(GatheringPrimitive):
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: a reduce-scatter of the sum, divided by the number of ranks if ``mean_flag``."""
         scatter, scale, mean = self.adjoint(ReduceScatter), 1.0 / self.ranks_now(), bool(self.mean_flag)
+        depend = sys.modules["mindspore"].ops.Depend()
 
-        def _gradient(_input: Any, _output: Any, dout: Any) -> tuple[Any, ...]:
-            dx = scatter(dout)
+        def _gradient(_input: Any, output: Any, dout: Any) -> tuple[Any, ...]:
+            dx = scatter(depend(dout, output))
             if mean:
                 dx = dx * scale
             return (dx,)
@@ -184,8 +208,9 @@ class ReduceScatter(CommunicationPrimitive):
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: an all-gather, times what this rank's elements have to do with the result."""
         gather, slope = self.adjoint(AllGather), slope_of(self, self.op)
+        depend = sys.modules["mindspore"].ops.Depend()
 
-        def _gradient(input_x: Any, _output: Any, dout: Any) -> tuple[Any, ...]:
-            return (slope(input_x, gather(dout)),)
+        def _gradient(input_x: Any, output: Any, dout: Any) -> tuple[Any, ...]:
+            return (slope(input_x, gather(depend(dout, output))),)
 
         return _gradient

@@ -57,9 +57,10 @@ class _MiniStepAllGather(GatheringPrimitive):
         ops = sys.modules["mindspore"].ops
         depend, assign_add, zeros_like = ops.Depend(), ops.AssignAdd(), ops.ZerosLike()
 
-        def _gradient(_input: Any, z: Any, _output: Any, dout: Any) -> tuple[Any, ...]:
+        def _gradient(_input: Any, z: Any, output: Any, dout: Any) -> tuple[Any, ...]:
             dx = dout
             if mirror:
+                dout = depend(dout, output)
                 if sharded:
                     dx = scatter(dout)
                 else:
@@ -115,7 +116,8 @@ class _MicroStepAllGather(GatheringPrimitive):
         ops = sys.modules["mindspore"].ops
         depend, cast, dtype_of, ones_like = ops.Depend(), ops.Cast(), ops.DType(), ops.OnesLike()
 
-        def _gradient(_input: Any, z: Any, _output: Any, dout: Any) -> tuple[Any, ...]:
+        def _gradient(_input: Any, z: Any, output: Any, dout: Any) -> tuple[Any, ...]:
+            dout = depend(dout, output)
             if from_gradient:
                 dx = dout
             else:
