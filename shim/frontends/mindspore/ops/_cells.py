@@ -149,7 +149,7 @@ class SizedPrimitive(CellPrimitive):
         if len(arguments) != 1 + len(self.sizes):
             wanted = ", ".join(("input_x", *self.sizes))
             raise ArgumentTypeError(f"must be called with {wanted}, got {len(arguments)} arguments")
-        return self.member(*(sizes_of(name, given) for name, given in zip(self.sizes, arguments[1:], strict=True)))
+        return self.member(*(_sizes_of(name, given) for name, given in zip(self.sizes, arguments[1:], strict=True)))
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         try:
@@ -159,7 +159,7 @@ class SizedPrimitive(CellPrimitive):
         return kind(**arguments)  # type: ignore[no-any-return]
 
 
-def sizes_of(name: str, given: Any) -> Sizes:
+def _sizes_of(name: str, given: Any) -> Sizes:
     """Return the numbers in *given*, the argument called *name*: a list, or one of lists, or a tensor of integers."""
     sizes = tuple(_flattened(given.tolist() if framework_of(type(given)) else given))
     for size in sizes:

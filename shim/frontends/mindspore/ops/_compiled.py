@@ -19,10 +19,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from shim.core.tensors import copy_of
 from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, PlainPrimitive, plain
 
-__all__ = ["CompiledCell", "CompiledPrimitive", "is_recording", "run_and_record"]
+__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "is_recording", "run_and_record"]
 
 _mindspore: Any = sys.modules["mindspore"]
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
@@ -31,6 +32,7 @@ _executor: Any = sys.modules["mindspore.graph.api"]._pynative_executor
 _numpy: Any = sys.modules["numpy"]
 
 _NOTHING = _numpy.zeros(1, "float32")
+_spent_hooks: list[Any] = []
 _WITH_BUFFER = "?biufc"
 
 
@@ -56,6 +58,41 @@ def is_recording() -> bool:
 def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) -> Any:
     """Carry out *primitive* on MindSpore's *tensors*; where no gradient is being recorded, without the 40 us of that."""
     return _Recorded.apply(primitive, *tensors) if is_recording() else primitive.forward(*tensors)
+
+
+class _Copied(_function):  # type: ignore[misc]
+    """A copy of a tensor, whose gradient is the tensor's."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any) -> Any:
+        del ctx
+        return copy_of(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        del ctx
+        return gradients[0]
+
+
+def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
+    """Return a copy of *tensor*, to whose gradient *addition* of that gradient will be added, once.
+
+    A hook, because the tensor itself may go on without the copy. MindSpore crashes if a hook removes itself.
+    """
+    while _spent_hooks:
+        _spent_hooks.pop().remove()
+    has_run = False
+
+    def add(gradient: Any) -> Any:
+        nonlocal has_run
+        if has_run:
+            return gradient
+        has_run = True
+        _spent_hooks.append(hook)
+        return gradient + addition(gradient)
+
+    hook = tensor.register_hook(add)
+    return _Copied.apply(tensor)
 
 
 class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]

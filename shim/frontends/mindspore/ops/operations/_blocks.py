@@ -83,4 +83,5 @@ def _dimension(shape: Shape, name: str, dimension: int) -> int:
 def _blocks(tensor: Any, dimension: int, count: int) -> list[Any]:
     """Return views of *tensor*'s *count* equal blocks along *dimension*."""
     before, rows = (slice(None),) * (dimension % len(tensor.shape)), tensor.shape[dimension] // count
-    return [tensor[(*before, slice(block * rows, (block + 1) * rows))] for block in range(count)]
+    places = [(*before, slice(block * rows, (block + 1) * rows)) for block in range(count)]
+    return [tensor[place] for place in places]

@@ -17,7 +17,7 @@ from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import op_name
 
-__all__ = ["AllGather", "AllReduce", "GatheringPrimitive", "ReduceOp", "ReduceScatter", "slope_of"]
+__all__ = ["AllGather", "AllReduce", "GatheringPrimitive", "ReduceOp", "ReduceScatter", "rows_for_ranks", "slope_of"]
 
 
 class ReduceOp:
@@ -180,6 +180,13 @@ class AllGather(GatheringPrimitive):
         return _gradient
 
 
+def rows_for_ranks(shape: Shape, ranks: int) -> Shape:
+    """Return the shape of one of *ranks* equal parts of a tensor of *shape*."""
+    if not shape or shape[0] % ranks:
+        raise ArgumentError(f"{{input}} must have rows for {ranks} ranks, got shape {shape}")
+    return (shape[0] // ranks, *shape[1:])
+
+
 class ReduceScatter(CommunicationPrimitive):
     """Combine the tensors (N*x_1, ..., x_R) of all ranks of *group* by *op*, and keep this rank's rows of the result.
 
@@ -198,9 +205,7 @@ class ReduceScatter(CommunicationPrimitive):
         self.add_prim_attr("fusion", 0)
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        if not shapes[0] or shapes[0][0] % self.ranks_now():
-            raise ArgumentError(f"{{input}} must have rows for {self.ranks_now()} ranks, got shape {shapes[0]}")
-        return (shapes[0][0] // self.ranks_now(), *shapes[0][1:])
+        return rows_for_ranks(shapes[0], self.ranks_now())
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         return calls.reduce_scatter(self.caller, group, output, tensors[0], REDUCE_OPS[self.op])

@@ -17,7 +17,7 @@ from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._cells import TuplePrimitive
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integer, op_name
-from shim.frontends.mindspore.ops.operations._reductions import ReduceOp, slope_of
+from shim.frontends.mindspore.ops.operations._reductions import ReduceOp, rows_for_ranks, slope_of
 
 __all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce", "zero_like"]
 
@@ -217,9 +217,7 @@ class CollectiveScatter(CommunicationPrimitive):
         self.add_prim_attr("rank_id", self.rank)
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        if not shapes[0] or shapes[0][0] % self.ranks_now():
-            raise ArgumentError(f"{{input}} must have rows for {self.ranks_now()} ranks, got shape {shapes[0]}")
-        return (shapes[0][0] // self.ranks_now(), *shapes[0][1:])
+        return rows_for_ranks(shapes[0], self.ranks_now())
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         whole = tensors[0] if group.rank == self.src_rank else None

@@ -87,8 +87,8 @@ class AlltoAllV(SizedPrimitive):
     block_size: int
 
     def __init__(self, group: str = GlobalComm.WORLD_COMM_GROUP, block_size: int = 1) -> None:
-        arguments = {"group": or_world(group), "block_size": integer(self.caller, "block_size", block_size)}
-        self.set_up(arguments["group"], arguments)
+        size = integer(self.caller, "block_size", block_size)
+        self.set_up(or_world(group), {"group": or_world(group), "block_size": size})
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
         for name, given in zip(self.sizes, sizes, strict=True):
