@@ -11,7 +11,6 @@ import pytest
 from mindspore_world import COMPILED, MODES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
-from shim.errors import UnsupportedError
 from shim.frontends.mindspore import ops
 
 Array = Any
@@ -27,12 +26,6 @@ class Weighted(mindspore.nn.Cell):  # type: ignore[misc]
 
     def construct(self, tensor: Any) -> Any:
         return (self.primitive(tensor * 2) * self.weights).sum()
-
-
-class WeightedTuple(Weighted):
-    def construct(self, tensor: Any) -> Any:
-        first, second = self.primitive((tensor * 2, tensor * 3))
-        return (first * self.weights).sum() + second.sum()
 
 
 class WithAccumulator(mindspore.nn.Cell):  # type: ignore[misc]
@@ -75,28 +68,6 @@ def test_reduce_scatter(rank: int, world_size: int, mode: str, tmp_path: Path) -
         network = Weighted(ops.ReduceScatter(), numbers(rank, (2, 3)))
         gradient = mindspore.grad(network)(make("mindspore", weights_of(rank, world_size)))
         check("mindspore", gradient, 2 * np.concatenate([numbers(other, (2, 3)) for other in range(world_size)]))
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("op", ["max", "min", "prod", "avg"])
-def test_reduce_scatter_of_other_ops_has_no_gradient(
-    rank: int, world_size: int, mode: str, op: str, tmp_path: Path
-) -> None:
-    with world(), in_mode(mode, tmp_path):
-        network = Weighted(ops.ReduceScatter(op), numbers(rank, (2, 3)))
-        network(make("mindspore", weights_of(rank, world_size)))
-        with pytest.raises(UnsupportedError, match="has a gradient only for op 'sum'"):
-            mindspore.grad(network)(make("mindspore", weights_of(rank, world_size)))
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("mode", MODES)
-def test_broadcast_is_the_identity(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    with world(), in_mode(mode, tmp_path):
-        network = WeightedTuple(ops.Broadcast(1), numbers(rank, (2, 3)))
-        gradient = mindspore.grad(network)(make("mindspore", numbers(rank, (2, 3))))
-        check("mindspore", gradient, 2 * numbers(rank, (2, 3)) + 3)
 
 
 @pytest.mark.ranks(2, 3)

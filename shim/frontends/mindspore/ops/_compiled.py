@@ -5,7 +5,8 @@ MindSpore runs Python in three ways, and each must give the right gradient or no
 - PyNative: the collective runs on the caller's tensors and is recorded by MindSpore's custom autograd function.
 - Compiled (``GRAPH_MODE``, ``mindspore.jit``): a Python call would fall back, run, and give a gradient of zero without
   a word. So a primitive is an ``ops.Custom`` with a Python kernel for the CPU: the compiler asks it for shapes, dtypes and
-  the gradient's function, and the running graph calls the kernel with NumPy views of its memory.
+  the gradient's function, and the running graph calls the kernel with NumPy views of its memory. Gradients communicate
+  after everything before them: each waits for its primitive's output (``depend``), the rest is up to the attributes.
   What the kernel raises reaches the caller as it is, but MindSpore takes 3 seconds for that and gives the graph up.
 - Traced (``jit(capture_mode="trace")``): refused by ``CommunicationPrimitive.run``.
 """
@@ -13,19 +14,25 @@ MindSpore runs Python in three ways, and each must give the right gradient or no
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from shim.core.tensors import copy_of
 from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, PlainPrimitive, plain
 
-__all__ = ["CompiledPrimitive", "CompiledTuplePrimitive", "run_and_record"]
+__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "is_recording", "run_and_record"]
 
 _mindspore: Any = sys.modules["mindspore"]
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
 _executor: Any = sys.modules["mindspore.graph.api"]._pynative_executor
 
+_numpy: Any = sys.modules["numpy"]
+
+_NOTHING = _numpy.zeros(1, "float32")
+_spent_hooks: list[Any] = []
 _WITH_BUFFER = "?biufc"
 
 
@@ -43,58 +50,104 @@ class _Recorded(_function):  # type: ignore[misc]  # mypy does not see MindSpore
         return (None, *ctx.primitive.get_bprop()(*ctx.saved_tensors, None, *gradients))
 
 
+def is_recording() -> bool:
+    """Tell whether MindSpore is recording a gradient."""
+    return bool(_executor.requires_grad())
+
+
 def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) -> Any:
     """Carry out *primitive* on MindSpore's *tensors*; where no gradient is being recorded, without the 40 us of that."""
-    return _Recorded.apply(primitive, *tensors) if _executor.requires_grad() else primitive.forward(*tensors)
+    return _Recorded.apply(primitive, *tensors) if is_recording() else primitive.forward(*tensors)
+
+
+class _Copied(_function):  # type: ignore[misc]
+    """A copy of a tensor, whose gradient is the tensor's."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any) -> Any:
+        del ctx
+        return copy_of(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        del ctx
+        return gradients[0]
+
+
+def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
+    """Return a copy of *tensor*, to whose gradient *addition* of that gradient will be added, once.
+
+    A hook, because the tensor itself may go on without the copy. MindSpore crashes if a hook removes itself.
+    """
+    while _spent_hooks:
+        _spent_hooks.pop().remove()
+    has_run = False
+
+    def add(gradient: Any) -> Any:
+        nonlocal has_run
+        if has_run:
+            return gradient
+        has_run = True
+        _spent_hooks.append(hook)
+        return gradient + addition(gradient)
+
+    hook = tensor.register_hook(add)
+    return _Copied.apply(tensor)
 
 
 class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
     """What makes a ``CommunicationPrimitive`` one of MindSpore's."""
 
+    kind: Any
+
     def begin(self, arguments: Mapping[str, Any]) -> None:
         """Become a custom operator whose kernel is that of a plain primitive made with the same *arguments*."""
-        kernel = _kernel(_plain_class(type(self)), tuple(arguments.items()))
+        kernel = _kernel(type(self).kind, tuple(arguments.items()))
         super().__init__(kernel.compute, kernel.shape, kernel.dtype, "pyfunc")
         self.name = type(self).__name__
         self.init_attrs = dict(arguments)
-        # In the order of the program, on every rank alike; without it the compiler orders independent collectives.
+        # In the order of the program, and its gradients in the opposite order, on every rank alike; without these two the
+        # compiler orders independent collectives, and not always in the same way.
         self.add_prim_attr("side_effect_io", True)
+        self.add_prim_attr("side_effect_backprop", True)
         self.add_prim_attr("no_eliminate", True)
 
+    def __infer__(self, *inputs: Any) -> dict[str, Any]:
+        """Tell shape and dtype of the output; ``Custom`` itself would tell the shape (1,) for ()."""
+        return {
+            "shape": self.out_shape(*(each["shape"] for each in inputs)),
+            "dtype": self.out_dtype(*(each["dtype"] for each in inputs)),
+            "value": None,
+        }
 
-class CompiledTuplePrimitive(_mindspore.nn.Cell):  # type: ignore[misc]
-    """What makes a ``TuplePrimitive`` a Cell of MindSpore's: the compiler reads ``construct``."""
+
+class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]
+    """What makes a ``CellPrimitive`` a Cell of MindSpore's, whose compiler reads ``construct``.
+
+    ``chosen`` is called in it with numbers that the compiler knows, and is then the primitive that ``choose`` returns.
+    """
 
     def begin(self, arguments: Mapping[str, Any]) -> None:
         super().__init__()
         PlainPrimitive.begin(self, arguments)
+        self.chosen = _mindspore.ops.constexpr(self.choose)
 
     add_prim_attr = PlainPrimitive.add_prim_attr
     get_attr_dict = PlainPrimitive.get_attr_dict
-
-    def construct(self, input_x: Any) -> Any:
-        outputs: Any = ()
-        for tensor in input_x:
-            outputs = (*outputs, self.each(tensor))
-        return outputs
-
-
-def _plain_class(kind: type) -> Any:
-    return next(base for base in kind.__mro__ if not issubclass(base, CompiledPrimitive))
 
 
 @functools.cache
 def _kernel(kind: Any, arguments: tuple[tuple[str, Any], ...]) -> _Kernel:
     """Return one kernel for all primitives made alike: MindSpore keeps every kernel it has ever seen."""
     primitive = plain(kind, dict(arguments))
-    return _Kernel(_computation_of(primitive), functools.partial(_shape, primitive), _dtype)
+    return _Kernel(_computation_of(primitive), functools.partial(_shape, primitive), primitive.output_dtype)
 
 
 class _Kernel(NamedTuple):
-    """Contents, shape and dtype of a primitive's output in a compiled graph."""
+    """Contents, shape and dtype of a primitive's output in a compiled graph; tuples of them where that is a tuple."""
 
     compute: Callable[..., Any]
-    shape: Callable[..., tuple[int, ...]]
+    shape: Callable[..., tuple[Any, ...]]
     dtype: Callable[..., Any]
 
 
@@ -104,24 +157,29 @@ def _computation_of(primitive: Any) -> Callable[..., Any]:
     MindSpore counts the inputs by the function's parameters.
     """
 
-    def of_one(first: Any) -> Any:
-        return _readable(primitive.forward(first))
+    def compute(*arrays: Any) -> Any:
+        output = primitive.forward(*arrays)
+        if isinstance(output, tuple):
+            return tuple(map(_readable, output)) or _NOTHING
+        return _readable(output)
 
-    def of_two(first: Any, second: Any) -> Any:
-        return _readable(primitive.forward(first, second))
+    names = [f"input_{place}" for place in range(len(primitive.inputs))]
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return compute
 
-    return of_one if len(primitive.inputs) == 1 else of_two
 
-
-def _shape(primitive: Any, *shapes: Any) -> tuple[int, ...]:
+def _shape(primitive: Any, *shapes: Any) -> tuple[Any, ...]:
     try:
-        return tuple(primitive.output_shape(*map(_static, shapes)))
+        output = tuple(primitive.output_shape(*map(_static, shapes)))
+        if () in map(tuple, shapes):  # MindSpore hands such a tensor to a kernel as a number without dtype
+            raise UnsupportedError("{input} must not have shape () in a compiled graph\nPass it reshaped to (1,).")
+        for shape in output if isinstance(next(iter(output), None), tuple) else (output,):
+            if 0 in shape:
+                raise UnsupportedError("the output must not be empty in a compiled graph\nCall it in PyNative mode.")
+        return output
     except ShimError as error:
         raise primitive.caller.explain(error) from None
-
-
-def _dtype(*dtypes: Any) -> Any:
-    return dtypes[0]
 
 
 def _static(shape: Any) -> tuple[int, ...]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import framework_of, new_like
 from shim.core.work import Work
 from shim.errors import ShimError, TensorError, UnsupportedError
@@ -25,7 +24,16 @@ from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = ["CommunicationPrimitive", "PlainPrimitive", "Shape", "TuplePrimitive", "plain"]
+__all__ = [
+    "CommunicationPrimitive",
+    "PlainPrimitive",
+    "Shape",
+    "SignalPrimitive",
+    "compiled",
+    "instance_of",
+    "plain",
+    "shape_of",
+]
 
 Shape = tuple[int, ...]
 
@@ -62,6 +70,7 @@ class CommunicationPrimitive:
     caller: ClassVar[Caller]
     inputs: ClassVar[tuple[str, ...]] = ("input_x",)
 
+    kind: Callable[..., Any]  # the class, without what makes it MindSpore's or a plain one
     group: str
     rank: int
     rank_size: int
@@ -75,7 +84,7 @@ class CommunicationPrimitive:
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         del arguments, named  # they are the constructor's, whose signature each subclass spells out
-        return _made(cls, "CompiledPrimitive")
+        return instance_of(cls, "CompiledPrimitive")
 
     def set_up(self, group: str, arguments: Mapping[str, Any]) -> None:
         """Become an object made with *arguments* for the group called *group*, and note the caller's place in it.
@@ -97,45 +106,60 @@ class CommunicationPrimitive:
         return _groups.answer(self.caller, self.group, lambda found: found.size, "RANK_SIZE", 1)
 
     def adjoint(self, kind: Callable[..., Any], **arguments: Any) -> Any:
-        """Return the primitive of *kind* in the same group that the gradient needs, always the same object."""
+        """Return the primitive of *kind* in the same group that the gradient needs, always the same object.
+
+        That of a plain primitive is plain too, so that MindSpore gets no kernel of it.
+        """
+        arguments.setdefault("group", self.group)
         known: dict[Any, Any] = self.__dict__.setdefault("_adjoints", {})
-        if kind not in known:
-            known[kind] = kind(group=self.group, **arguments)
-        return known[kind]
+        key = (kind, tuple(arguments.items()))
+        if key not in known:
+            known[key] = plain(kind, arguments) if isinstance(self, PlainPrimitive) else kind(**arguments)
+        return known[key]
 
     def __call__(self, *args: Any) -> Any:
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
-        if framework_of(type(tensors[0])) == "mindspore":
-            return _compiled().run_and_record(self, tensors)
+        if tensors and framework_of(type(tensors[0])) == "mindspore":
+            return compiled().run_and_record(self, tensors)
         return self.forward(*tensors)
 
     def tensors_in(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the tensors among the *arguments* of a call: one for each of ``inputs``."""
         if len(arguments) != len(self.inputs):
-            raise self.caller.explain(
-                ArgumentTypeError(f"must be called with {' and '.join(self.inputs)}, got {len(arguments)} arguments")
-            )
+            wanted = " and ".join(self.inputs) or "no arguments"
+            self.refuse(ArgumentTypeError(f"must be called with {wanted}, got {len(arguments)} arguments"))
         return arguments
+
+    def refuse(self, error: ShimError) -> None:
+        """Raise *error*, and let the other ranks of the group know."""
+        calls.refused(self.caller, _groups.known_group(self.caller, self.group), error)
 
     def forward(self, *tensors: Any) -> Any:
         """Return a new tensor of the kind of the first of *tensors* with the collective's result."""
         group = _groups.known_group(self.caller, self.group)
         try:
-            output = self._new_output(tensors[0], self.output_shape(*map(_shape_of, tensors)))
+            output = self._new_output(self.output_shape(*map(shape_of, tensors)), *tensors)
         except ShimError as error:
             calls.refused(self.caller, group, error)
             raise
         self._communicate(group, output, *tensors).wait()
         return output
 
-    def _new_output(self, tensor: Any, shape: Shape) -> Any:
-        """Return the tensor that ``_communicate`` fills."""
-        return new_like(tensor, shape)
+    def _new_output(self, shape: Any, *tensors: Any) -> Any:
+        """Return the tensor of *shape* that ``_communicate`` fills."""
+        return new_like(tensors[0], shape)
 
-    def output_shape(self, *shapes: Shape) -> Shape:
-        """Return the shape of the output for inputs of *shapes*. Raises ArgumentError for shapes it does not take."""
+    def output_shape(self, *shapes: Shape) -> Any:
+        """Return the shape of the output for inputs of *shapes*; a tuple of shapes where the output is a tuple.
+
+        Raises ArgumentError for shapes that the primitive does not take.
+        """
         raise NotImplementedError
+
+    def output_dtype(self, *dtypes: Any) -> Any:
+        """Return MindSpore's dtype of the output for inputs of *dtypes*; a tuple of them where the output is a tuple."""
+        return dtypes[0]
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         """Prepare the collective that fills *output*."""
@@ -155,50 +179,44 @@ class CommunicationPrimitive:
         return copied
 
 
-class TuplePrimitive:
-    """A primitive that does the same with each tensor of a tuple."""
+class SignalPrimitive(CommunicationPrimitive):
+    """A collective without tensors. What it returns, a tensor of shape (1,), means nothing."""
 
-    caller: ClassVar[Caller]
-    each: CommunicationPrimitive
-
-    if TYPE_CHECKING:
-
-        def begin(self, arguments: Mapping[str, Any]) -> None: ...
-        def add_prim_attr(self, name: str, value: Any) -> Any: ...
-
-    def __new__(cls, *arguments: Any, **named: Any) -> Any:
-        del arguments, named
-        return _made(cls, "CompiledTuplePrimitive")
-
-    def set_up(self, each: CommunicationPrimitive, arguments: Mapping[str, Any]) -> None:
-        """Become an object made with *arguments* that calls *each* on the tensors."""
-        self.begin(arguments)
-        self.each = each
-        for name, value in arguments.items():
-            self.add_prim_attr(name, value)
+    inputs = ()
 
     def __call__(self, *args: Any) -> Any:
-        if len(args) != 1 or not isinstance(args[0], (list, tuple)):
-            given = ", ".join(type(argument).__name__ for argument in args)
-            raise self.caller.explain(
-                TensorError(f"{{input}} must be a tuple of tensors, got {given}\nPass (tensor,).")
-            )
-        refuse_tracing(self.caller)
-        self._agree_on_number(len(args[0]))
-        return tuple(self.each(tensor) for tensor in args[0])
+        super().__call__(*args)
+        mindspore = sys.modules.get("mindspore")
+        return None if mindspore is None else mindspore.Tensor([0], dtype=mindspore.float32)
 
-    def _agree_on_number(self, tensors: int) -> None:
-        """Raise MismatchError on every rank of the group unless all have so many tensors, which are communicated singly."""
-        group = _groups.known_group(self.caller, self.each.group)
-        places = bytearray(tensors)  # its shape is compared
-        calls.all_reduce(self.caller, group, places, places, ReduceOp.BOR).wait()
+    def forward(self, *tensors: Any) -> Any:
+        self.signal(_groups.known_group(self.caller, self.group)).wait()
+        return tensors
+
+    def signal(self, group: ProcessGroup) -> Work:
+        """Prepare the collective."""
+        raise NotImplementedError
+
+    def output_shape(self, *shapes: Shape) -> Any:
+        return (*shapes, 1)
+
+    def output_dtype(self, *dtypes: Any) -> Any:
+        return (*dtypes, sys.modules["mindspore"].float32)[0]
+
+    def get_bprop(self) -> Callable[..., Any]:
+        """Return the gradient: there is nothing that it could be taken for."""
+
+        def _gradient(_output: Any, _dout: Any) -> tuple[Any, ...]:
+            return ()
+
+        return _gradient
 
 
-def _made(kind: Any, compiled: str) -> Any:
-    """Return an empty object of *kind* that is one of MindSpore's too, as *compiled* says, where that is loaded."""
+def instance_of(kind: Any, base_name: str) -> Any:
+    """Return an empty object of *kind*, which where MindSpore is loaded is a *base_name* of ``_compiled`` too."""
     if issubclass(kind, PlainPrimitive):
         return object.__new__(kind)
-    base = getattr(_compiled(), compiled) if "mindspore" in sys.modules else PlainPrimitive
+    base = getattr(compiled(), base_name) if "mindspore" in sys.modules else PlainPrimitive
     return base.__new__(kind if issubclass(kind, base) else _joined(kind, base))
 
 
@@ -209,16 +227,16 @@ def plain(kind: Any, arguments: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _joined(kind: Any, base: Any) -> Any:
-    return type(kind.__name__, (kind, base), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+    return type(kind.__name__, (kind, base), {"__doc__": kind.__doc__, "__module__": kind.__module__, "kind": kind})
 
 
 @functools.cache
-def _compiled() -> Any:
+def compiled() -> Any:
     """Return the module for MindSpore's side, which can be imported only once MindSpore is loaded."""
     return importlib.import_module("shim.frontends.mindspore.ops._compiled")
 
 
-def _shape_of(tensor: Any) -> Shape:
+def shape_of(tensor: Any) -> Shape:
     """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
     framework = framework_of(type(tensor))
     if not framework:

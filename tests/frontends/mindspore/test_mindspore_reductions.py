@@ -1,0 +1,253 @@
+"""The reducing and the rooted primitives: what they return, and the gradients of the sum of all ranks' losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore_slopes import Array, Weighted, check_slope
+from mindspore_world import COMPILED, DTYPES, MODES, check, in_mode, make, numbers, world
+
+import shim.frontends.mindspore.mint.distributed as dist
+from shim.errors import ArgumentError, MismatchError, RankError, TensorError, UnsupportedError
+from shim.frontends.mindspore import ops
+
+KINDS = ("mindspore", "numpy", "torch")
+REDUCTIONS: dict[str, Any] = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "avg": np.mean}
+NOTHING = np.zeros(1)
+
+
+def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[Array]:
+    return [numbers(other, shape, dtype) for other in range(world_size)]
+
+
+def scrambled(world_size: int, shape: Any) -> list[Array]:
+    """Return inputs of which no rank has all the maxima."""
+    return [(numbers(3 * other, shape) * 7) % 11 + other / 4 for other in range(world_size)]
+
+
+def rows_of(whole: Array, world_size: int) -> list[Array]:
+    return np.split(whole, world_size)
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_all_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
+    with world():
+        tensor = make(kind, numbers(rank, (2, 3)))
+        expected = REDUCTIONS[op](of_all(world_size, (2, 3)), axis=0).astype("float32")
+        check(kind, ops.AllReduce(op)(tensor), expected)
+        check(kind, tensor, numbers(rank, (2, 3)))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
+    with world():
+        for root in range(world_size):
+            expected = REDUCTIONS[op](of_all(world_size, (2, 3)), axis=0).astype("float32")
+            result = ops.Reduce(root, op)(make(kind, numbers(rank, (2, 3))))
+            check(kind, result, expected if rank == root else np.zeros(1, "float32"))
+
+
+@pytest.mark.ranks(1, 3, 4)
+@pytest.mark.parametrize("kind", KINDS)
+def test_collective_scatter(rank: int, world_size: int, kind: str) -> None:
+    with world():
+        for root in range(world_size):
+            result = ops.CollectiveScatter(root)(make(kind, numbers(rank, (2 * world_size, 3))))
+            check(kind, result, numbers(root, (2 * world_size, 3))[2 * rank : 2 * rank + 2])
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_dtype(rank: int, world_size: int, dtype: str, mode: str, tmp_path: Path) -> None:
+    with world(), in_mode(mode, tmp_path):
+        tensor = make("mindspore", numbers(rank, (2, 3), dtype), dtype)
+        total = np.sum(of_all(2, (2, 3), dtype), axis=0).astype(numbers(0, 1, dtype).dtype)
+        check("mindspore", Network(ops.AllReduce())(tensor), total, dtype)
+        reduced = Network(ops.Reduce(1))(tensor)
+        check("mindspore", reduced, total if rank == 1 else np.zeros(1, total.dtype), dtype)
+        check("mindspore", Network(ops.CollectiveScatter())(tensor), numbers(0, (2, 3), dtype)[rank : rank + 1], dtype)
+
+
+class Network(mindspore.nn.Cell):  # type: ignore[misc]
+    def __init__(self, primitive: Any) -> None:
+        super().__init__()
+        self.primitive = primitive
+
+    def construct(self, tensor: Any) -> Any:
+        return self.primitive(tensor)
+
+
+@pytest.mark.ranks(2)
+def test_tensors_of_one_number(rank: int, world_size: int, tmp_path: Path) -> None:
+    with world():
+        tensor = make("mindspore", np.array(rank + 1, "float32"))
+        check("mindspore", ops.AllReduce()(tensor), np.array(3, "float32"))
+        check("mindspore", ops.Broadcast(1)((tensor,))[0], np.array(2, "float32"))
+        with in_mode(COMPILED, tmp_path), pytest.raises(UnsupportedError, match=r"must not have shape \(\)"):
+            Network(ops.AllReduce())(tensor)
+
+
+@pytest.mark.ranks(4)
+def test_ranks_are_those_of_the_group(rank: int, world_size: int) -> None:
+    with world():
+        members = [1, 3] if rank % 2 else [0, 2]
+        group, place = dist.new_group(members), members.index(rank)
+        tensor = make("mindspore", numbers(rank, (2, 3)))
+        total = numbers(members[0], (2, 3)) + numbers(members[1], (2, 3))
+        check("mindspore", ops.AllReduce(group=group)(tensor), total)
+        result = ops.Reduce(1, group=group)(tensor)
+        check("mindspore", result, total if place == 1 else np.zeros(1, "float32"))
+        check("mindspore", ops.CollectiveScatter(1, group)(tensor), numbers(members[1], (2, 3))[place : place + 1])
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_the_gradient_of_all_reduce(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
+    def model(inputs: Any) -> Any:
+        return [REDUCTIONS[op](inputs, axis=0)] * world_size
+
+    with world(), in_mode(mode, tmp_path):
+        check_slope(ops.AllReduce(op), model, scrambled(world_size, (2, 3)), rank)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_the_gradient_of_reduce(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
+    def model(inputs: Any) -> Any:
+        return [REDUCTIONS[op](inputs, axis=0) if other == 1 else NOTHING for other in range(world_size)]
+
+    with world(), in_mode(mode, tmp_path):
+        check_slope(ops.Reduce(1, op), model, scrambled(world_size, (2, 3)), rank)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_the_gradient_of_reduce_scatter(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
+    def model(inputs: Any) -> Any:
+        return rows_of(REDUCTIONS[op](inputs, axis=0), world_size)
+
+    with world(), in_mode(mode, tmp_path):
+        check_slope(ops.ReduceScatter(op), model, scrambled(world_size, (2 * world_size, 2)), rank)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_of_collective_scatter(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+    with world(), in_mode(mode, tmp_path):
+        inputs = scrambled(world_size, (2 * world_size, 2))
+        check_slope(ops.CollectiveScatter(1), lambda given: rows_of(given[1], world_size), inputs, rank)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_of_collective_gather(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+    def model(inputs: Any) -> Any:
+        return [np.concatenate(inputs) if other == 1 else NOTHING for other in range(world_size)]
+
+    with world(), in_mode(mode, tmp_path):
+        check_slope(ops.CollectiveGather(1), model, scrambled(world_size, (2, 2)), rank)
+
+
+class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]
+    def __init__(self, root: int) -> None:
+        super().__init__()
+        self.broadcast = ops.Broadcast(root)
+
+    def construct(self, tensor: Any) -> Any:
+        first, second = self.broadcast((tensor, tensor * tensor))
+        return first * second
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_of_broadcast(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+    with world(), in_mode(mode, tmp_path):
+        inputs = scrambled(world_size, (2, 3))
+        check_slope(BroadcastOfTwo(1), lambda given: [given[1] ** 3] * world_size, inputs, rank)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_products_gradient_is_right_at_zero(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+    def model(inputs: Any) -> Any:
+        return [np.prod(inputs, axis=0)] * world_size
+
+    inputs = [np.array([0.0, 0.0, 2.0, 3.0]), np.array([5.0, 0.0, 7.0, 0.0]), np.array([4.0, 2.0, 3.0, 5.0])]
+    with world(), in_mode(mode, tmp_path):
+        check_slope(ops.AllReduce("prod"), model, inputs, rank)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_ranks_that_share_the_extreme_share_its_gradient(
+    rank: int, world_size: int, mode: str, op: str, tmp_path: Path
+) -> None:
+    sign = 1 if op == "max" else -1
+    inputs = sign * np.array([[3, 1, 2], [3, 1, 0], [0, 1, 5]], "float32")  # shared by 2 ranks, by 3, by 1
+    share = np.array([[1 / 2, 1 / 3, 0], [1 / 2, 1 / 3, 0], [0, 1 / 3, 1]], "float32")
+    with world(), in_mode(mode, tmp_path):
+        gradient = mindspore.grad(Weighted(ops.AllReduce(op), np.full(3, rank + 1, "float32")))
+        found = gradient(make("mindspore", inputs[rank]))
+        np.testing.assert_allclose(found.asnumpy(), 2 * (1 + 2 + 3) * share[rank], rtol=1e-6)
+
+
+@pytest.mark.ranks(2)
+def test_wrong_arguments(rank: int, world_size: int) -> None:
+    with world():
+        for make_it in (
+            lambda: ops.AllReduce(1),
+            lambda: ops.AllReduce("mean"),
+            lambda: ops.AllReduce(group=3),
+            lambda: ops.Reduce("0"),
+            lambda: ops.Reduce(0, "mean"),
+            lambda: ops.Reduce(0, group=3),
+            lambda: ops.CollectiveScatter(1.0),
+            lambda: ops.CollectiveScatter(group=3),
+            lambda: ops.Broadcast(True),
+        ):
+            with pytest.raises(TypeError, match=r"mindspore\.ops\."):
+                make_it()
+        tensor = make("mindspore", numbers(rank, (3, 2)))
+        with pytest.raises(RankError, match="dest_rank"):
+            ops.Reduce(2)(tensor)
+        with pytest.raises(ArgumentError, match="must have rows for 2 ranks"):
+            ops.CollectiveScatter()(tensor)
+        with pytest.raises(TensorError, match="must not be of dtype bool"):
+            ops.AllReduce()(tensor > 0)
+
+
+@pytest.mark.ranks(2)
+def test_one_ranks_mistake_is_every_ranks_error(rank: int, world_size: int) -> None:
+    with world():
+        tensor = make("mindspore", numbers(rank, (2, 2)))
+        with pytest.raises((TypeError, MismatchError)):
+            ops.AllReduce()(*[tensor] * (1 + rank))
+        with pytest.raises((TypeError, MismatchError)):
+            ops.Broadcast(0)((tensor,) if rank else tensor)
+        with pytest.raises((ValueError, MismatchError)):
+            ops.CollectiveScatter()(tensor if rank else make("mindspore", numbers(rank, (3, 2))))
+        check("mindspore", ops.AllReduce()(tensor), sum(of_all(2, (2, 2))))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("mode", MODES)
+def test_tuples_of_different_lengths(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+    """Without asking first, what one rank sends last would meet the other rank's next call."""
+    with world(), in_mode(mode, tmp_path):
+        tensor = make("mindspore", numbers(rank, (2, 2)))
+        with pytest.raises(MismatchError, match=r"mindspore\.ops\.Broadcast"):
+            mindspore.runtime.synchronize() or np.asarray(Network(ops.Broadcast(0))((tensor,) * (1 + rank))[0])
+        assert mode == COMPILED or float(ops.AllReduce()(tensor).sum()) > 0
