@@ -119,7 +119,7 @@ def _summary(run: TablesRun) -> Text:
     parts = [f"{len(run.results)} cells, {calls} calls checked on each of {SIZE} ranks"]
     parts.append(f"{failed} failed" if failed else "all as they should be")
     if len(run.results) < len(asked):
-        parts.append(f"{len(asked) - len(run.results)} not run, because no framework with such tensors is installed")
+        parts.append(f"{len(asked) - len(run.results)} not run, because the tensors at hand have no such dtype")
     if absent:
         parts.append(f"{absent} n/a")
     missing = [f"{kind} missing" for kind in run.selection.missing]
