@@ -162,7 +162,7 @@ CELLS = operation_cells(
         "barrier": ("unsupported", _barrier),
         "all_gather_object": (ABSENT, None),
         "other object collectives": (ABSENT, None),
-        "init_process_group": ("yes, init", _init),
+        "init_process_group": ("yes", _init),
         "stream, calc stream": (ABSENT, None),
     },
 )
