@@ -90,6 +90,18 @@ def test_a_missing_kind_is_told():
     assert "missing: torch was asked for and is not installed" in text
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_is_a_line_for_every_kind_or_a_bar(terminal):
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    run = a_run()
+    with report.progress_of(CELLS, EVERYTHING, console) as tell:
+        for result in run.results:
+            tell(result)
+    lines = [f"{kind} tensors: {len(cells)} cells run" for kind, cells in planned(CELLS, EVERYTHING).items()]
+    text = console.file.getvalue()
+    assert [line in text for line in lines] == [not terminal] * 4
+
+
 def shim_conformance(*arguments):
     return CliRunner().invoke(application, list(arguments), env={"COLUMNS": "120"})
 
