@@ -10,7 +10,7 @@ from shim.conformance import oracle
 from shim.conformance.assertions import assert_is_none, assert_returned
 from shim.conformance.oracle import Array
 from shim.conformance.tables.cells import ABSENT, Column, operation_cells
-from shim.conformance.tables.checks import Check, waited
+from shim.conformance.tables.checks import Check, refusal, waited
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 from shim.conformance.tables.mint_calls import OPS
 from shim.frontends.mindspore import communication
@@ -43,6 +43,8 @@ def _all_gather_into_tensor(tensors: Tensors, rank: int, size: int) -> Iterator[
     result, handle = comm_func.all_gather_into_tensor(tensors.make(numbers(rank)))
     assert_is_none(handle)
     yield Check("all_gather_into_tensor", tensors.read(result), oracle.joined(everyone(size)))
+    given = tensors.make(numbers(rank, ()))  # whose rows are not defined
+    yield refusal("all_gather_into_tensor", "shape ()", comm_func.all_gather_into_tensor, given)
 
 
 def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
@@ -160,7 +162,7 @@ CELLS = operation_cells(
         "barrier": ("unsupported", _barrier),
         "all_gather_object": (ABSENT, None),
         "other object collectives": (ABSENT, None),
-        "init_process_group": ("yes, init", _init),
+        "init_process_group": ("yes", _init),
         "stream, calc stream": (ABSENT, None),
     },
 )

@@ -272,7 +272,7 @@ def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> 
 
 _COLUMN = Column("paddle", "gloo, 3.3.1", "paddle", dist.init_parallel_env)
 _UNSUPPORTED = "not implemented"
-_ENDS = "process exits 255"
+_ENDS = "process ends"
 
 CELLS = (
     *operation_cells(
@@ -292,7 +292,7 @@ CELLS = (
             "barrier": ("yes", _barrier),
             "all_gather_object": ("yes", _all_gather_object),
             "other object collectives": ("yes", _other_objects),
-            "init_process_group": ("yes, init_parallel_env", _init_parallel_env),
+            "init_process_group": ("yes", _init_parallel_env),
             "stream, calc stream": (_UNSUPPORTED, _stream),
         },
     ),

@@ -35,8 +35,8 @@ def _broadcast(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 def _all_gather(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     result = ops.AllGather()(tensors.make(numbers(rank)))
     yield Check("AllGather", tensors.read(result), oracle.joined(everyone(size)))
-    # The rows of a tensor without dimensions are not defined, and MindSpore's own ends the process.
-    yield refusal("AllGather", "shape ()", ops.AllGather(), tensors.make(numbers(rank, ())))
+    given = tensors.make(numbers(rank, ()))  # whose rows are not defined; MindSpore's own ends the process
+    yield refusal("AllGather", "shape ()", ops.AllGather(), given)
 
 
 def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:

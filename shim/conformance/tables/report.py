@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import indent
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -53,13 +54,14 @@ def print_tables(run: TablesRun, console: Console) -> None:
         if of_table:
             console.print(Text(f"{table.title}: here (and in the framework itself)", style="bold"))
             console.print(_as_grid(table, of_table, results))
+            console.print()
     _print_failures(run, console)
     console.print(_summary(run), soft_wrap=True)
 
 
 def _as_grid(table: cells.Table, of_table: Sequence[Cell], results: dict[str, CellResult]) -> Table:
     columns = list({cell.column.name: cell.column for cell in of_table}.values())
-    grid = Table(show_lines=True)
+    grid = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
     grid.add_column(table.name.removesuffix("s"), width=max(map(len, " ".join(table.rows).split())))
     for column in columns:
         grid.add_column(Text(f"{column.name.replace('.', '.' + chr(10))}\n{column.real}"), overflow="fold")
@@ -119,7 +121,7 @@ def _summary(run: TablesRun) -> Text:
     parts = [f"{len(run.results)} cells, {calls} calls checked on each of {SIZE} ranks"]
     parts.append(f"{failed} failed" if failed else "all as they should be")
     if len(run.results) < len(asked):
-        parts.append(f"{len(asked) - len(run.results)} not run, because no framework with such tensors is installed")
+        parts.append(f"{len(asked) - len(run.results)} not run, because the tensors at hand have no such dtype")
     if absent:
         parts.append(f"{absent} n/a")
     missing = [f"{kind} missing" for kind in run.selection.missing]

@@ -260,7 +260,7 @@ CELLS = (
         _COLUMN,
         _dtype,
         {
-            "bool": "yes: sum is or",
+            "bool": "yes",
             "uint8": "yes",
             "int8": "yes",
             "int16": _REFUSED,
