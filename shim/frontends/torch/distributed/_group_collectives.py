@@ -45,8 +45,9 @@ def _calls() -> Any:
 class GroupCollectives:
     """What the ranks of a ProcessGroup do together; ``core`` is core's group."""
 
-    __slots__ = ()
+    __slots__ = ("_posted",)
     core: groups.ProcessGroup
+    _posted: Any  # what monitored_barrier still expects to receive
 
     @overload
     def allreduce(self, tensors: _Tensors, opts: AllreduceOptions | None = None) -> Work: ...

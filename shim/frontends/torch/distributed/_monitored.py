@@ -2,22 +2,21 @@
 
 It is made of messages, beside the order of the collectives, so that a rank that does not come leaves the group usable.
 Each other rank sends one token to rank 0, and reads one answer; rank 0 answers those that have not come, too. Who
-stops waiting for a message remembers to skip it when it comes late.
+stops waiting for a message leaves its receive posted, and skips what that gets when it comes late.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
+from collections import deque
 from datetime import timedelta
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
-from shim.core import calls, groups, work
+from shim.core import calls, work
 from shim.core.callers import Caller
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
-from shim.frontends.torch.distributed._groups import group_of
+from shim.frontends.torch.distributed._groups import ProcessGroup, group_of, view_of
 from shim.frontends.torch.distributed._options import barrier_seconds_of
 
 __all__ = ["monitored"]
@@ -26,8 +25,6 @@ _TAG = -(2**31)  # of its messages, out of the way of the user's
 _TEXT_BYTES = 512  # of a message, whose text says why the barrier failed and is empty when it did not
 _SHORTEST = 1e-4  # seconds
 
-_late: WeakKeyDictionary[groups.ProcessGroup, Counter[int]] = WeakKeyDictionary()  # messages to skip, by sender
-
 
 def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, stacklevel: int = 3) -> None:
     """Wait for every rank, at most *timeout*; rank 0 stops at the first that fails unless *wait_all_ranks*."""
@@ -35,6 +32,7 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
     if not members.is_alive:
         calls.barrier(caller, members)  # which warns outside the group and raises after its end
         return
+    peers = _Peers(caller, view_of(caller, group))
     if isinstance(timeout, float):
         warnings.warn(
             f"{caller.function}: timeout should be a datetime.timedelta; {timeout} is taken as seconds",
@@ -45,24 +43,68 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
     try:
         seconds = barrier_seconds_of(caller, timeout)
     except ShimError as error:
-        _give_up(caller, members, str(error))
+        _give_up(peers, str(error))
         raise
     end = time.monotonic() + (members.timeout if seconds < 0 else seconds)
     if members.rank == 0:
-        _hear_all(caller, members, end, wait_all_ranks)
+        _hear_all(peers, end, wait_all_ranks)
     else:
-        _report(caller, members, end)
+        _report(peers, end)
 
 
-def _hear_all(caller: Caller, members: groups.ProcessGroup, end: float, wait_all_ranks: bool) -> None:
+class _Peers:
+    """The other ranks of a group, and the receives that were posted for what they have not sent yet."""
+
+    def __init__(self, caller: Caller, view: ProcessGroup) -> None:
+        self.caller = caller
+        self.members = view.core
+        self._posted: dict[int, deque[_Receive]] = getattr(view, "_posted", None) or {}
+        view._posted = self._posted
+
+    def tell(self, rank: int, text: str) -> work.Work:
+        """Send *text*, cut to what fits; as long as the work is kept, it gets there."""
+        message = bytearray(_TEXT_BYTES)
+        packed = text.encode()[:_TEXT_BYTES].decode(errors="ignore").encode()
+        message[: len(packed)] = packed
+        sent = calls.send(self.caller, self.members, message, rank, _TAG)
+        sent.start()
+        return sent
+
+    def expect(self, rank: int) -> deque[_Receive]:
+        """Post a receive of *rank*'s next message, and return it after those that are to be skipped."""
+        message = bytearray(_TEXT_BYTES)
+        receive = calls.receive(self.caller, self.members, message, rank, _TAG)
+        receive.start()
+        posted = self._posted.setdefault(rank, deque())
+        posted.append(_Receive(receive, message))
+        return posted
+
+    def hear(self, rank: int, end: float) -> str:
+        """Return the text *rank* sends; when none comes until *end*, the next one is skipped."""
+        posted = self.expect(rank)
+        while True:
+            receive = posted[0]
+            receive.work.wait(_until(end))
+            posted.popleft()
+            if not posted:
+                return receive.message.rstrip(b"\0").decode()
+
+
+class _Receive(NamedTuple):
+    work: work.Work
+    message: bytearray
+
+
+def _hear_all(peers: _Peers, end: float, wait_all_ranks: bool) -> None:
     """Be rank 0: hear from every other rank, answer all of them, and raise for those that failed."""
     failures: dict[int, ShimError] = {}
-    for rank in range(1, members.size):
+    others = range(1, peers.members.size)
+    for rank in others:
         if failures and not wait_all_ranks:
-            _skip_next(members, rank)
+            peers.expect(rank)
             continue
         try:
-            reason = _hear(caller, members, rank, end)
+            reason = peers.hear(rank, end)
         except (CollectiveTimeoutError, PeerLostError) as error:
             failures[rank] = error
         else:
@@ -70,36 +112,32 @@ def _hear_all(caller: Caller, members: groups.ProcessGroup, end: float, wait_all
                 failures[rank] = MismatchError(reason)
     failure = _summary(failures)
     text = "" if failure is None else str(failure)
-    answers = {
-        rank: _tell(caller, members, rank, text)
-        for rank in range(1, members.size)
-        if not isinstance(failures.get(rank), PeerLostError)
-    }
+    answers = {rank: peers.tell(rank, text) for rank in others if not isinstance(failures.get(rank), PeerLostError)}
     for rank, answer in answers.items():
         if rank not in failures:
             answer.wait(_until(end))
     if failure is not None:
-        raise caller.explain(failure, members)
+        raise peers.caller.explain(failure, peers.members)
 
 
-def _report(caller: Caller, members: groups.ProcessGroup, end: float) -> None:
+def _report(peers: _Peers, end: float) -> None:
     """Be another rank: tell rank 0 and wait for its answer."""
-    token = _tell(caller, members, 0, "")
+    token = peers.tell(0, "")
     try:
-        reason = _hear(caller, members, 0, end)
+        reason = peers.hear(0, end)
     except CollectiveTimeoutError:
         error = _failure(CollectiveTimeoutError, "rank 0 has not come, or waits for another rank", [0])
-        raise caller.explain(error, members) from None
+        raise peers.caller.explain(error, peers.members) from None
     token.wait(_until(end))
     if reason:
-        raise caller.explain(MismatchError(reason), members)
+        raise peers.caller.explain(MismatchError(reason), peers.members)
 
 
-def _give_up(caller: Caller, members: groups.ProcessGroup, reason: str) -> None:
+def _give_up(peers: _Peers, reason: str) -> None:
     """Tell the ranks that wait for this one why it does not come."""
-    for rank in range(1, members.size) if members.rank == 0 else [0]:
-        _tell(caller, members, rank, reason)
-        _skip_next(members, rank)
+    for rank in range(1, peers.members.size) if peers.members.rank == 0 else [0]:
+        peers.tell(rank, reason)
+        peers.expect(rank)
 
 
 def _summary(failures: dict[int, ShimError]) -> ShimError | None:
@@ -121,33 +159,6 @@ def _failure(
     error = kind(what)
     error.ranks = tuple(ranks)
     return error
-
-
-def _tell(caller: Caller, members: groups.ProcessGroup, rank: int, text: str) -> work.Work:
-    """Send *text*, cut to what fits; as long as the work is kept, it gets there."""
-    message = bytearray(_TEXT_BYTES)
-    packed = text.encode()[:_TEXT_BYTES].decode(errors="ignore").encode()
-    message[: len(packed)] = packed
-    sent = calls.send(caller, members, message, rank, _TAG)
-    sent.start()
-    return sent
-
-
-def _hear(caller: Caller, members: groups.ProcessGroup, rank: int, end: float) -> str:
-    """Return the text *rank* sends; when none comes until *end*, the next one is skipped."""
-    late = _late.setdefault(members, Counter())
-    message = bytearray(_TEXT_BYTES)
-    try:
-        while late[rank] >= 0:
-            calls.receive(caller, members, message, rank, _TAG).wait(_until(end))
-            late[rank] -= 1
-    finally:
-        late[rank] += 1  # what was waited for is still to come, or was not to be skipped
-    return message.rstrip(b"\0").decode()
-
-
-def _skip_next(members: groups.ProcessGroup, rank: int) -> None:
-    _late.setdefault(members, Counter())[rank] += 1
 
 
 def _until(end: float) -> float:

@@ -82,8 +82,8 @@ def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
 def _number(factor: Any) -> float:
     if not isinstance(factor, (str, bytes, bytearray)):  # float() would read a number in it
         try:
-            return float(factor)
-        except (TypeError, ValueError, RuntimeError):  # torch raises the last for a tensor of several elements
+            return float(factor.item() if hasattr(factor, "item") else factor)
+        except (TypeError, ValueError, RuntimeError):  # the last is torch's for a tensor of several elements
             pass
     raise ArgumentTypeError(
         f"torch.distributed._make_nccl_premul_sum: factor must be a number or a tensor of one element, got {factor!r}"

@@ -18,12 +18,14 @@ __all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", 
 
 
 class _Together(work.Batch):
-    """A batch whose first work compares how many there are; when that fails, nothing else is waited for."""
+    """A batch whose first work compares how many there are; when that fails, nothing else is begun or waited for.
+
+    Started in the background the others have begun by then: what one rank has too many of meets its next collective.
+    """
 
     __slots__ = ()
 
     def wait(self, timeout: float = -1.0) -> None:
-        self.start()
         self._works[0].wait(timeout)
         super().wait(timeout)
 

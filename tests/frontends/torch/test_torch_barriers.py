@@ -1,0 +1,146 @@
+"""monitored_barrier tells which ranks have not come, and leaves the group usable."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_world import check, numbers, world
+
+import shim.frontends.torch.distributed as dist
+from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
+
+SHORT = timedelta(milliseconds=300)
+LONG = timedelta(seconds=30)
+
+
+def assert_usable(rank: int, world_size: int) -> None:
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor)
+    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+def test_all_ranks_come(rank: int, world_size: int) -> None:
+    with world():
+        for wait_all_ranks in (False, True):
+            assert dist.monitored_barrier(timeout=LONG, wait_all_ranks=wait_all_ranks) is None
+        assert dist.monitored_barrier() is None
+        assert dist.group.WORLD.monitored_barrier(LONG, wait_all_ranks=True) is None
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(3)
+def test_nobody_passes_before_the_last_comes(rank: int, world_size: int, tmp_path: Any) -> None:
+    with world():
+        folder = [str(tmp_path)]
+        dist.broadcast_object_list(folder)
+        for turn in range(30):
+            came = os.path.join(folder[0], str(turn))
+            if rank == turn % world_size:
+                with open(came, "x", encoding="utf-8"):
+                    pass
+            dist.monitored_barrier(timeout=LONG)
+            assert os.path.exists(came)
+
+
+@pytest.mark.ranks(4)
+@pytest.mark.parametrize("wait_all_ranks", [False, True])
+def test_who_has_not_come_is_told_to_all_who_have(rank: int, world_size: int, wait_all_ranks: bool) -> None:
+    with world():
+        late = {1, 3}
+        if rank not in late:
+            with pytest.raises(RuntimeError, match="1, 3" if wait_all_ranks else "group rank 1 has") as caught:
+                dist.monitored_barrier(timeout=SHORT if rank == 0 else LONG, wait_all_ranks=wait_all_ranks)
+            assert isinstance(caught.value, CollectiveTimeoutError if rank == 0 else MismatchError)
+            if rank == 0:
+                assert caught.value.ranks == ((1, 3) if wait_all_ranks else (1,))
+        dist.barrier()
+        if rank in late:  # comes when the others have given up
+            with pytest.raises(MismatchError, match="have not come" if wait_all_ranks else "has not come"):
+                dist.monitored_barrier(timeout=LONG)
+        dist.barrier()
+        dist.monitored_barrier(timeout=LONG)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_rank_0_does_not_come(rank: int, world_size: int) -> None:
+    with world():
+        if rank == 1:
+            with pytest.raises(CollectiveTimeoutError, match="rank 0") as caught:
+                dist.monitored_barrier(timeout=SHORT)
+            assert caught.value.ranks == (0,)
+        dist.barrier()
+        if rank == 0:  # the other rank has come, and gone
+            dist.monitored_barrier(timeout=LONG)
+        dist.barrier()
+        dist.monitored_barrier(timeout=LONG)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(3)
+def test_a_monitored_barrier_of_a_subgroup(rank: int, world_size: int) -> None:
+    with world():
+        group = dist.new_group([2, 0], sort_ranks=False)
+        if rank == 1:
+            with pytest.warns(UserWarning, match="rank 1 does not belong"):
+                assert dist.monitored_barrier(group) is None
+        else:
+            assert dist.monitored_barrier(group, LONG) is None
+        if rank == 2:
+            with pytest.raises(CollectiveTimeoutError) as caught:
+                dist.monitored_barrier(group, SHORT)
+            assert caught.value.ranks == (1,)
+        dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_a_number_of_seconds_is_taken_with_a_warning(rank: int, world_size: int) -> None:
+    with world(), pytest.warns(UserWarning, match="timedelta") as caught:
+        dist.monitored_barrier(timeout=30.0)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("timeout", [3, "x", timedelta(0), timedelta(seconds=-1)])
+def test_a_wrong_timeout_on_one_rank(rank: int, world_size: int, wrong: int, timeout: Any) -> None:
+    with world():
+        if rank == wrong:
+            with pytest.raises(ValueError if isinstance(timeout, timedelta) else TypeError, match="timeout") as caught:
+                dist.monitored_barrier(timeout=timeout)
+            assert isinstance(caught.value, ShimError)
+        else:
+            with pytest.raises(MismatchError, match="timeout"):
+                dist.monitored_barrier(timeout=LONG)
+        dist.barrier()
+        dist.monitored_barrier(timeout=LONG)
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [(TypeError, {"timeout": 3}), (ValueError, {"timeout": timedelta(0)}), (UnsupportedError, {"device_ids": [0]})],
+)
+def test_a_wrong_barrier_on_one_rank(rank: int, world_size: int, kind: type[Exception], wrong: dict[str, Any]) -> None:
+    with world():
+        with pytest.raises(kind if rank == 0 else MismatchError):
+            dist.barrier(**(wrong if rank == 0 else {}))
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_a_message_of_the_users_is_left_alone(rank: int, world_size: int) -> None:
+    with world():
+        if rank == 1:
+            dist.isend(numbers(1, 3), 0).wait()
+        dist.monitored_barrier(timeout=LONG)
+        if rank == 0:
+            tensor = np.zeros(3)
+            dist.recv(tensor)
+            check("numpy", tensor, numbers(1, 3))

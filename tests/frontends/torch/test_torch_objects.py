@@ -1,0 +1,266 @@
+"""The object collectives of the torch frontend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from torch_world import world
+
+import shim.frontends.torch.distributed as dist
+from shim.errors import MismatchError, ShimError, UnsupportedError
+
+
+def thing(rank: int) -> dict[str, Any]:
+    """Objects of very different sizes."""
+    return {"rank": rank, "data": list(range(rank * 1000)), "none": None}
+
+
+@pytest.mark.ranks(1, 2, 3, 7)
+def test_gather_object(rank: int, world_size: int) -> None:
+    with world():
+        for dst in range(world_size):
+            slots = [0] * world_size + ["kept"] if rank == dst else None
+            assert dist.gather_object(thing(rank), slots, dst) is None
+            if rank == dst:
+                assert slots == [thing(other) for other in range(world_size)] + ["kept"]
+        slots = [None] * world_size if rank == 0 else []
+        dist.gather_object(rank, slots)
+        assert slots == (list(range(world_size)) if rank == 0 else [])
+
+
+@pytest.mark.ranks(1, 2, 3)
+def test_broadcast_object_list(rank: int, world_size: int) -> None:
+    import torch
+
+    with world():
+        for src in range(world_size):
+            mine = [thing(rank), f"of {rank}", torch.arange(rank)]
+            items = list(mine)
+            assert dist.broadcast_object_list(items, src, device="cpu") is None
+            assert items[:2] == [thing(src), f"of {src}"]
+            assert torch.equal(items[2], torch.arange(src))
+            assert (items[0] is mine[0]) == (rank == src)
+        items = [rank]
+        dist.broadcast_object_list(items, device=torch.device("cpu"))
+        assert items == [0]
+
+
+@pytest.mark.ranks(1, 2, 3)
+def test_scatter_object_list(rank: int, world_size: int) -> None:
+    with world():
+        for src in range(world_size):
+            slots = ["replaced", "kept"]
+            items = [thing(src + place) for place in range(world_size)] if rank == src else ["not read"]
+            assert dist.scatter_object_list(slots, items, group_src=src) is None
+            assert slots == [thing(src + rank), "kept"]
+        slots = [None]
+        dist.scatter_object_list(slots, list(range(world_size)) if rank == 0 else None)
+        assert slots == [rank]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_send_and_recv_object_list(rank: int, world_size: int, use_batch: bool) -> None:
+    with world():
+        if rank == 0:
+            for dst in range(1, world_size):
+                assert dist.send_object_list([thing(dst), None, "text"], dst, use_batch=use_batch) is None
+        else:
+            slots = [1, 2, 3]
+            assert dist.recv_object_list(slots, 0, device="cpu", use_batch=use_batch) == 0
+            assert slots == [thing(rank), None, "text"]
+
+
+@pytest.mark.ranks(3)
+def test_objects_from_any_rank(rank: int, world_size: int) -> None:
+    with world():
+        if rank > 0:
+            dist.send_object_list([thing(rank), rank], 0)
+            return
+        seen = []
+        for _ in range(2):
+            slots: list[Any] = [None, None]
+            source = dist.recv_object_list(slots)
+            assert slots == [thing(source), source]
+            seen.append(source)
+        assert sorted(seen) == [1, 2]
+
+
+@pytest.mark.ranks(3)
+def test_objects_in_a_subgroup(rank: int, world_size: int) -> None:
+    with world():
+        group = dist.new_group([2, 0], sort_ranks=False)
+        if rank == 1:
+            assert_outside(group)
+            return
+        slots = [None] * 2 if rank == 0 else None
+        dist.gather_object(rank, slots, dst=0, group=group)
+        assert slots == ([2, 0] if rank == 0 else None)
+        slots = [None, None]
+        dist.all_gather_object(slots, rank, group)
+        assert slots == [2, 0]
+        items = [rank]
+        dist.broadcast_object_list(items, group=group, group_src=0)
+        assert items == [2]
+        dist.scatter_object_list(items, ["a", "b"] if rank == 2 else None, 2, group)
+        assert items == ["a" if rank == 2 else "b"]
+        if rank == 0:
+            dist.send_object_list(["hello"], group_dst=0, group=group)
+        else:
+            assert dist.recv_object_list(items, group_src=1, group=group) == 0
+            assert items == ["hello"]
+
+
+def assert_outside(group: Any) -> None:
+    """Outside the group every function warns, sends nothing and changes nothing."""
+    slots = ["kept", "kept"]
+    for call, answer in (
+        (lambda: dist.gather_object(1, slots, 0, group), None),
+        (lambda: dist.all_gather_object(slots, 1, group), None),
+        (lambda: dist.broadcast_object_list(slots, 0, group), None),
+        (lambda: dist.scatter_object_list(slots, [1, 2], 0, group), None),
+        (lambda: dist.send_object_list(slots, 0, group), None),
+        (lambda: dist.recv_object_list(slots, 0, group), -1),
+    ):
+        with pytest.warns(UserWarning, match="rank 1 does not belong"):
+            assert call() == answer
+        assert slots == ["kept", "kept"]
+
+
+MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
+    "no slots": (
+        ValueError,
+        "object_gather_list",
+        lambda rank, n: dist.gather_object(1, None, dst=rank),
+        lambda rank, n: dist.gather_object(1, None, dst=1),
+    ),
+    "slots elsewhere": (
+        ValueError,
+        "object_gather_list",
+        lambda rank, n: dist.gather_object(1, [None] * n, dst=(rank + 1) % n),
+        lambda rank, n: dist.gather_object(1, [None] * n if rank == 0 else None, dst=0),
+    ),
+    "too few slots": (
+        IndexError,
+        "object_gather_list",
+        lambda rank, n: dist.gather_object(1, [None] * (n - 1), dst=rank),
+        lambda rank, n: dist.gather_object(1, None, dst=1),
+    ),
+    "slots are a tuple": (
+        TypeError,
+        "object_gather_list",
+        lambda rank, n: dist.gather_object(1, (None,) * n, dst=rank),
+        lambda rank, n: dist.gather_object(1, None, dst=1),
+    ),
+    "not picklable": (
+        TypeError,
+        "obj",
+        lambda rank, n: dist.gather_object(lambda: 1, [None] * n if rank == 0 else None),
+        lambda rank, n: dist.gather_object(1, [None] * n if rank == 0 else None),
+    ),
+    "nothing to broadcast": (
+        ValueError,
+        "object_list",
+        lambda rank, n: dist.broadcast_object_list([]),
+        lambda rank, n: dist.broadcast_object_list([1]),
+    ),
+    "broadcast of a tuple": (
+        TypeError,
+        "object_list",
+        lambda rank, n: dist.broadcast_object_list((1,)),
+        lambda rank, n: dist.broadcast_object_list([1]),
+    ),
+    "broadcast from outside": (
+        ValueError,
+        "9",
+        lambda rank, n: dist.broadcast_object_list([1], 9),
+        lambda rank, n: dist.broadcast_object_list([1], 0),
+    ),
+    "broadcast on a device": (
+        UnsupportedError,
+        "device",
+        lambda rank, n: dist.broadcast_object_list([1], 0, device="cuda:0"),
+        lambda rank, n: dist.broadcast_object_list([1], 0),
+    ),
+    "no slot to scatter to": (
+        ValueError,
+        "scatter_object_output_list",
+        lambda rank, n: dist.scatter_object_list([], [1] * n),
+        lambda rank, n: dist.scatter_object_list([None], [1] * n),
+    ),
+    "tuple to scatter to": (
+        ValueError,
+        "scatter_object_output_list",
+        lambda rank, n: dist.scatter_object_list((1,), [1] * n),
+        lambda rank, n: dist.scatter_object_list([None], [1] * n),
+    ),
+    "nothing to scatter": (
+        ValueError,
+        "scatter_object_input_list",
+        lambda rank, n: dist.scatter_object_list([None], None, src=rank),
+        lambda rank, n: dist.scatter_object_list([None], None, src=1),
+    ),
+    "too few to scatter": (
+        ValueError,
+        "scatter_object_input_list",
+        lambda rank, n: dist.scatter_object_list([None], [1] * (n + 1), src=rank),
+        lambda rank, n: dist.scatter_object_list([None], None, src=1),
+    ),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) -> None:
+    kind, words, wrong, _ = MISTAKES[name]
+    with world():
+        with pytest.raises(kind, match=words) as caught:
+            wrong(rank, world_size)
+        assert isinstance(caught.value, ShimError)
+        dist.barrier()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, name: str) -> None:
+    kind, _, wrong, right = MISTAKES[name]
+    with world():
+        with pytest.raises(kind if rank == 1 else MismatchError):
+            (wrong if rank == 1 else right)(rank, world_size)
+        dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_lists_of_different_lengths(rank: int, world_size: int) -> None:
+    with world():
+        items = ["kept"] * (rank + 1)
+        with pytest.raises(MismatchError):
+            dist.broadcast_object_list(items)
+        assert items == ["kept"] * (rank + 1)
+        dist.barrier()
+
+
+SENDING: dict[str, tuple[type[Exception], str, Any]] = {
+    "to oneself": (ValueError, "dst", lambda rank, n: dist.send_object_list([1], rank)),
+    "from oneself": (ValueError, "src", lambda rank, n: dist.recv_object_list([1], rank)),
+    "to nobody": (ValueError, "dst", lambda rank, n: dist.send_object_list([1])),
+    "nothing": (ValueError, "object_list", lambda rank, n: dist.send_object_list([], (rank + 1) % n)),
+    "no list": (TypeError, "object_list", lambda rank, n: dist.send_object_list(1, (rank + 1) % n)),
+    "no slots": (ValueError, "object_list", lambda rank, n: dist.recv_object_list([], (rank + 1) % n)),
+    "slots in a tuple": (TypeError, "object_list", lambda rank, n: dist.recv_object_list((1,), (rank + 1) % n)),
+    "not picklable": (TypeError, "object_list", lambda rank, n: dist.send_object_list([lambda: 1], (rank + 1) % n)),
+    "device": (UnsupportedError, "device", lambda rank, n: dist.send_object_list([1], (rank + 1) % n, device=0)),
+    "device of slots": (UnsupportedError, "device", lambda rank, n: dist.recv_object_list([1], 1 - rank, device="xpu")),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("name", SENDING)
+def test_wrong_arguments_of_sending(rank: int, world_size: int, name: str) -> None:
+    kind, words, wrong = SENDING[name]
+    with world():
+        with pytest.raises(kind, match=words) as caught:
+            wrong(rank, world_size)
+        assert isinstance(caught.value, ShimError)
+        dist.barrier()
