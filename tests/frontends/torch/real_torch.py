@@ -46,6 +46,7 @@ def sides(rank: int, size: int) -> Iterator[tuple[Side, Side]]:
     """Ours, and real torch's own world of the same processes."""
     import torch.distributed as theirs
 
+    importlib.import_module("torch.distributed.nn.functional")  # with a group there, that would be its default for ever
     with world():
         names: list[Any] = [None] * size
         made = tempfile.mkdtemp() if rank == 0 else None

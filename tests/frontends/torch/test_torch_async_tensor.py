@@ -145,6 +145,9 @@ def test_the_class_needs_torch_alone() -> None:
     assert made.completed
     assert made.tolist() == [0.0, 1.0, 2.0]
     assert functional.AsyncCollectiveTensor.__dlpack_c_exchange_api__ is None
+    with pytest.raises(RuntimeError, match="Cannot access data pointer"):
+        torch.utils.dlpack.to_dlpack(made)  # reads memory without asking the class; torch.from_dlpack does ask
+    assert torch.from_dlpack(made).tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         functional.Nothing  # noqa: B018
 
