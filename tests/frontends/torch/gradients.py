@@ -68,7 +68,9 @@ def assert_gradients(
             for element in range(size):
                 slope = _slope(rank, function, inputs, group, moved == me, position, element, STEP)
                 if is_complex:
-                    slope = slope + 1j * _slope(rank, function, inputs, group, moved == me, position, element, 1j * STEP)
+                    slope = slope + 1j * _slope(
+                        rank, function, inputs, group, moved == me, position, element, 1j * STEP
+                    )
                 if moved == me:
                     seen = found[position].reshape(-1)[element]
                     assert abs(seen - slope) <= tolerance * max(1.0, abs(slope)), (
@@ -77,7 +79,13 @@ def assert_gradients(
 
 
 def _slope(
-    rank: int, function: Function, inputs: Sequence[np.ndarray], group: Any, is_mine: bool, position: int, element: int,
+    rank: int,
+    function: Function,
+    inputs: Sequence[np.ndarray],
+    group: Any,
+    is_mine: bool,
+    position: int,
+    element: int,
     step: complex,
 ) -> Any:
     losses = [_total(rank, function, inputs, group, is_mine, position, element, sign * step) for sign in (1, -1)]
@@ -85,7 +93,13 @@ def _slope(
 
 
 def _total(
-    rank: int, function: Function, inputs: Sequence[np.ndarray], group: Any, is_mine: bool, position: int, element: int,
+    rank: int,
+    function: Function,
+    inputs: Sequence[np.ndarray],
+    group: Any,
+    is_mine: bool,
+    position: int,
+    element: int,
     step: complex,
 ) -> float:
     import torch

@@ -140,7 +140,9 @@ def test_all_to_all(rank: int, world_size: int) -> None:
 
     with world():
         parts = [reals(rank, rank + other, 2, salt=other) for other in range(world_size)]
-        assert_gradients(rank, lambda x: nn.all_to_all([empty(rank + other, 2) for other in range(world_size)], x), parts)
+        assert_gradients(
+            rank, lambda x: nn.all_to_all([empty(rank + other, 2) for other in range(world_size)], x), parts
+        )
         cuts = [rank + other for other in range(world_size)]  # symmetric: what goes out comes in
         whole = [reals(rank, sum(cuts), 2)]
         assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(sum(cuts), 2), x[0], cuts, cuts)], whole)
@@ -196,7 +198,9 @@ def test_gradients_go_through_what_is_written_in_place(rank: int, world_size: in
     with world():
         square = [reals(rank, 2, 2)]
         assert_gradients(rank, lambda x: [functional.all_reduce_inplace(x[0] * 2)], square)
-        assert_gradients(rank, lambda x: [functional.all_gather_tensor_inplace(empty(2, 4), x[0], gather_dim=1)], square)
+        assert_gradients(
+            rank, lambda x: [functional.all_gather_tensor_inplace(empty(2, 4), x[0], gather_dim=1)], square
+        )
         assert_gradients(
             rank, lambda x: [functional.reduce_scatter_tensor_inplace(empty(2, 1), x[0], "max", scatter_dim=1)], square
         )

@@ -13,6 +13,8 @@ __all__ = ["AsyncCollectiveTensor", "in_flight"]
 
 _torch: Any = sys.modules["torch"]
 _map_only: Any = _torch.utils._pytree.tree_map_only
+# Makes C code that asks the stand-in itself for its memory fail, where it would read from address 0.
+_forbid_memory: Any = getattr(_torch._C, "_set_throw_on_mutable_data_ptr", lambda tensor: tensor)
 
 
 class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does not see torch
@@ -41,6 +43,7 @@ class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does n
             device=elem.device,
             requires_grad=elem.requires_grad,
         )
+        _forbid_memory(made)
         made._elem = elem.trigger_wait() if isinstance(elem, AsyncCollectiveTensor) else elem
         made._work = None
         return made
@@ -53,8 +56,9 @@ class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does n
     @property
     def elem(self) -> Any:
         """The tensor that is waited for."""
-        if self._work is not None:
-            self._work.wait()
+        work = self._work  # another thread may be waiting too
+        if work is not None:
+            work.wait()
             self._work = None
         return self._elem
 

@@ -23,6 +23,7 @@ __all__ = [
     "group_rank_of",
     "op_named",
     "permuted_splits",
+    "resized",
     "splits_of",
 ]
 
@@ -45,6 +46,19 @@ def op_named(call: Call, name: Any) -> ReduceOp:
     if name.lower() not in _OPS:
         call.refuse(ReduceOpError(f"{{op}} must be one of {', '.join(_OPS)}, got {name!r}"))
     return _OPS[name.lower()]
+
+
+def resized(call: Call, role: str, tensor: Any, dimension: Any, is_gathered: bool) -> tuple[int, ...]:
+    """Return *tensor*'s shape after gathering along *dimension*, or after cutting it there into equal parts."""
+    if is_gathered:
+        number = dimension_of(call, role, tensor, dimension)
+        shape = list(tensor.shape) or [1]
+        shape[number] *= call.group.size
+    else:
+        number = cut_dimension(call, role, tensor, dimension)
+        shape = list(tensor.shape)
+        shape[number] //= call.group.size
+    return tuple(shape)
 
 
 def dimension_of(call: Call, role: str, tensor: Any, dimension: Any) -> int:
@@ -130,12 +144,12 @@ def group_rank_of(call: Call, world_rank: Any, group_rank: int = -1) -> int:
         if world_rank is None:
             raise ArgumentTypeError("{root} or group_{root} must be given")
         return call.group.group_rank(index(world_rank))
+    except ShimError as error:
+        raise call.caller.explain(error, call.group) from None
     except TypeError:
         raise call.caller.explain(
             ArgumentTypeError(f"{{root}} must be an integer, got {world_rank!r}"), call.group
         ) from None
-    except ShimError as error:
-        raise call.caller.explain(error, call.group) from None
 
 
 def check_member_rank(call: Call, rank: Any) -> int:

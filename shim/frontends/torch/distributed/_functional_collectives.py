@@ -156,7 +156,6 @@ def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "
     """Return every rank's *self* one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
-    Deviates: with another *gather_dim* than 0 torch 2.13 loses the gradient.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """

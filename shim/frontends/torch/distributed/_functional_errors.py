@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from shim.core.callers import Caller
@@ -12,7 +13,15 @@ from shim.frontends.torch.distributed._errors import (
     TorchTensorError,
 )
 
-__all__ = ["DimensionError", "GroupNameError", "ListLengthError", "ReduceOpError", "deprecated", "functional_caller"]
+__all__ = [
+    "DimensionError",
+    "GroupNameError",
+    "ListLengthError",
+    "ReduceOpError",
+    "deprecated",
+    "functional_caller",
+    "warn_user",
+]
 
 
 class ReduceOpError(ArgumentError, RuntimeError):
@@ -53,3 +62,11 @@ def deprecated(caller: Caller, new: str) -> Caller:
         stacklevel=3,
     )
     return caller
+
+
+def warn_user(message: str) -> None:
+    """Warn that torch deprecates what the user's own code does, which is some way up from here."""
+    level = 2
+    while sys._getframe(level - 1).f_globals["__name__"].startswith(("shim.", "torch.")):
+        level += 1
+    warnings.warn(message, FutureWarning, stacklevel=level)

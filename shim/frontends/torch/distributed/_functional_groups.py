@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -15,7 +14,7 @@ from shim.frontends.torch.distributed._errors import (
     ArgumentTypeError,
     DefaultGroupMissingError,
 )
-from shim.frontends.torch.distributed._functional_errors import GroupNameError
+from shim.frontends.torch.distributed._functional_errors import GroupNameError, warn_user
 from shim.frontends.torch.distributed._groups import ProcessGroup, world_view
 
 __all__ = ["core_group", "core_group_or_world"]
@@ -71,9 +70,7 @@ def _named(caller: Caller, name: str) -> groups.ProcessGroup:
 
 def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup:
     """Return the group that has the world's *ranks*, or of several lists the one that this rank is in."""
-    warnings.warn(
-        "torch deprecates a list of ranks for a process group; pass the group or its name", FutureWarning, stacklevel=6
-    )
+    warn_user("torch deprecates a list of ranks for a process group; pass the group or its name")
     if ranks and all(isinstance(row, list) for row in ranks):
         if len({len(row) for row in ranks}) != 1:
             raise caller.explain(ArgumentError(f"{{group}} must have lists of equal length, got {ranks}"))

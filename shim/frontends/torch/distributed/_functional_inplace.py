@@ -21,6 +21,7 @@ from shim.frontends.torch.distributed._functional_arguments import (
     check_synchronous,
     group_rank_of,
     op_named,
+    resized,
     splits_of,
 )
 from shim.frontends.torch.distributed._functional_calls import Call
@@ -43,7 +44,7 @@ __all__ = [
 @uncompiled
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, async_op: bool, tag: str) -> Any:
     call = _begin(caller, [tensor], group, async_op, tag)
-    return _copied(call, tensor, _differentiable.all_reduce(call, tensor, op_named(call, op)))
+    return _copied(tensor, _differentiable.all_reduce(call, tensor, op_named(call, op)))
 
 
 @uncompiled
@@ -51,7 +52,8 @@ def all_gather_single(
     caller: Caller, output: Any, tensor: Any, group: Any, async_op: bool, tag: str, gather_dim: int
 ) -> Any:
     call = _begin(caller, [tensor, output], group, async_op, tag)
-    return _copied(call, output, gathered(call, tensor, gather_dim))
+    check_same_shape(call, output, resized(call, "gather_dim", tensor, gather_dim, True))
+    return _copied(output, gathered(call, tensor, gather_dim))
 
 
 @uncompiled
@@ -59,7 +61,8 @@ def reduce_scatter_single(
     caller: Caller, output: Any, tensor: Any, op: Any, group: Any, async_op: bool, scatter_dim: int, tag: str
 ) -> Any:
     call = _begin(caller, [tensor, output], group, async_op, tag)
-    return _copied(call, output, reduce_scattered(call, tensor, op, scatter_dim))
+    check_same_shape(call, output, resized(call, "scatter_dim", tensor, scatter_dim, False))
+    return _copied(output, reduce_scattered(call, tensor, op, scatter_dim))
 
 
 @uncompiled
@@ -75,7 +78,8 @@ def all_to_all_single(
 ) -> Any:
     call = _begin(caller, [tensor, output], group, async_op, tag)
     rows, into, cuts = splits_of(call, tensor, output_split_sizes, input_split_sizes)
-    return _copied(call, output, _differentiable.all_to_all(call, tensor, rows, into, cuts))
+    check_same_shape(call, output, (rows, *tensor.shape[1:]))
+    return _copied(output, _differentiable.all_to_all(call, tensor, rows, into, cuts))
 
 
 @uncompiled
@@ -91,7 +95,7 @@ def all_gather_list(caller: Caller, outputs: list[Any], tensor: Any, group: Any,
         check_same_shape(call, output, shape, ArgumentAssertionError)
     parts = _differentiable.all_gather_parts(call, tensor, [shape] * len(outputs))
     for output, part in zip(outputs, parts, strict=True):
-        _copied(call, output, part)
+        _copied(output, part)
     return outputs
 
 
@@ -183,9 +187,8 @@ def _begin_pairwise(caller: Caller, tensors: Sequence[Any], group: Any) -> Call:
     return Call(caller, members)
 
 
-def _copied(call: Call, output: Any, result: Any) -> Any:
+def _copied(output: Any, result: Any) -> Any:
     """Copy *result* into *output* and return that; where both are torch's, gradients go through it."""
-    check_same_shape(call, output, result.shape)
     if is_torch(output):
         return output.copy_(result)
     output[...] = result

@@ -1,0 +1,218 @@
+"""Wrong calls of torch's functional collectives: torch's class and ours, on every rank, and the group goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_torch_errors import assert_usable
+from torch_world import make, world
+
+import shim.frontends.torch.distributed as dist
+import shim.frontends.torch.distributed._functional_collectives as functional
+from shim.errors import MismatchError, ShimError
+
+WRONG_GROUPS: dict[str, tuple[type[Exception], Any]] = {
+    "None": (ValueError, None),
+    "a number": (ValueError, 3),
+    "a tuple of numbers": (ValueError, (0, 1)),
+    "no such name": (RuntimeError, "nobody"),
+    "ranks of no group": (ValueError, [0]),
+    "ranks that are none": (ValueError, ["0"]),
+    "lists of different lengths": (ValueError, [[0], [1, 2]]),
+    "lists without me": (ValueError, [[7], [8]]),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:torch deprecates a list:FutureWarning")
+@pytest.mark.parametrize("case", WRONG_GROUPS)
+def test_what_is_no_group(rank: int, world_size: int, case: str) -> None:
+    kind, group = WRONG_GROUPS[case]
+    with world():
+        with pytest.raises(kind, match="group") as caught:
+            functional.all_reduce(np.ones(1), "sum", group)
+        assert isinstance(caught.value, ShimError)
+        with pytest.raises(NotImplementedError, match="tag must be ''"):
+            functional.all_reduce(np.ones(1), "sum", dist.group.WORLD, "mine")
+        with pytest.raises(ValueError, match="tag 'mine'"):
+            functional.all_reduce(np.ones(1), "sum", [0, 1], "mine")
+
+
+X = np.ones(2)
+
+
+def group() -> Any:
+    return dist.group.WORLD
+
+
+WRONG: dict[str, tuple[type[Exception], str, Any]] = {
+    "no tensor": (TypeError, "self must be a tensor", lambda n: functional.all_reduce([1.0], "sum", group())),
+    "no such op": (RuntimeError, "reduceOp must be one of", lambda n: functional.all_reduce(X, "prod", group())),
+    "an op that is no string": (
+        TypeError,
+        "reduceOp must be a string",
+        lambda n: functional.reduce_scatter_single(X, dist.ReduceOp.SUM, 0, group()),
+    ),
+    "bits of floats": (ValueError, "BAND", lambda n: functional.all_reduce(X, "band", group())),
+    "no such root": (ValueError, "group rank must be", lambda n: functional.broadcast(X, n, group())),
+    "a root that is none": (TypeError, "src must be an integer", lambda n: functional.broadcast(X, "0", group())),
+    "no such dimension": (IndexError, "gather_dim", lambda n: functional.all_gather_single(X, 1, group())),
+    "a dimension that is none": (TypeError, "gather_dim", lambda n: functional.all_gather_single(X, None, group())),
+    "no such dimension to cut": (
+        IndexError,
+        "scatter_dim",
+        lambda n: functional.reduce_scatter_single(X, "sum", 5, group()),
+    ),
+    "nothing to cut": (
+        IndexError,
+        "dimension to cut",
+        lambda n: functional.reduce_scatter_single(np.ones(()), "sum", 0, group()),
+    ),
+    "no equal parts": (
+        AssertionError,
+        "multiple of",
+        lambda n: functional.reduce_scatter_single(np.ones(2 * n + 1), "sum", 0, group()),
+    ),
+    "another dimension of numpy's": (
+        NotImplementedError,
+        "scatter_dim must be 0",
+        lambda n: functional.reduce_scatter_single(np.ones((1, n)), "sum", 1, group()),
+    ),
+    "no list": (TypeError, "list of tensors", lambda n: functional.all_reduce_coalesced(X, "sum", group())),
+    "no list of tensors": (TypeError, "a tensor", lambda n: functional.all_gather_single_coalesced([1], group())),
+    "too many dimensions": (
+        AssertionError,
+        "scatter_dim",
+        lambda n: functional.reduce_scatter_single_coalesced([np.ones(n)], "sum", [0, 0], group()),
+    ),
+    "one in the list cannot be cut": (
+        AssertionError,
+        "multiple of",
+        lambda n: functional.reduce_scatter_single_coalesced([np.ones(n), np.ones(n + 1)], "sum", [0, 0], group()),
+    ),
+    "one list of sizes": (
+        AssertionError,
+        "output_split_sizes",
+        lambda n: functional.all_to_all_single(np.ones(n), None, [1] * n, group()),
+    ),
+    "sizes that are none": (
+        AssertionError,
+        "input_split_sizes",
+        lambda n: functional.all_to_all_single(np.ones(n), [1] * n, [1.0] * n, group()),
+    ),
+    "sizes that are negative": (
+        ValueError,
+        "not negative",
+        lambda n: functional.all_to_all_single(np.ones(n), [1] * n, [-1] * n, group()),
+    ),
+    "sizes that do not add up": (
+        ValueError,
+        "input_split_sizes",
+        lambda n: functional.all_to_all_single(np.ones(n), [1] * n, [2] * n, group()),
+    ),
+    "rows that are no multiple": (
+        ValueError,
+        "multiple of",
+        lambda n: functional.all_to_all_single(np.ones(n + 1), None, None, group()),
+    ),
+    "rows that are not there": (
+        ValueError,
+        "dimension to cut",
+        lambda n: functional.all_to_all_single(np.ones(()), None, None, group()),
+    ),
+    "half a permutation": (ValueError, "src_dst", lambda n: functional.permute_tensor(X, [0], group())),
+    "a permutation to nobody": (ValueError, "src_dst", lambda n: functional.permute_tensor(X, [n] * n, group())),
+    "asynchronous in place": (
+        AssertionError,
+        "async_op",
+        lambda n: functional.all_reduce_inplace(X.copy(), async_op=True),
+    ),
+    "an output that repeats": (
+        ValueError,
+        "output must have shape",
+        lambda n: functional.all_to_all_inplace(np.ones((2, n)), np.ones(n)),
+    ),
+    "outputs of another shape": (
+        AssertionError,
+        "tensor_list must have shape",
+        lambda n: functional.all_gather_inplace([np.ones(3)] * n, X),
+    ),
+    "outputs missing": (
+        ValueError,
+        "tensor_list must have a tensor for each",
+        lambda n: functional.all_gather_inplace([np.ones(2)], X),
+    ),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_argument_on_one_rank_is_an_error_on_all(rank: int, world_size: int, case: str) -> None:
+    kind, words, wrong = WRONG[case]
+    with world():
+        if rank == 0:
+            with pytest.raises(kind, match=words) as caught:
+                wrong(world_size)
+            assert isinstance(caught.value, ShimError)
+            assert str(caught.value).startswith("torch.distributed._functional_collectives.")
+        else:
+            with pytest.raises(MismatchError):
+                dist.barrier()
+        assert_usable(rank, world_size)
+
+
+def one(tensors: int = 1) -> Any:
+    made = [make("torch", np.ones(2)) for _ in range(tensors)]
+    return made[0] if tensors == 1 else made
+
+
+PAIRWISE: dict[str, tuple[type[Exception], str, Any]] = {
+    "two ranks": (ValueError, "both", lambda: functional.isend_inplace(one(), 1, group_dst=0)),
+    "no rank": (ValueError, "must be given", lambda: functional.irecv_inplace(one(), None)),
+    "no such rank": (ValueError, "rank 9 is not in group", lambda: functional.irecv_inplace(one(), 9)),
+    "no such group rank": (ValueError, "group rank", lambda: functional.isend_inplace(one(), None, group_dst=5)),
+    "a rank that is none": (TypeError, "integer", lambda: functional.isend_inplace(one(), "1")),
+    "myself": (ValueError, "another rank", lambda: functional.isend_inplace(one(), dist.get_rank())),
+    "a tag that is none": (TypeError, "tag", lambda: functional.isend_inplace(one(), 1 - dist.get_rank(), "7")),
+    "another framework": (TypeError, "torch tensor", lambda: functional.isend_inplace(X, 0)),
+    "another op": (ValueError, "'send'", lambda: functional.batch_p2p_ops_inplace(["send"], [0], [0], [one()], None)),
+    "unequal lengths": (
+        AssertionError,
+        "one length",
+        lambda: functional.batch_p2p_ops_inplace(["isend"], [0], [0], one(2), None),
+    ),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("case", PAIRWISE)
+def test_a_wrong_send_is_an_error_here_alone(rank: int, world_size: int, case: str) -> None:
+    kind, words, wrong = PAIRWISE[case]
+    with world():
+        with pytest.raises(kind, match=words) as caught:
+            wrong()
+        assert isinstance(caught.value, ShimError)
+        assert_usable(rank, world_size)
+
+
+def test_before_initialisation() -> None:
+    with pytest.raises(ValueError, match="got None"):
+        functional.all_reduce(X, "sum", None)
+    with pytest.raises(RuntimeError, match="name of a process group"):
+        functional.all_reduce(X, "sum", "world")
+    for call in (
+        lambda: functional.all_reduce_inplace(X),
+        lambda: functional.isend_inplace(one(), 1),
+        lambda: functional.batch_p2p_ops_inplace([], [], [], [], None),
+    ):
+        with pytest.raises(AssertionError, match="not initialised"):
+            call()
+
+
+def test_graphs_cannot_wait() -> None:
+    with functional.allow_inflight_collective_as_graph_input_ctx(False):
+        pass
+    with pytest.raises(NotImplementedError, match="value must be False"):
+        functional.allow_inflight_collective_as_graph_input_ctx()
