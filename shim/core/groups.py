@@ -31,6 +31,7 @@ __all__ = [
     "has_entered",
     "is_initialized",
     "leave_world",
+    "lone_group",
     "new_group",
     "world",
     "world_token",
@@ -274,6 +275,22 @@ def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[i
     if len(set(members)) != len(members):
         raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
     return members
+
+
+def lone_group(
+    caller: Caller, store: rendezvous.Meeting, rank: int, size: int, backend: str, timeout: float
+) -> ProcessGroup:
+    """Make a group whose *size* ranks meet at *store* and that belongs to no world; its world ranks are its group ranks.
+
+    Whoever makes it closes it.
+    """
+    try:
+        me = rendezvous.locate_at(store, rank, size)
+        ranks = tuple(range(me.size))
+        engine = open_engine(Place(me.key, me.key, ranks, me.rank, timeout))
+    except ShimError as error:
+        raise caller.explain(error) from None
+    return ProcessGroup(me.key, ranks, me.rank, engine, backend, timeout)
 
 
 def find_group(name: str) -> ProcessGroup | None:

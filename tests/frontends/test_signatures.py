@@ -32,6 +32,9 @@ NOT_RECORDED = {
     "shim.frontends.mindspore.mint.distributed.CommHandle": "what its functions return; MindSpore keeps it in comm_func",
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
+    "shim.frontends.torch.distributed.distributed_c10d.SHRINK_ABORT": "a constant that shrink_group takes",
+    "shim.frontends.torch.distributed.distributed_c10d.SHRINK_DEFAULT": "likewise",
+    "shim.frontends.torch.distributed.distributed_c10d._world": "the one _World, of which the class is recorded",
     "shim.frontends.torch.distributed._make_nccl_premul_sum": "a function of C++ with overloads",
     "shim.frontends.torch.distributed.distributed_c10d._make_nccl_premul_sum": "likewise",
 }

@@ -6,7 +6,26 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 from __future__ import annotations
 
 from shim.frontends.torch.distributed import distributed_c10d
-from shim.frontends.torch.distributed._backend import Backend
+from shim.frontends.torch.distributed._availability import (
+    get_backend_config,
+    get_debug_level,
+    get_default_backend_for_device,
+    get_node_local_rank,
+    get_pg_count,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    set_debug_level,
+    set_debug_level_from_env,
+)
+from shim.frontends.torch.distributed._backend import (
+    Backend,
+    BackendConfig,
+)
 from shim.frontends.torch.distributed._collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -21,6 +40,30 @@ from shim.frontends.torch.distributed._collectives import (
     reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
+)
+from shim.frontends.torch.distributed._debugging import (
+    GroupName,
+    breakpoint,
+    record_comm,
+)
+from shim.frontends.torch.distributed._dividing import (
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    shrink_group,
+    split_group,
+)
+from shim.frontends.torch.distributed._environment import (
+    DebugLevel,
+)
+from shim.frontends.torch.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    QueueEmptyError,
+)
+from shim.frontends.torch.distributed._gloo import (
+    ProcessGroupGloo,
 )
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group
 from shim.frontends.torch.distributed._lifecycle import (
@@ -39,13 +82,38 @@ from shim.frontends.torch.distributed._lifecycle import (
 )
 from shim.frontends.torch.distributed._point_to_point import recv, send
 from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum
+from shim.frontends.torch.distributed._rendezvous import (
+    register_rendezvous_handler,
+    rendezvous,
+)
+from shim.frontends.torch.distributed._stores import (
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
+)
 from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
     "Backend",
+    "BackendConfig",
+    "DebugLevel",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
     "GroupMember",
+    "GroupName",
+    "HashStore",
+    "PrefixStore",
     "ProcessGroup",
+    "ProcessGroupGloo",
+    "QueueEmptyError",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
     "_make_nccl_premul_sum",
     "all_gather",
@@ -56,25 +124,47 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "breakpoint",
     "broadcast",
     "default_pg_timeout",
     "destroy_process_group",
     "distributed_c10d",
     "gather",
     "get_backend",
+    "get_backend_config",
+    "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
     "group",
     "init_process_group",
     "is_available",
+    "is_backend_available",
+    "is_gloo_available",
     "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "record_comm",
     "recv",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "send",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "shrink_group",
+    "split_group",
 ]

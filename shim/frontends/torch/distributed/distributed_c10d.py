@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from shim.frontends.torch.distributed._backend import Backend
+from shim.frontends.torch.distributed._availability import (
+    get_backend_config,
+    get_debug_level,
+    get_default_backend_for_device,
+    get_node_local_rank,
+    get_pg_count,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    set_debug_level,
+    set_debug_level_from_env,
+)
+from shim.frontends.torch.distributed._backend import (
+    Backend,
+    BackendConfig,
+)
 from shim.frontends.torch.distributed._collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -17,6 +36,34 @@ from shim.frontends.torch.distributed._collectives import (
     reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
+)
+from shim.frontends.torch.distributed._debugging import (
+    GroupName,
+    breakpoint,
+    record_comm,
+)
+from shim.frontends.torch.distributed._dividing import (
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    shrink_group,
+    split_group,
+)
+from shim.frontends.torch.distributed._division import (
+    SHRINK_ABORT,
+    SHRINK_DEFAULT,
+)
+from shim.frontends.torch.distributed._environment import (
+    DebugLevel,
+)
+from shim.frontends.torch.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    QueueEmptyError,
+)
+from shim.frontends.torch.distributed._gloo import (
+    ProcessGroupGloo,
 )
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group
 from shim.frontends.torch.distributed._lifecycle import (
@@ -36,17 +83,84 @@ from shim.frontends.torch.distributed._lifecycle import (
 )
 from shim.frontends.torch.distributed._point_to_point import recv, send
 from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum
+from shim.frontends.torch.distributed._registry import (
+    _abort_process_group,
+    _canonicalize_group_rank,
+    _device_capability,
+    _find_or_create_pg_by_ranks_and_tag,
+    _find_pg_by_ranks_and_tag,
+    _get_default_store,
+    _get_global_rank,
+    _get_group_size,
+    _get_group_size_by_name,
+    _get_object_coll_device,
+    _get_pg_default_device,
+    _get_process_group_name,
+    _get_process_group_store,
+    _new_group_with_tag,
+    _resolve_process_group,
+    _set_pg_timeout,
+    _store_based_barrier,
+    _World,
+    _world,
+)
+from shim.frontends.torch.distributed._rendezvous import (
+    register_rendezvous_handler,
+    rendezvous,
+)
+from shim.frontends.torch.distributed._stores import (
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
+)
 from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
+    "SHRINK_ABORT",
+    "SHRINK_DEFAULT",
     "Backend",
+    "BackendConfig",
+    "DebugLevel",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
     "GroupMember",
+    "GroupName",
+    "HashStore",
+    "PrefixStore",
     "ProcessGroup",
+    "ProcessGroupGloo",
+    "QueueEmptyError",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
+    "_World",
+    "_abort_process_group",
+    "_canonicalize_group_rank",
+    "_device_capability",
+    "_find_or_create_pg_by_ranks_and_tag",
+    "_find_pg_by_ranks_and_tag",
     "_get_default_group",
+    "_get_default_store",
+    "_get_global_rank",
+    "_get_group_size",
+    "_get_group_size_by_name",
+    "_get_object_coll_device",
+    "_get_pg_default_device",
+    "_get_process_group_name",
+    "_get_process_group_store",
     "_make_nccl_premul_sum",
+    "_new_group_with_tag",
     "_rank_not_in_group",
+    "_resolve_process_group",
+    "_set_pg_timeout",
+    "_store_based_barrier",
+    "_world",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_object",
@@ -55,23 +169,45 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "breakpoint",
     "broadcast",
     "default_pg_timeout",
     "destroy_process_group",
     "gather",
     "get_backend",
+    "get_backend_config",
+    "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
     "group",
     "init_process_group",
+    "is_backend_available",
+    "is_gloo_available",
     "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "record_comm",
     "recv",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "send",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "shrink_group",
+    "split_group",
 ]
