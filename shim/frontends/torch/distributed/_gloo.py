@@ -15,6 +15,7 @@ from shim.frontends.torch.distributed._options import seconds_of
 __all__ = ["ProcessGroupGloo"]
 
 _INIT = torch_function("ProcessGroupGloo")
+_ALLOCATES_ON: tuple[str, ...] = ()  # devices
 _HALF_AN_HOUR = timedelta(seconds=1800)
 
 
@@ -86,7 +87,7 @@ class ProcessGroupGloo(ProcessGroup):
 
     def supports_tensor_alloc(self, device: Any) -> bool:
         """Tell whether it allocates tensors on *device*, which it does on none."""
-        return device in ()
+        return str(device) in _ALLOCATES_ON
 
     @classmethod
     def create_device(cls, hostname: str = "", interface: str = "", lazy_init: bool | None = None) -> _Device:

@@ -128,7 +128,7 @@ def _get_process_group_name(pg: ProcessGroup) -> str:
     return str(pg.group_name) if _groups.is_registered(pg) else "None"
 
 
-def _resolve_process_group(group_name: str, /) -> ProcessGroup:
+def _resolve_process_group(group_name: str) -> ProcessGroup:
     """Return the group called *group_name*. Raises: RuntimeError where there is none."""
     return named(torch_function("_resolve_process_group"), group_name)
 

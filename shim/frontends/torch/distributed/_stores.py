@@ -29,6 +29,7 @@ class Store:
     """
 
     _core: stores.Store | None = None
+    _timeout = _FIVE_MINUTES  # of a class of the user's
 
     def __init__(self) -> None:
         pass
@@ -36,11 +37,15 @@ class Store:
     @property
     def timeout(self) -> timedelta:
         """How long ``get`` and ``wait`` wait."""
-        return timedelta(seconds=self._ask("timeout", lambda core: core.timeout))
+        return self._timeout if self._core is None else timedelta(seconds=self._core.timeout)
 
     def set_timeout(self, timeout: timedelta, /) -> None:
         """Wait *timeout* from now on."""
-        self._ask("set_timeout", lambda core: core.set_timeout(_seconds(timeout)))
+        seconds = _seconds(timeout)
+        if self._core is None:
+            self._timeout = timeout
+        else:
+            self._core.set_timeout(seconds)
 
     def set(self, key: str, value: str | bytes, /) -> None:
         """Put *value* under *key*, in place of what was there."""
