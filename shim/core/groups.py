@@ -279,19 +279,27 @@ def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[i
 
 
 def open_apart(
-    caller: Caller, name: str, rank: int, size: int, init_method: str, timeout: float = DEFAULT_TIMEOUT
+    caller: Caller,
+    rank: int,
+    size: int,
+    *,
+    init_method: str | None = None,
+    store: rendezvous.Meeting | None = None,
+    name: str = "",
+    backend: str = "",
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> ProcessGroup:
-    """Make a group of the *size* processes that meet at *init_method*, which have nothing to do with the world.
+    """Make a group of *size* processes that meet at *init_method* or *store* and have nothing to do with the world.
 
-    Only its maker knows it, and closes it with ``close_group``.
+    Its world ranks are its group ranks. Only its maker knows it, and closes it with ``close_group``.
     """
     try:
-        me = rendezvous.locate(rank, size, init_method)
+        me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
         ranks = tuple(range(me.size))
-        engine = open_engine(Place(f"{me.key} {name}", name, ranks, me.rank, timeout))
+        engine = open_engine(Place(f"{me.key} {name}", name or me.key, ranks, me.rank, timeout))
     except ShimError as error:
         raise caller.explain(error) from None
-    return ProcessGroup(name, ranks, me.rank, engine, name, timeout)
+    return ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
 
 
 def find_group(name: str) -> ProcessGroup | None:

@@ -15,7 +15,7 @@ ME = Caller("test")
 def test_a_group_apart_from_the_world(rank: int) -> None:
     world = groups.enter_world(ME, "test")
     named = groups.new_group(ME, [0, 1, 2], name="meeting")
-    apart = groups.open_apart(ME, "meeting", 2 - rank, 3, "tcp://localhost:6173", 20.0)
+    apart = groups.open_apart(ME, 2 - rank, 3, init_method="tcp://localhost:6173", name="meeting", timeout=20.0)
     assert (apart.rank, apart.size, apart.timeout) == (2 - rank, 3, 20.0)
     total = bytearray(3)
     calls.all_gather(ME, apart, total, bytearray([rank])).wait()
@@ -32,5 +32,5 @@ def test_a_group_apart_from_the_world(rank: int) -> None:
 def test_wrong_places() -> None:
     for rank, size, url in ((2, 2, "tcp://localhost:6173"), (0, 2, "tcp://localhost")):
         with pytest.raises(ArgumentError, match=r"^test: "):
-            groups.open_apart(ME, "meeting", rank, size, url)
+            groups.open_apart(ME, rank, size, init_method=url, name="meeting")
     assert not groups.is_initialized()

@@ -22,6 +22,9 @@ from shim.conformance.signatures.exceptions import EXCEPTIONS
 NOT_RECORDED = {
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
+    "shim.frontends.torch.distributed.distributed_c10d.SHRINK_ABORT": "a constant that shrink_group takes",
+    "shim.frontends.torch.distributed.distributed_c10d.SHRINK_DEFAULT": "likewise",
+    "shim.frontends.torch.distributed.distributed_c10d._world": "the one _World, of which the class is recorded",
     "shim.frontends.torch.distributed._make_nccl_premul_sum": "a function of C++ with overloads",
     "shim.frontends.torch.distributed.distributed_c10d._make_nccl_premul_sum": "likewise",
 }

@@ -40,7 +40,7 @@ def open_at(caller: Caller, rank: Any, size: Any, endpoint: Any) -> None:
         raise caller.explain(ArgumentError(f"rank_id must be in 0..{size - 1}, got {rank}"))
     url = _url_of(caller, endpoint)
     leave()
-    _meeting.group = groups.open_apart(caller, "gloo", rank, size, url, _TIMEOUT)
+    _meeting.group = groups.open_apart(caller, rank, size, init_method=url, name="gloo", timeout=_TIMEOUT)
 
 
 def _url_of(caller: Caller, endpoint: Any) -> str:

@@ -5,9 +5,33 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 
 from __future__ import annotations
 
-from shim.frontends.torch.distributed import distributed_c10d
-from shim.frontends.torch.distributed._backend import Backend
-from shim.frontends.torch.distributed._batches import P2POp, batch_isend_irecv
+from shim.frontends.torch.distributed import (
+    distributed_c10d,
+)
+from shim.frontends.torch.distributed._availability import (
+    get_backend_config,
+    get_debug_level,
+    get_default_backend_for_device,
+    get_node_local_rank,
+    get_pg_count,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    set_debug_level,
+    set_debug_level_from_env,
+)
+from shim.frontends.torch.distributed._backend import (
+    Backend,
+    BackendConfig,
+)
+from shim.frontends.torch.distributed._batches import (
+    P2POp,
+    batch_isend_irecv,
+)
 from shim.frontends.torch.distributed._call_options import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -19,7 +43,10 @@ from shim.frontends.torch.distributed._call_options import (
     ReduceScatterOptions,
     ScatterOptions,
 )
-from shim.frontends.torch.distributed._coalescing import _coalescing_manager, _CoalescingManager
+from shim.frontends.torch.distributed._coalescing import (
+    _coalescing_manager,
+    _CoalescingManager,
+)
 from shim.frontends.torch.distributed._collectives import (
     _all_gather_base,
     all_gather,
@@ -34,7 +61,35 @@ from shim.frontends.torch.distributed._collectives import (
     monitored_barrier,
     scatter,
 )
-from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group
+from shim.frontends.torch.distributed._debugging import (
+    GroupName,
+    breakpoint,
+    record_comm,
+)
+from shim.frontends.torch.distributed._dividing import (
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    shrink_group,
+    split_group,
+)
+from shim.frontends.torch.distributed._environment import (
+    DebugLevel,
+)
+from shim.frontends.torch.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    QueueEmptyError,
+)
+from shim.frontends.torch.distributed._gloo import (
+    ProcessGroupGloo,
+)
+from shim.frontends.torch.distributed._groups import (
+    GroupMember,
+    ProcessGroup,
+    group,
+)
 from shim.frontends.torch.distributed._lifecycle import (
     default_pg_timeout,
     destroy_process_group,
@@ -57,8 +112,18 @@ from shim.frontends.torch.distributed._object_collectives import (
     scatter_object_list,
     send_object_list,
 )
-from shim.frontends.torch.distributed._point_to_point import irecv, isend, recv, send
-from shim.frontends.torch.distributed._reduce_op import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
+from shim.frontends.torch.distributed._point_to_point import (
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from shim.frontends.torch.distributed._reduce_op import (
+    ReduceOp,
+    _make_nccl_premul_sum,
+    reduce_op,
+    supports_complex,
+)
 from shim.frontends.torch.distributed._reductions import (
     _reduce_scatter_base,
     all_reduce,
@@ -68,23 +133,50 @@ from shim.frontends.torch.distributed._reductions import (
     reduce_scatter_single,
     reduce_scatter_tensor,
 )
-from shim.frontends.torch.distributed._work import Work
+from shim.frontends.torch.distributed._rendezvous import (
+    register_rendezvous_handler,
+    rendezvous,
+)
+from shim.frontends.torch.distributed._stores import (
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
+)
+from shim.frontends.torch.distributed._work import (
+    Work,
+)
 
 __all__ = [
     "AllToAllOptions",
     "AllreduceCoalescedOptions",
     "AllreduceOptions",
     "Backend",
+    "BackendConfig",
     "BarrierOptions",
     "BroadcastOptions",
+    "DebugLevel",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
     "GatherOptions",
     "GroupMember",
+    "GroupName",
+    "HashStore",
     "P2POp",
+    "PrefixStore",
     "ProcessGroup",
+    "ProcessGroupGloo",
+    "QueueEmptyError",
     "ReduceOp",
     "ReduceOptions",
     "ReduceScatterOptions",
     "ScatterOptions",
+    "Store",
+    "TCPStore",
     "Work",
     "_CoalescingManager",
     "_all_gather_base",
@@ -102,6 +194,7 @@ __all__ = [
     "all_to_all_single",
     "barrier",
     "batch_isend_irecv",
+    "breakpoint",
     "broadcast",
     "broadcast_object_list",
     "default_pg_timeout",
@@ -110,8 +203,13 @@ __all__ = [
     "gather",
     "gather_object",
     "get_backend",
+    "get_backend_config",
+    "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -119,10 +217,20 @@ __all__ = [
     "init_process_group",
     "irecv",
     "is_available",
+    "is_backend_available",
+    "is_gloo_available",
     "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
     "isend",
     "monitored_barrier",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "record_comm",
     "recv",
     "recv_object_list",
     "reduce",
@@ -130,9 +238,15 @@ __all__ = [
     "reduce_scatter",
     "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "shrink_group",
+    "split_group",
     "supports_complex",
 ]

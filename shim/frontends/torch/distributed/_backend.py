@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, UnsupportedError
-from shim.frontends.torch.distributed._errors import ArgumentAssertionError
+from shim.frontends.torch.distributed._errors import ArgumentAssertionError, torch_function
 
-__all__ = ["Backend", "backend_of"]
+__all__ = ["Backend", "BackendConfig", "backend_of"]
 
 
 class Backend(str):
@@ -28,6 +29,14 @@ class Backend(str):
     XCCL = "xccl"
     FAKE = "fake"
 
+    backend_capability = {  # noqa: RUF012
+        GLOO: ["cpu", "cuda"],
+        NCCL: ["cuda"],
+        XCCL: ["xpu"],
+        UCC: ["cpu", "cuda"],
+        MPI: ["cpu", "cuda"],
+        FAKE: ["cpu", "cuda", "hpu", "xpu"],
+    }
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]  # noqa: RUF012  # torch's is a list too
     default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}  # noqa: RUF012
 
@@ -46,6 +55,40 @@ class Backend(str):
             f"torch.distributed.Backend.register_backend: the frontend runs on the shared_memory engine and takes "
             f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices})"
         )
+
+
+class BackendConfig:
+    """Which backend serves each kind of device, according to the string *backend*.
+
+    Raises: ValueError for ``device:backend`` pairs that are none, or name a device twice.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map = _device_map(str(backend).lower())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """Return the backend's name for each device's."""
+        return self.device_backend_map
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+
+def _device_map(backend: str) -> dict[str, str]:
+    if backend == Backend.UNDEFINED:
+        return {"cpu": Backend.default_device_backend_map["cpu"]}
+    if backend in Backend.backend_capability:
+        return dict.fromkeys(Backend.backend_capability[backend], backend)
+    if ":" in backend:
+        caller = torch_function("BackendConfig")
+        _names(caller, backend)
+        return {device: name for device, name in (pair.split(":") for pair in backend.split(","))}  # noqa: C416
+    warnings.warn(
+        f"torch.distributed.BackendConfig: the devices of backend {backend!r} are not known; cpu, cuda and xpu are "
+        "assumed\nWrite it like 'cpu:gloo,cuda:nccl'.",
+        stacklevel=3,
+    )
+    return dict.fromkeys(("cpu", "cuda", "xpu"), backend)
 
 
 def backend_of(caller: Caller, backend: str | None) -> str:

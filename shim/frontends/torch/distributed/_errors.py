@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from shim import errors
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, StateError, TensorError
+from shim.errors import (
+    ArgumentError,
+    CollectiveTimeoutError,
+    EngineError,
+    PeerLostError,
+    ShimError,
+    StateError,
+    StoreError,
+    StoreLostError,
+    StoreTimeoutError,
+    TensorError,
+)
 
 __all__ = [
     "ArgumentAssertionError",
     "ArgumentTypeError",
     "DefaultGroupMissingError",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "QueueEmptyError",
     "SlotsMissingError",
     "TorchStateError",
     "TorchTensorError",
@@ -40,15 +57,55 @@ class SlotsMissingError(ArgumentError, IndexError):
     """A list has fewer slots than the group has ranks."""
 
 
+class DistError(ShimError, RuntimeError):
+    """What goes wrong beyond this process: in a backend, on the way to a store, or in one.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.DistError
+    """
+
+
+class DistBackendError(DistError, EngineError):
+    """The engine failed, and the group can no longer be used."""
+
+
+class DistNetworkError(DistError, StoreLostError):
+    """A store's server cannot be reached, or is gone."""
+
+
+class DistStoreError(DistError, StoreError):
+    """A store cannot do what it was asked, or not in time."""
+
+
+class QueueEmptyError(DistStoreError, errors.QueueEmptyError):
+    """A store's queue is empty, and the caller did not want to wait."""
+
+
+class _StoreTimedOutError(DistStoreError, StoreTimeoutError):
+    """What a store was asked to wait for did not come in time."""
+
+
+class _PeerLostError(DistBackendError, PeerLostError):
+    """A rank died, or left while others still needed it."""
+
+
+class _CollectiveTimedOutError(DistBackendError, CollectiveTimeoutError):
+    """A collective did not end in time."""
+
+
+_TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
+    DefaultGroupMissingError: DefaultGroupMissingError,
+    StateError: TorchStateError,
+    TensorError: TorchTensorError,
+    EngineError: DistBackendError,
+    PeerLostError: _PeerLostError,
+    CollectiveTimeoutError: _CollectiveTimedOutError,
+    StoreError: DistStoreError,
+    StoreLostError: DistNetworkError,
+    StoreTimeoutError: _StoreTimedOutError,
+    errors.QueueEmptyError: QueueEmptyError,
+}
+
+
 def torch_function(name: str, **parameters: str) -> Caller:
     """Return the Caller of ``torch.distributed.name``, whose arguments play the roles in *parameters*."""
-    return Caller(
-        f"torch.distributed.{name}",
-        errors={
-            DefaultGroupMissingError: DefaultGroupMissingError,
-            StateError: TorchStateError,
-            TensorError: TorchTensorError,
-        },
-        outsider="warn",
-        **parameters,
-    )
+    return Caller(f"torch.distributed.{name}", errors=_TORCH_CLASSES, outsider="warn", **parameters)

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
-from shim.core import groups
+from shim.core import groups, stores
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, StateError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._group_collectives import GroupCollectives
+from shim.frontends.torch.distributed._group_methods import GroupMethods
 from shim.frontends.torch.distributed._tracing import keep_out_of_graphs
 
 __all__ = [
     "FRONTEND",
     "GroupMember",
     "ProcessGroup",
+    "default_store",
     "forget",
     "forget_all",
     "group",
+    "group_count",
     "group_of",
     "is_outsider",
+    "is_registered",
     "member_of",
+    "next_name_of",
+    "next_number",
     "open_view",
+    "replace_world",
     "set_world",
     "view_of",
+    "views",
     "world_view",
 ]
 
 FRONTEND = "torch"
 
 
-class ProcessGroup(GroupCollectives):
+class ProcessGroup(GroupCollectives, GroupMethods):
     """A group of ranks; the view of ``core``, which other frontends may show in their own way.
+
+    Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name")
+    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name", "tag")
 
-    def __init__(self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str) -> None:
+    def __init__(
+        self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
+    ) -> None:
         self.core = core
         self.group_name = group_name
         self.group_desc = group_desc
         self.backend = backend
+        self.tag = tag or f"ptd:{group_name}"
 
     def rank(self) -> int:
         """Return the caller's rank in this group."""
@@ -56,20 +70,25 @@ class ProcessGroup(GroupCollectives):
         """Return the name of its backend, as torch does; ``group_name`` is the group's own."""
         return self.backend
 
-    @property
-    def bound_device_id(self) -> None:
-        """No accelerator: the engine works on host memory."""
-        return None
+    def _set_group_name(self, name: str) -> None:
+        self.group_name = name
+
+    def _set_group_desc(self, description: str) -> None:
+        self.group_desc = description
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name!r} rank {self.core.rank} of {self.core.size}>"
 
 
 class _Views:
-    """The views this frontend has handed out and not destroyed."""
+    """What this frontend has handed out and not taken back; one per process, like the world itself."""
 
-    world: ProcessGroup | None = None
-    subgroups: dict[str, ProcessGroup] = {}  # noqa: RUF012  # one per process, like the world itself
+    def __init__(self) -> None:
+        self.world: ProcessGroup | None = None
+        self.subgroups: dict[str, ProcessGroup] = {}  # under core's names
+        self.numbered = 0  # groups made by all ranks since the initialisation, the world included
+        self.by_members: Counter[tuple[int, ...]] = Counter()  # groups that these ranks alone have made
+        self.store: stores.Store | None = None  # through which the world's ranks can tell each other things
 
 
 _views = _Views()
@@ -101,25 +120,69 @@ def world_view() -> ProcessGroup | None:
     return world if world is not None and world.core.is_alive else None
 
 
-def set_world(core: groups.ProcessGroup, group_name: str, backend: str) -> None:
+def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> None:
     """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
-    _views.subgroups.clear()
-    _views.world = ProcessGroup(core, group_name, "default_pg", backend)
+    forget_all()
+    _views.world = ProcessGroup(core, group_name or next_number(), "default_pg", backend)
+    _views.store = store
     keep_out_of_graphs()
 
 
-def open_view(core: groups.ProcessGroup, group_desc: str, backend: str) -> ProcessGroup:
+def replace_world(core: groups.ProcessGroup, old: ProcessGroup) -> ProcessGroup:
+    """Let the ranks of *core* be the whole world from now on, in place of *old*."""
+    _views.world = ProcessGroup(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, old.tag)
+    return _views.world
+
+
+def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
     """Make the view of a subgroup."""
-    view = ProcessGroup(core, core.name, group_desc, backend)
+    core.description = group_desc
+    view = ProcessGroup(core, group_name, group_desc, backend, tag)
     _views.subgroups[core.name] = view
     return view
+
+
+def next_number() -> str:
+    """Return the name, a number, of the next group that all ranks make."""
+    _views.numbered += 1
+    return str(_views.numbered - 1)
+
+
+def next_name_of(ranks: tuple[int, ...]) -> str:
+    """Return a name for core that the members of a new group, who all make their groups in the same order, find alone."""
+    _views.by_members[ranks] += 1
+    return f"torch_{'_'.join(map(str, ranks))}_{_views.by_members[ranks]}"
+
+
+def group_count() -> int:
+    """Return the number of groups that all ranks have made since the initialisation, the world included."""
+    return _views.numbered
+
+
+def views() -> list[ProcessGroup]:
+    """Return the world's view and those of the subgroups this process is in, in the order they were made."""
+    return ([] if _views.world is None else [_views.world]) + list(_views.subgroups.values())
+
+
+def is_registered(view: Any) -> bool:
+    """Tell whether *view* was handed out and not destroyed since."""
+    return any(view is one for one in views())
+
+
+def default_store(caller: Caller) -> stores.Store:
+    """Return the store of the world's ranks: the one they met through, or one made when the first rank asks."""
+    view_of(caller, None)
+    if _views.store is None:
+        _views.store = stores.LocalStore(f"world {groups.world_token(caller)}")
+    return _views.store
 
 
 def forget_all() -> list[ProcessGroup]:
     """Forget the world and return the subgroups' views, newest first."""
     subgroups = list(reversed(_views.subgroups.values()))
-    _views.world = None
-    _views.subgroups.clear()
+    if isinstance(_views.store, stores.LocalStore):
+        _views.store.close()
+    _views.__init__()  # type: ignore[misc]  # everything as it was before the initialisation
     return subgroups
 
 
@@ -161,8 +224,8 @@ def view_of(caller: Caller, group: Any) -> ProcessGroup:
 
 
 def member_of(caller: Caller, group: Any) -> ProcessGroup:
-    """Return *group* if it is a living group of which the caller is a member."""
-    if not isinstance(group, ProcessGroup) or not group.core.is_alive:
+    """Return *group* if it is a group of which the caller is a member, and not destroyed."""
+    if not isinstance(group, ProcessGroup) or not is_registered(group):
         raise caller.explain(ArgumentError(f"{{group}} must be a process group that this process is in, got {group!r}"))
     return group
 

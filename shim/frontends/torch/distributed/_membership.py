@@ -9,13 +9,13 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller
-from shim.errors import ShimError, UnsupportedError
+from shim.errors import RankError, ShimError, UnsupportedError
 from shim.frontends.torch.distributed import _groups
 from shim.frontends.torch.distributed._backend import backend_of
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, DefaultGroupMissingError
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
+from shim.frontends.torch.distributed._meeting import meeting_place
 from shim.frontends.torch.distributed._options import (
-    address_of,
     check_init,
     given,
     refuse_device,
@@ -51,16 +51,18 @@ def initialize(
                 f"world, whose shared_memory engine keeps its timeout, got {timeout}"
             )
         )
+    place = meeting_place(caller, init_method, store, rank, world_size, seconds)
     world = groups.enter_world(
         caller,
         _groups.FRONTEND,
-        rank=given(rank),
-        world_size=given(world_size),
-        init_method=address_of(caller, init_method, store, world_size),
+        rank=given(place.rank),
+        world_size=given(place.world_size),
+        init_method=place.init_method,
+        store=place.store,
         backend=name,
         timeout=seconds,
     )
-    _groups.set_world(world, group_name or world.name, name)
+    _groups.set_world(world, group_name, name, place.core_store)
 
 
 def make_group(
@@ -73,36 +75,42 @@ def make_group(
     group_desc: str | None,
     device_id: Any,
     sort_ranks: bool,
+    tag: str = "",
 ) -> Any:
-    """Do what ``new_group`` documents."""
+    """Do what ``new_group`` documents; *tag* is for finding the group again."""
     refuse_option(caller, "pg_options", pg_options)
     refuse_device(caller, "device_id", device_id)
     world = _groups.view_of(caller, None)
     seconds = seconds_of(caller, timeout)
     backend = backend_of(caller, backend) if backend else world.backend
     members = _members(caller, ranks, sort_ranks)
-    name = None
+    if members is None:
+        members = list(world.core.ranks)
+    _require_in_world(caller, members, world.core)
+    me = world.core.ranks[world.core.rank]
+    name, number = None, ""
     if use_local_synchronization:
-        if members is not None and world.core.rank not in members:
+        if me not in members:
             return None
-        name = _name_for(world.core.ranks if members is None else members)
+        name = number = _groups.next_name_of(tuple(members))
     core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
+    number = number or _groups.next_number()
     if core.rank < 0:
         return GroupMember.NON_GROUP_MEMBER
-    core.description = group_desc or "undefined"
-    return _groups.open_view(core, core.description, backend)
+    return _groups.open_view(core, number, group_desc or "undefined", backend, tag)
 
 
 def destroy(caller: Caller, group: Any) -> None:
     """Do what ``destroy_process_group`` documents."""
     if _groups.is_outsider(group):
         return
-    world = _groups.world_view()
-    if group is None and world is None:
+    existing = _groups.views()
+    if group is None and not existing:
         raise caller.explain(DefaultGroupMissingError("the default process group is not initialised"))
-    if group is None or group is world:
-        for view in _groups.forget_all():
-            groups.close_group(view.core)
+    if group is None or (existing and group is existing[0]):
+        for view in [*_groups.forget_all(), existing[0]]:
+            if view.core.name != groups.WORLD_NAME:  # that one closes when no frontend needs it
+                groups.close_group(view.core)
         groups.leave_world(_groups.FRONTEND)
         return
     groups.close_group(_groups.member_of(caller, group).core)
@@ -148,9 +156,8 @@ def _members(caller: Caller, ranks: Sequence[int] | None, sort_ranks: bool) -> l
     return sorted(members) if sort_ranks else members
 
 
-def _name_for(ranks: Sequence[int]) -> str:
-    """Return a name that the members of a group find alone: all of them make their groups in the same order."""
-    name = "local_" + "_".join(map(str, ranks))
-    while groups.find_group(name) is not None:
-        name += "'"
-    return name
+def _require_in_world(caller: Caller, members: Sequence[int], world: groups.ProcessGroup) -> None:
+    """Raise for ranks that were in the world until it shrank; core knows those that never were."""
+    for rank in members:
+        if rank not in world.ranks and 0 <= rank < groups.world(caller).size:
+            raise caller.explain(RankError(f"ranks must be in {list(world.ranks)}, got {rank}"), world)

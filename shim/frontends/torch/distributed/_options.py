@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from typing import Any
 
@@ -13,13 +12,13 @@ from shim.frontends.torch.distributed import _groups
 from shim.frontends.torch.distributed._errors import ArgumentAssertionError, ArgumentTypeError
 
 __all__ = [
-    "address_of",
     "barrier_seconds_of",
     "check_init",
     "given",
     "host_group_of",
     "refuse_device",
     "refuse_option",
+    "require_same_timeout",
     "seconds_of",
 ]
 
@@ -91,23 +90,17 @@ def given(number: int) -> int | None:
     return None if number == -1 else number
 
 
-def address_of(caller: Caller, init_method: str | None, store: Any, world_size: int) -> str | None:
-    """Return where the ranks meet: *init_method*, or the address that a TCPStore or FileStore stands for."""
-    if init_method is not None and not isinstance(init_method, str):
-        raise caller.explain(ArgumentTypeError(f"init_method must be a string, got {init_method!r}"))
-    if store is None or world_size == 1:
-        return init_method
-    host, port, path = (getattr(store, name, None) for name in ("host", "port", "path"))
-    if isinstance(host, str) and isinstance(port, int):
-        return f"tcp://{host}:{port}"
-    if isinstance(path, str):
-        return f"file://{os.path.abspath(path)}"
-    raise caller.explain(
-        UnsupportedError(
-            "store must be a TCPStore or a FileStore: the torch frontend's shared_memory engine needs an address, "
-            f"got {store!r}\nPass init_method='tcp://localhost:PORT' or 'file:///PATH' instead of the store."
+def require_same_timeout(caller: Caller, group: groups.ProcessGroup, timeout: timedelta) -> None:
+    """Raise UnsupportedError unless *timeout* is what *group* was made with: its engine keeps that."""
+    seconds = seconds_of(caller, timeout)
+    if seconds != group.timeout:
+        raise caller.explain(
+            UnsupportedError(
+                f"timeout must be the group's {group.timeout:g} s in the torch frontend: the shared_memory engine keeps "
+                f"what a group was made with, got {timeout}\nGive the timeout to init_process_group or new_group."
+            ),
+            group,
         )
-    )
 
 
 def host_group_of(caller: Caller, group: Any, device_ids: Any) -> groups.ProcessGroup:

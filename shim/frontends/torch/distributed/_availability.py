@@ -1,0 +1,152 @@
+"""What there is, at torch's signatures."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from shim.frontends.torch.distributed import _environment, _groups, _registry
+from shim.frontends.torch.distributed._environment import DebugLevel
+from shim.frontends.torch.distributed._errors import torch_function
+
+__all__ = [
+    "get_backend_config",
+    "get_debug_level",
+    "get_default_backend_for_device",
+    "get_node_local_rank",
+    "get_pg_count",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "set_debug_level",
+    "set_debug_level_from_env",
+]
+
+_CONFIG = torch_function("get_backend_config")
+_DEFAULT_BACKEND = torch_function("get_default_backend_for_device")
+_LOCAL_RANK = torch_function("get_node_local_rank")
+_GET_LEVEL = torch_function("get_debug_level")
+_SET_LEVEL = torch_function("set_debug_level")
+_READ_LEVEL = torch_function("set_debug_level_from_env")
+
+
+def is_backend_available(backend: str) -> bool:
+    """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU.
+
+    Deviates: ``fake`` and ``undefined`` are not; torch says so of every name that it knows.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_backend_available
+    """
+    return _environment.has_backend(backend)
+
+
+def is_gloo_available() -> bool:
+    """Tell whether tensors in the host's memory can be communicated, which is always so.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_gloo_available
+    """
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Tell whether tensors of CUDA devices can be communicated, which no engine here does.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_nccl_available
+    """
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Tell whether tensors of XPU devices can be communicated, which no engine here does.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.is_xccl_available
+    """
+    return False
+
+
+def is_mpi_available() -> bool:
+    """Tell whether groups can be served by MPI, which no engine here does.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_mpi_available
+    """
+    return False
+
+
+def is_ucc_available() -> bool:
+    """Tell whether groups can be served by UCC, which no engine here does.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.is_ucc_available
+    """
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Tell whether torchrun started this process.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_torchelastic_launched
+    """
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Return the rank among those of this host, which the launcher put into LOCAL_RANK, or else *fallback_rank*.
+
+    Raises: RuntimeError where there is neither.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_node_local_rank
+    """
+    return _environment.local_rank(_LOCAL_RANK, fallback_rank)
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """Return the name of the backend that torch takes for *device*, a ``torch.device`` or the name of one.
+
+    Raises: ValueError for a device without one; TypeError for what is no device.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_default_backend_for_device
+    """
+    return _environment.default_backend_for(_DEFAULT_BACKEND, device)
+
+
+def get_backend_config(group: Any = None) -> str:
+    """Return ``device:backend`` pairs, with commas between them, of the backend *group* (None: the world) was made with.
+
+    Raises: ValueError when not initialised or outside the group.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend_config
+    """
+    return _registry.config_of(_CONFIG, group)
+
+
+def get_pg_count() -> int:
+    """Return the number of groups that all ranks have made since the initialisation, the world included.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.get_pg_count
+    """
+    return _groups.group_count()
+
+
+def get_debug_level() -> DebugLevel:
+    """Return the level that was set last, or that TORCH_DISTRIBUTED_DEBUG says.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_debug_level
+    """
+    return _environment.Level.now(_GET_LEVEL)
+
+
+def set_debug_level(level: DebugLevel, /) -> None:
+    """Set the debug level to *level*; the engine checks every call at each of them.
+
+    Raises: TypeError for what is no DebugLevel.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.set_debug_level
+    """
+    _environment.Level.choose(_SET_LEVEL, level)
+
+
+def set_debug_level_from_env() -> None:
+    """Set the debug level to what TORCH_DISTRIBUTED_DEBUG says, OFF where it is not set.
+
+    Raises: ValueError for another name than OFF, INFO and DETAIL.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.set_debug_level_from_env
+    """
+    _environment.Level.read(_READ_LEVEL)

@@ -1,0 +1,33 @@
+"""Debugging and profiling, at torch's signatures."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import NewType
+
+from shim.frontends.torch.distributed import _stopping
+from shim.frontends.torch.distributed._errors import torch_function
+
+__all__ = ["GroupName", "breakpoint", "record_comm"]
+
+GroupName = NewType("GroupName", str)
+_BREAKPOINT = torch_function("breakpoint")
+
+
+def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> None:
+    """Stop in a debugger on the world's *rank*, from the visit after *skip* on; the others wait *timeout_s* for it.
+
+    Raises: DistStoreError when that time passes (None: no limit).
+    Deviates: *skip* counts the visits of each call of its own; torch counts those of all together.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.breakpoint
+    """
+    _stopping.stop(_BREAKPOINT, rank, skip, timeout_s)
+
+
+def record_comm(name: str) -> AbstractContextManager[None]:
+    """Return a context whose collectives torch's profiler shows under *name*.
+
+    Deviates: one range for all of them, where torch has one for each.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.record_comm
+    """
+    return _stopping.Recorded(name)

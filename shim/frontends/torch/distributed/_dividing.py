@@ -1,0 +1,83 @@
+"""Dividing groups, at torch's signatures."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from shim.frontends.torch.distributed import _division
+from shim.frontends.torch.distributed._division import SHRINK_DEFAULT
+from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._groups import ProcessGroup
+
+__all__ = ["new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group"]
+
+_NEW_SUBGROUPS = torch_function("new_subgroups")
+_BY_ENUMERATION = torch_function("new_subgroups_by_enumeration")
+_SPLIT = torch_function("split_group", group="parent_pg")
+_SHRINK = torch_function("shrink_group")
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Divide *group* (None: the world) into groups of *group_size* ranks; return the caller's own, and all of them.
+
+    Every rank of the world calls it. Without *group_size* torch takes the number of accelerators: it must be given.
+    Raises: ValueError where *group_size* does not divide the ranks.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups
+    """
+    return _division.of_equal_size(_NEW_SUBGROUPS, group_size, group, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Make a group of each list of world ranks in *ranks_per_subgroup_list*; return the caller's own, and all of them.
+
+    Every rank of the world calls it; the caller's own is None where it is in no list.
+    Raises: ValueError for a rank that occurs twice or is not in the world, before any group is made.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups_by_enumeration
+    """
+    return _division.by_enumeration(_BY_ENUMERATION, ranks_per_subgroup_list, timeout, backend, pg_options, group_desc)
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """Make a group of each list of *parent_pg*'s (None: the world's) group ranks in *split_ranks*; return the caller's own.
+
+    None is returned on ranks in no list. A *backend* must be a part of the parent's; no *timeout* is the parent's.
+    Raises: ValueError for an empty list, and for ranks that occur twice or are not in *parent_pg*.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.split_group
+    """
+    return _division.split(_SPLIT, parent_pg, split_ranks, timeout, pg_options, group_desc, backend)
+
+
+def shrink_group(
+    ranks_to_exclude: list[int],
+    group: ProcessGroup | None = None,
+    shrink_flags: int = SHRINK_DEFAULT,
+    pg_options: Any = None,
+) -> ProcessGroup:
+    """Replace *group* (None: the world, with all groups) by one without its group ranks *ranks_to_exclude*, who do not call.
+
+    What still runs in *group* is given up, whatever *shrink_flags* say.
+    Raises: ValueError for ranks that are not in it, occur twice, or are all it has; RuntimeError on an excluded rank.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.shrink_group
+    """
+    return _division.shrink(_SHRINK, ranks_to_exclude, group, shrink_flags, pg_options)
