@@ -20,6 +20,7 @@ from shim.conformance.tables.runner import SIZE, CellResult, TablesRun, planned
 __all__ = ["print_tables", "progress_of"]
 
 _MOST_FAILURES = 12  # different ones that are printed
+_HOW_TO_READ = "here, with which tensors if not the framework's own (and in the framework itself)"
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
 
 
@@ -52,7 +53,7 @@ def print_tables(run: TablesRun, console: Console) -> None:
     for table in cells.TABLES:
         of_table = [cell for cell in run.cells if cell.table == table.name]
         if of_table:
-            console.print(Text(f"{table.title}: here (and in the framework itself)", style="bold"))
+            console.print(Text(f"{table.title}: {_HOW_TO_READ}", style="bold"))
             console.print(_as_grid(table, of_table, results))
             console.print()
     _print_failures(run, console)
@@ -76,11 +77,11 @@ def _told(cell: Cell, result: CellResult | None) -> Text:
     if cell.call is None:
         return Text(cell.real, style="dim")
     if result is None:
-        ours = Text("not run: no such tensors", style="yellow")
+        ours = Text("not run", style="yellow")
     elif not result.passed:
         ours = Text("FAILED", style="bold red")
     else:
-        with_what = "" if result.kind == cell.column.kind else f", {result.kind} tensors"
+        with_what = "" if result.kind == cell.column.kind else f", {result.kind}"
         ours = Text(f"{cell.says}{with_what}", style="green")
     return Text.assemble(ours, Text(f"\n({cell.real})", style="dim"))
 
