@@ -165,3 +165,17 @@ def test_servers_of_one_process_may_be_one() -> None:
 def test_a_port_beyond_the_last_is_refused() -> None:
     with pytest.raises(ArgumentError, match="got 65536"):
         TCPStore("localhost", 65536)
+
+
+def test_a_client_that_meets_a_server_about_to_end_waits_for_the_next() -> None:
+    for _ in range(20):
+        first = TCPStore("localhost", 0, 1, True, 20)
+        client = in_thread(lambda port=first.port: TCPStore("localhost", port, timeout=20))
+        first.close()
+        second = TCPStore("localhost", first.port, 1, True, 20)
+        store = client()
+        if isinstance(store, TCPStore):
+            store.close()
+        else:
+            pytest.fail(f"the client gave up: {store!r}")
+        second.close()

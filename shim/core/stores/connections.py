@@ -37,14 +37,15 @@ class Connections:
         self._close = weakref.finalize(self, _close_all, self._idle)
 
     def first(self, seconds: float) -> None:
-        """Connect, trying for *seconds*: the server may not have started yet."""
+        """Connect and join, trying for *seconds*: the server may not have started yet, or one before it may just end."""
         deadline = time.monotonic() + seconds
         pause = _FIRST_PAUSE
         while True:
             try:
                 self._idle.append(self._connect(max(0.1, deadline - time.monotonic())))
+                self.request(Operation.JOIN, [], 0.0, seconds)
                 return
-            except ConnectionRefusedError as error:
+            except ConnectionError as error:
                 if time.monotonic() + pause >= deadline:
                     raise StoreLostError(
                         f"no store was served at {self._where} within {seconds:g} s: {error}\n"

@@ -46,7 +46,6 @@ class TCPStore(Store):
         self._connections = self._connect()
         try:
             self._connections.first(timeout)
-            self.request(Operation.JOIN, [])
             if self.server is not None and wait_for_ranks and world_size is not None and world_size > 0:
                 self.request(Operation.AWAIT_JOINED, [b"%d" % world_size])
         except BaseException:

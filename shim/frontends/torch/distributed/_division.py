@@ -113,6 +113,7 @@ def split_one(
 
 def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int, pg_options: Any) -> ProcessGroup:
     """Do what ``shrink_group`` documents."""
+    old = _groups.view_of(caller, group)
     if not isinstance(ranks_to_exclude, list):
         raise caller.explain(ArgumentTypeError(f"ranks_to_exclude must be a list, got {ranks_to_exclude!r}"))
     if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
@@ -120,7 +121,6 @@ def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int,
             ArgumentError(f"shrink_flags must be SHRINK_DEFAULT or SHRINK_ABORT, got {shrink_flags!r}")
         )
     refuse_option(caller, "pg_options", pg_options)
-    old = _groups.view_of(caller, group)
     _require_apart(
         caller, "ranks_to_exclude", _lists(caller, "ranks_to_exclude", [ranks_to_exclude]), range(old.core.size)
     )
