@@ -139,14 +139,13 @@ def test_all_to_all(rank: int, world_size: int) -> None:
         return torch.empty(*shape, dtype=torch.float64)
 
     with world():
-        parts = [reals(rank, rank + other, 2, salt=other) for other in range(world_size)]
-        assert_gradients(
-            rank, lambda x: nn.all_to_all([empty(rank + other, 2) for other in range(world_size)], x), parts
-        )
-        cuts = [rank + other for other in range(world_size)]  # symmetric: what goes out comes in
-        whole = [reals(rank, sum(cuts), 2)]
-        assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(sum(cuts), 2), x[0], cuts, cuts)], whole)
-        assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], cuts, cuts, dist.group.WORLD)], whole)
+        cuts = [rank + 2 * other for other in range(world_size)]
+        into = [other + 2 * rank for other in range(world_size)]
+        parts = [reals(rank, rows, salt=rows) for rows in cuts]
+        assert_gradients(rank, lambda x: nn.all_to_all([empty(rows) for rows in into], x), parts)
+        whole = [reals(rank, sum(cuts))]
+        assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(sum(into)), x[0], into, cuts)], whole)
+        assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], into, cuts, dist.group.WORLD)], whole)
         equal = [reals(rank, world_size)]
         assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(world_size), x[0])], equal)
         assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], None, None, dist.group.WORLD)], equal)

@@ -12,7 +12,6 @@ from shim.core.work import Work
 __all__ = ["AsyncCollectiveTensor", "in_flight"]
 
 _torch: Any = sys.modules["torch"]
-_map_only: Any = _torch.utils._pytree.tree_map_only
 # Makes C code that asks the stand-in itself for its memory fail, where it would read from address 0.
 _forbid_memory: Any = getattr(_torch._C, "_set_throw_on_mutable_data_ptr", lambda tensor: tensor)
 
@@ -109,13 +108,18 @@ class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does n
     def __torch_dispatch__(
         cls, func: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        out = func(*_map_only(cls, _elem_of, args), **_map_only(cls, _elem_of, dict(kwargs or {})))
+        out = func(*map(_there, args), **{name: _there(value) for name, value in (kwargs or {}).items()})
         first = args[0] if args else None
         return first if isinstance(first, cls) and out is first._elem else out  # what works in place returns itself
 
 
-def _elem_of(tensor: AsyncCollectiveTensor) -> Any:
-    return tensor.elem
+def _there(argument: Any) -> Any:
+    """Return *argument* of one of torch's operators with the tensors in it that are on their way waited for."""
+    if isinstance(argument, AsyncCollectiveTensor):
+        return argument.elem
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(map(_there, argument))
+    return argument
 
 
 def in_flight(elem: Any, work: Work) -> AsyncCollectiveTensor:
