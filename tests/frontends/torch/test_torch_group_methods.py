@@ -255,7 +255,6 @@ def test_wrong_arguments(rank: int, world_size: int, name: str) -> None:
 
 
 SENDING: dict[str, tuple[type[Exception], Any]] = {
-    "to oneself": (ValueError, lambda g, rank: g.send([ONE], rank, 0)),
     "outside": (ValueError, lambda g, rank: g.recv([np.ones(2)], 9, 0)),
     "no list": (TypeError, lambda g, rank: g.send(ONE, 1 - rank, 0)),
     "two tensors": (ValueError, lambda g, rank: g.send([ONE, ONE], 1 - rank, 0)),

@@ -35,6 +35,21 @@ def test_a_ring_that_sends_first(rank: int, world_size: int, kind: str, count: i
         assert receiving.result()[0] is tensor
 
 
+@pytest.mark.ranks(1, 2)
+@pytest.mark.parametrize("count", [3, 300_000])
+def test_a_rank_that_sends_to_itself(rank: int, world_size: int, count: int) -> None:
+    with world():
+        sending, tensor = dist.isend(numbers(rank, count), rank), np.zeros(count)
+        receiving = dist.irecv(tensor, rank)
+        assert sending.wait()
+        assert receiving.wait()
+        check("numpy", tensor, numbers(rank, count))
+        tensor = np.zeros(count)
+        operations = [dist.P2POp(dist.irecv, tensor, rank), dist.P2POp(dist.isend, numbers(rank, count), rank)]
+        assert all(work.wait() for work in dist.batch_isend_irecv(operations))
+        check("numpy", tensor, numbers(rank, count))
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_every_dtype_is_sent(rank: int, world_size: int, dtype: str) -> None:
@@ -143,8 +158,6 @@ def test_a_batch_is_checked_before_any_of_it_begins(rank: int, world_size: int) 
 
 
 MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
-    "isend to oneself": (ValueError, "dst", lambda rank, n: dist.isend(ONE, rank)),
-    "irecv from oneself": (ValueError, "src", lambda rank, n: dist.irecv(np.ones(2), rank)),
     "isend to nobody": (ValueError, "dst", lambda rank, n: dist.isend(ONE)),
     "two names": (ValueError, "group_dst", lambda rank, n: dist.isend(ONE, 0, group_dst=0)),
     "outside": (ValueError, "9", lambda rank, n: dist.isend(ONE, 9)),

@@ -21,6 +21,8 @@ __all__ = [
     "one_of",
     "outputs_at_root",
     "outputs_of",
+    "partner_of",
+    "partner_or_any",
     "peer_of",
     "refuse",
     "renamed",
@@ -165,18 +167,29 @@ def root_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any, defaul
 def peer_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
     members = group_of(caller, group)
+    peer = partner_of(caller, group, world_rank, group_rank)
+    if peer == members.rank:
+        raise caller.explain(ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}"), members)
+    return peer
+
+
+def partner_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
+    """Return the group rank of the other end of a send or receive in the background, which may be the caller itself."""
+    members = group_of(caller, group)
     try:
-        peer = _rank_in(members, world_rank, group_rank, None)
-        if peer == members.rank:
-            raise ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}")
+        return _rank_in(members, world_rank, group_rank, None)
     except ShimError as error:
         raise caller.explain(error, members) from None
-    return peer
 
 
 def source_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int | None:
     """Return the group rank to receive from, None for any."""
     return None if world_rank is None and group_rank is None else peer_of(caller, group, world_rank, group_rank)
+
+
+def partner_or_any(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int | None:
+    """Return the group rank to receive from, which may be the caller itself; None for any."""
+    return None if world_rank is None and group_rank is None else partner_of(caller, group, world_rank, group_rank)
 
 
 def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:

@@ -9,7 +9,7 @@ from shim.core import calls, groups, work
 from shim.core.engines.base import Tensor
 from shim.core.tensors import reader_for
 from shim.errors import ArgumentError, TensorError
-from shim.frontends.torch.distributed._arguments import peer_of, tag_of
+from shim.frontends.torch.distributed._arguments import partner_of, tag_of
 from shim.frontends.torch.distributed._errors import SlotsMissingError, torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of, is_outsider, view_of
 from shim.frontends.torch.distributed._point_to_point import irecv, isend
@@ -47,7 +47,7 @@ class P2POp:
         self.tensor = tensor
         self.group = group if is_outsider(group) else view_of(_P2P_OP, group)
         self.tag = tag
-        self.group_peer = peer_of(_P2P_OP, group, peer, group_peer)
+        self.group_peer = partner_of(_P2P_OP, group, peer, group_peer)
         self.peer = members.world_rank(self.group_peer) if members.rank >= 0 else peer
 
     def __repr__(self) -> str:

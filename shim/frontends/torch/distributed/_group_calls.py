@@ -14,7 +14,7 @@ from shim.frontends.torch.distributed._arguments import (
     one_of,
     outputs_at_root,
     outputs_of,
-    peer_of,
+    partner_of,
     refuse,
     root_of,
     splits_of,
@@ -228,13 +228,13 @@ def monitored_barrier(group: Any, timeout: Any, wait_all_ranks: bool) -> None:
 
 def send(group: Any, tensors: Any, peer: Any, tag: Any) -> Work:
     tensor = _only_one(_SEND, group, tensors)
-    receiver = peer_of(_SEND, group, None, peer)
+    receiver = partner_of(_SEND, group, None, peer)
     return begin(calls.send(_SEND, group.core, tensor, receiver, tag_of(_SEND, group, tag)), tensor)
 
 
 def receive(group: Any, tensors: Any, peer: Any, tag: Any) -> Work:
     tensor = _only_one(_RECV, group, tensors)
-    sender = peer_of(_RECV, group, None, peer)
+    sender = partner_of(_RECV, group, None, peer)
     return begin(calls.receive(_RECV, group.core, tensor, sender, tag_of(_RECV, group, tag)), tensor)
 
 

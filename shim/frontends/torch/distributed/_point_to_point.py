@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed._arguments import peer_of, source_of, tag_of
+from shim.frontends.torch.distributed._arguments import partner_of, partner_or_any, peer_of, source_of, tag_of
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
 from shim.frontends.torch.distributed._tracing import between_graphs
@@ -69,13 +69,17 @@ def isend(
 ) -> Work | None:
     """Begin to send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*; the same *tag* receives it.
 
-    Raises: ValueError for the caller's own rank.
+    Raises: ValueError unless exactly one of *dst* and *group_dst* is given; the caller itself may be it.
     Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
     """
     return finish(
         calls.send(
-            _ISEND, group_of(_ISEND, group), tensor, peer_of(_ISEND, group, dst, group_dst), tag_of(_ISEND, group, tag)
+            _ISEND,
+            group_of(_ISEND, group),
+            tensor,
+            partner_of(_ISEND, group, dst, group_dst),
+            tag_of(_ISEND, group, tag),
         ),
         True,
         tensor,
@@ -92,7 +96,7 @@ def irecv(
     """Begin to receive *tensor* from the world's rank *src* or *group*'s *group_src*, or from any when neither is given.
 
     Its Work tells by ``source_rank`` which group rank the message came from.
-    Raises: ValueError for the caller's own rank, and by the Work's ``wait`` for a message of another size or dtype.
+    Raises: ValueError by the Work's ``wait`` for a message of another size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
     """
     return finish(
@@ -100,7 +104,7 @@ def irecv(
             _IRECV,
             group_of(_IRECV, group),
             tensor,
-            source_of(_IRECV, group, src, group_src),
+            partner_or_any(_IRECV, group, src, group_src),
             tag_of(_IRECV, group, tag),
         ),
         True,
