@@ -8,6 +8,8 @@ on whether it is given a name; see ``new_group``.
 from __future__ import annotations
 
 import atexit
+import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +33,7 @@ __all__ = [
     "leave_world",
     "new_group",
     "world",
+    "world_token",
 ]
 
 DEFAULT_TIMEOUT = 1800.0  # seconds; what torch and paddle document
@@ -107,6 +110,8 @@ class _State:
 
     world: ProcessGroup | None = None
     key: str = ""
+    token: str = ""
+    process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
     groups: dict[str, ProcessGroup] = field(default_factory=dict)
     frontends: set[str] = field(default_factory=set)
     created: int = 0  # unnamed groups made so far, the same number on every rank
@@ -139,22 +144,34 @@ def enter_world(
     rank: int | None = None,
     world_size: int | None = None,
     init_method: str | None = None,
+    store: rendezvous.Meeting | None = None,
     backend: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> ProcessGroup:
     """Make this process a rank of the world, waiting up to *timeout* seconds for the others, or join what is there.
 
-    What is there must have the *rank* and *world_size* that are given, or that *init_method* gives.
+    What is there must have the *rank* and *world_size* that are given, or that *init_method* gives. With a *store*, which
+    needs both, the ranks meet through it; where the world is there already, it is not used.
     """
     try:
         if _state.world is None:
-            _open_world(rendezvous.locate(rank, world_size, init_method), backend, timeout)
+            _open_world(_identity(rank, world_size, init_method, store), backend, timeout)
         else:
             _check_same_place(_state.world, rank, world_size, init_method)
     except ShimError as error:
         raise caller.explain(error) from None
     _state.frontends.add(frontend)
     return world(caller)
+
+
+def _identity(
+    rank: int | None, world_size: int | None, init_method: str | None, store: rendezvous.Meeting | None
+) -> rendezvous.Identity:
+    if store is None:
+        return rendezvous.locate(rank, world_size, init_method)
+    if rank is None or world_size is None:
+        raise ArgumentError(f"store needs rank and world_size, got rank {rank} and world_size {world_size}")
+    return rendezvous.locate_at(store, rank, world_size)
 
 
 def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | None, init_method: str | None) -> None:
@@ -171,10 +188,20 @@ def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | N
 def _open_world(me: rendezvous.Identity, backend: str, timeout: float) -> None:
     ranks = tuple(range(me.size))
     engine = open_engine(Place(me.key, WORLD_NAME, ranks, me.rank, timeout))
+    _state.token = _agreed_token(engine, me.size)
     _state.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout)
     _state.key = me.key
+    _state.process = os.getpid()
     _state.groups = {WORLD_NAME: _state.world}
     _state.created = 0
+
+
+def _agreed_token(engine: Engine, size: int) -> str:
+    """Return a name for this world that no other ever has, not even one of the same job under the same key."""
+    token = bytearray(secrets.token_bytes(16))
+    if size > 1:
+        engine.broadcast(token, 0).wait()
+    return token.hex()
 
 
 def leave_world(frontend: str) -> None:
@@ -200,6 +227,7 @@ def new_group(
     """
     parent = world(caller)
     try:
+        _require_own_world(parent)
         members = _checked_ranks(ranks, parent)
         if name is None:
             _state.created += 1
@@ -216,6 +244,20 @@ def new_group(
     group = ProcessGroup(name, members, rank, engine, parent.backend if backend is None else backend, limit)
     _state.groups[name] = group
     return group
+
+
+def _require_own_world(parent: ProcessGroup) -> None:
+    if _state.process != os.getpid():
+        raise StateError(
+            f"group {parent.name!r} was made before this process was forked and belongs to its parent\n"
+            "Initialise in the process that communicates, or start it with the spawn method."
+        )
+
+
+def world_token(caller: Caller) -> str:
+    """Return this world's name, which its ranks know, and no other process on the host; no two worlds share one."""
+    world(caller)
+    return _state.token
 
 
 def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[int, ...]:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import operator
 import os
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from shim.core.hosts import require_this_host
+from shim.core.hosts import require_one_host, require_this_host
 from shim.core.launchers import BY_HAND, LAUNCHERS, Launcher
 from shim.core.variables import Variables, checked_port
 from shim.errors import ArgumentError, StateError
 
-__all__ = ["Identity", "locate"]
+__all__ = ["Identity", "Meeting", "locate", "locate_at"]
 
 _SCHEMES = ("env", "file", "tcp")
+
+
+class Meeting(Protocol):
+    """A store, of ours or of anyone else's: ``get`` waits for a key. Where it can also ``add``, it serves several times."""
+
+    def set(self, key: str, value: str, /) -> object: ...
+    def get(self, key: str, /) -> bytes | str: ...
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,47 @@ def locate(
     _check_range(me, size, shown)
     launcher.require_one_host(variables)
     key = _url_key(url)
+    _check_port(variables)
     if size == 1:
         key = _own_key()
     return Identity(me, size, key or f"{launcher.name} {launcher.key(variables)}", launcher.name)
+
+
+def locate_at(store: Meeting, rank: int, world_size: int) -> Identity:
+    """Return this process's place in a world whose ranks all have *store* and know who they are.
+
+    The ranks agree through *store* on a name for the job that was never used before; each of them calls this as often as
+    the others do. Raises ArgumentError for a rank or size that is none, UnsupportedError for ranks on several hosts, and
+    what *store* raises when rank 0 does not come.
+    """
+    rank, world_size = _integer(rank, "rank"), _integer(world_size, "world_size")
+    _check_range(rank, world_size, "")
+    if world_size == 1:
+        return Identity(0, 1, _own_key(), "a store")
+    turn = store.add(f"shim/rank {rank}", 1) if hasattr(store, "add") else 1
+    if rank == 0:
+        store.set(f"shim/job {turn}", f"{secrets.token_hex(16)} {_this_host()}")
+    said = store.get(f"shim/job {turn}")
+    name, _, host = (said if isinstance(said, str) else bytes(said).decode()).partition(" ")
+    require_one_host(host == _this_host(), f"rank 0 is on {host}, and rank {rank} on {_this_host()}")
+    return Identity(rank, world_size, f"store {name}", "a store")
+
+
+def _this_host() -> str:
+    """Return the host's name, and what tells it from others of that name: containers on one host share the kernel's."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()} {boot}".strip()
+
+
+def _check_port(variables: Variables) -> None:
+    """Refuse a port that none can be, even where nobody is to be met there."""
+    port = variables.get("MASTER_PORT")
+    if port is not None:
+        checked_port("MASTER_PORT", port)
 
 
 def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult | None) -> Identity:
@@ -109,8 +156,10 @@ def _explicit(value: int | None, name: str, url: SplitResult | None) -> int | No
         if not said[-1].isdigit():
             raise ArgumentError(f"init_method's {name} must be a number that is not negative, got {said[-1]!r}")
         value = int(said[-1])
-    if value is None:
-        return None
+    return None if value is None else _integer(value, name)
+
+
+def _integer(value: int, name: str) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_threads import in_thread
 
-from shim.core.stores import FileStore, Store, TCPStore
+from shim.core.stores import FileStore, LocalStore, Store, TCPStore
 from shim.errors import StoreError, StoreLostError
 
 
@@ -56,11 +56,13 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("kind", ["file", "tcp"])
+@pytest.mark.parametrize("kind", ["file", "local", "tcp"])
 def test_processes_share_a_store(rank: int, world_size: int, kind: str, tmp_path: Path) -> None:
     meeting = FileStore(str(tmp_path / "meeting"), world_size, 30)
     if kind == "file":
         store: Store = FileStore(str(tmp_path / "store"), world_size, 30)
+    elif kind == "local":
+        store = LocalStore(str(tmp_path / "store"), 30)
     elif rank == 0:
         server = TCPStore("localhost", 0, world_size, True, 30, wait_for_ranks=False)
         meeting.set("port", str(server.port))

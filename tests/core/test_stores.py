@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from store_threads import SHORT, in_thread, nothing_leaks
 
-from shim.core.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
+from shim.core.stores import FileStore, HashStore, LocalStore, PrefixStore, Store, TCPStore
 from shim.errors import ArgumentError, QueueEmptyError, StoreTimeoutError
 
-KINDS = ("hash", "file", "tcp", "tcp on all addresses", "prefix", "prefix of tcp")
+KINDS = ("hash", "file", "local", "tcp", "tcp on all addresses", "prefix", "prefix of tcp")
 
 
 def make(kind: str, folder: Path) -> Store:
@@ -21,6 +21,8 @@ def make(kind: str, folder: Path) -> Store:
         return HashStore(20)
     if kind == "file":
         return FileStore(str(folder / "store"), 1, 20)
+    if kind == "local":
+        return LocalStore(str(folder), 20)
     if kind == "prefix":
         return PrefixStore("before", HashStore(20))
     if kind == "prefix of tcp":

@@ -8,7 +8,8 @@ from __future__ import annotations
 from shim.core.stores.base import DEFAULT_TIMEOUT, Store
 from shim.core.stores.file import FileStore
 from shim.core.stores.in_process import HashStore
+from shim.core.stores.local import LocalStore
 from shim.core.stores.prefix import PrefixStore
 from shim.core.stores.tcp import TCPStore
 
-__all__ = ["DEFAULT_TIMEOUT", "FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
+__all__ = ["DEFAULT_TIMEOUT", "FileStore", "HashStore", "LocalStore", "PrefixStore", "Store", "TCPStore"]

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import threading
-import time
 import weakref
 from collections.abc import Sequence
+from functools import partial
 
 from shim.core.stores.base import DEFAULT_TIMEOUT, Store
-from shim.core.stores.messages import GREETING, LENGTH, MAX_MESSAGE, message_of, parts_of
-from shim.core.stores.table import WAITING, Operation
-from shim.core.stores.tcp_server import DONE, TIMED_OUT, Server, listen
-from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
+from shim.core.stores.connections import Connections
+from shim.core.stores.server import Server, listen
+from shim.core.stores.table import Operation
+from shim.errors import ArgumentError
 
 __all__ = ["TCPStore"]
-
-_GRACE = 10.0  # seconds beyond an operation's own limit, after which a server that does not answer counts as gone
-_FIRST_PAUSE = 0.01  # seconds between two tries to connect
-_LONGEST_PAUSE = 0.2
 
 
 class TCPStore(Store):
@@ -49,7 +43,7 @@ class TCPStore(Store):
         self.host = host
         self.server = _server(host, port, listen_fd, shared) if is_server else None
         self.port = port if self.server is None else self.server.port
-        self._connections = _Connections(host, self.port, self.server)
+        self._connections = self._connect()
         try:
             self._connections.first(timeout)
             self.request(Operation.JOIN, [])
@@ -61,137 +55,29 @@ class TCPStore(Store):
 
     def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
         seconds = self.timeout if timeout is None else timeout
-        wait = max(0, round(min(seconds, threading.TIMEOUT_MAX / 1e6) * 1e6)) if operation in WAITING else 0
-        message = message_of(operation, [b"%d" % wait, *fields])
-        code, result = self._connections.exchange(message, max(self.timeout, seconds, 0.0) + _GRACE)
-        if code == DONE:
-            return result
-        text = result[0].decode(errors="replace")
-        raise StoreTimeoutError(text) if code == TIMED_OUT else ArgumentError(text)
+        return self._connections.request(operation, fields, seconds, self.timeout)
 
     def clone(self) -> TCPStore:
         other = object.__new__(TCPStore)
         Store.__init__(other, self.timeout)
         other.host, other.port, other.server = self.host, self.port, self.server
-        other._connections = _Connections(self.host, self.port, self.server)
+        other._connections = other._connect()
         return other
+
+    def _connect(self) -> Connections:
+        host = self.host if self.server is None else self.server.address
+        return Connections(f"{self.host}:{self.port}", partial(_connection_to, host, self.port))
 
     def close(self) -> None:
         self._connections.close()
         self.server = None  # it ends when no other store has it
 
 
-class _Connections:
-    """The connections of one store: as many as threads use it at once, so that one that waits delays no other.
-
-    A connection whose exchange did not end well is closed: what arrives on it later would answer another question.
-    A forked child makes its own.
-    """
-
-    def __init__(self, host: str, port: int, server: Server | None) -> None:
-        self._host = host if server is None else server.address
-        self._where = f"{host}:{port}"
-        self._port = port
-        self._idle: list[socket.socket] = []
-        self._process = os.getpid()
-        self._is_closed = False
-        self._close = weakref.finalize(self, _close_all, self._idle)
-
-    def first(self, seconds: float) -> None:
-        """Connect, trying for *seconds*: the server may not have started yet."""
-        deadline = time.monotonic() + seconds
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                self._idle.append(self._connect(max(0.1, deadline - time.monotonic())))
-                return
-            except ConnectionRefusedError as error:
-                if time.monotonic() + pause >= deadline:
-                    raise StoreLostError(
-                        f"no store was served at {self._where} within {seconds:g} s: {error}\n"
-                        "Start the process with is_server, and give all of them the same host and port."
-                    ) from None
-            except (OSError, UnicodeError) as error:
-                raise StoreLostError(f"the store at {self._where} cannot be reached: {error}") from None
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def exchange(self, message: bytes, seconds: float) -> tuple[int, list[bytes]]:
-        """Send *message* and return the code and fields of the answer, which has to come within *seconds*."""
-        if self._is_closed:
-            raise StoreError(f"the store at {self._where} is closed")
-        if self._process != os.getpid():
-            self._start_anew()
-        connection: socket.socket | None = None
-        try:
-            connection = self._idle.pop() if self._idle else self._connect(seconds)
-            connection.settimeout(min(seconds, threading.TIMEOUT_MAX))
-            connection.sendall(message)
-            size = LENGTH.unpack(_receive(connection, LENGTH.size))[0]
-            if not 0 < size <= MAX_MESSAGE:
-                raise ConnectionError(f"it answered with {size} bytes")
-            answer = parts_of(_receive(connection, size))
-        except TimeoutError:
-            _close(connection)
-            raise StoreLostError(f"the store at {self._where} has not answered for {seconds:g} s") from None
-        except OSError as error:
-            _close(connection)
-            raise StoreLostError(f"the store at {self._where} is gone: {error}") from None
-        except BaseException:
-            _close(connection)
-            raise
-        self._keep(connection)
-        return answer
-
-    def _keep(self, connection: socket.socket) -> None:
-        if self._is_closed:
-            connection.close()
-        else:
-            self._idle.append(connection)
-
-    def close(self) -> None:
-        self._is_closed = True
-        _close_all(self._idle)
-
-    def _start_anew(self) -> None:
-        """Close this process's copies of the parent's connections, which the parent goes on using."""
-        _close_all(self._idle)
-        self._process = os.getpid()
-
-    def _connect(self, seconds: float) -> socket.socket:
-        connection = socket.create_connection((self._host, self._port), min(seconds, threading.TIMEOUT_MAX))
-        try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection.sendall(GREETING)
-            if _receive(connection, len(GREETING)) != GREETING:
-                raise OSError("what listens there is not a store of this project, or of another version")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def _receive(connection: socket.socket, size: int) -> bytes:
-    """Return the next *size* bytes."""
-    received = bytearray(size)
-    view = memoryview(received)
-    while view:
-        count = connection.recv_into(view)
-        if not count:
-            raise ConnectionError("it has closed the connection")
-        view = view[count:]
-    return bytes(received)
-
-
-def _close(connection: socket.socket | None) -> None:
-    if connection is not None:
-        connection.close()
-
-
-def _close_all(connections: list[socket.socket]) -> None:
-    while connections:
-        connections.pop().close()
+def _connection_to(host: str, port: int, seconds: float) -> socket.socket:
+    connection = socket.create_connection((host, port), seconds)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connection
 
 
 _shared_servers: weakref.WeakValueDictionary[int, Server] = weakref.WeakValueDictionary()

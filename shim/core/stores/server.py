@@ -1,4 +1,4 @@
-"""The server of a TCPStore: one thread of the process that serves, with one table."""
+"""The server of a store: one thread of the process that serves, with one table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import selectors
 import socket
+import struct
 import threading
 import time
 import weakref
@@ -16,7 +17,7 @@ from shim.core.stores.messages import GREETING, LENGTH, MAX_MESSAGE, message_of,
 from shim.core.stores.table import MUTATING, Operation, Table
 from shim.errors import ArgumentError, StoreLostError
 
-__all__ = ["DONE", "REFUSED", "TIMED_OUT", "Server", "listen"]
+__all__ = ["DONE", "REFUSED", "TIMED_OUT", "Server", "is_mine", "listen"]
 
 DONE, REFUSED, TIMED_OUT = 0, 1, 2  # the code of a reply; the latter two have a message as their only field
 _CHUNK = 1 << 16
@@ -29,13 +30,12 @@ _AFTER_TOO_MANY = 0.05  # seconds before the next try to accept, where the proce
 class Server:
     """Serves a table on the sockets *listeners*, until it is closed or no longer used, or its process ends.
 
-    Whoever can connect can read and write everything, as with torch's store; values are never unpickled.
+    Whoever can connect can read and write everything; values are never unpickled. Over Unix sockets, the same user can.
     A forked child has no part in it.
     """
 
     def __init__(self, listeners: list[socket.socket]) -> None:
-        self.port: int = listeners[0].getsockname()[1]
-        self.address = _own_way_to(listeners[0])
+        self.address, self.port = _own_way_to(listeners[0])
         self._loop = _Loop(listeners)
         thread = threading.Thread(target=self._loop.run, name=f"shim store on port {self.port}", daemon=True)
         thread.start()
@@ -47,10 +47,12 @@ class Server:
         self._stop()
 
 
-def _own_way_to(listener: socket.socket) -> str:
-    """Return the address at which this process itself reaches *listener*."""
-    address: str = listener.getsockname()[0]
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+def _own_way_to(listener: socket.socket) -> tuple[str, int]:
+    """Return the address and port at which this process itself reaches *listener*; a Unix socket has neither."""
+    if listener.family == socket.AF_UNIX:
+        return "", 0
+    address, port = listener.getsockname()[:2]
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address), port
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
@@ -101,6 +103,12 @@ def _listener(address: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def is_mine(connection: socket.socket) -> bool:
+    """Tell whether the process at the other end of a Unix socket is of the same user."""
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(user == os.getuid())
 
 
 class _Request(NamedTuple):
@@ -184,8 +192,13 @@ class _Loop:
             time.sleep(_AFTER_TOO_MANY)
             return
         client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if client.family == socket.AF_UNIX:
+            if not is_mine(client):
+                client.close()
+                return
+        else:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._connections[client] = _Connection(client)
         self._selector.register(client, selectors.EVENT_READ | selectors.EVENT_WRITE)
 
