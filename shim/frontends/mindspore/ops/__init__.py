@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from shim.frontends.mindspore.ops.communication import (
     P2POp,
+    TCPStore,
     all_gather,
     all_gather_into_tensor,
     all_gather_into_tensor_uneven,
@@ -67,6 +68,7 @@ __all__ = [
     "P2POp",
     "ReduceOp",
     "ReduceScatter",
+    "TCPStore",
     "_MicroStepAllGather",
     "_MiniStepAllGather",
     "all_gather",
