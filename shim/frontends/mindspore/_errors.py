@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from shim.errors import ArgumentError, RankError, ShimError, StateError
 
-__all__ = ["TYPE_ERRORS", "ArgumentTypeError", "BackendNameError", "ForeignRankError", "WorldSizeError"]
+__all__ = [
+    "TYPE_ERRORS",
+    "ArgumentTypeError",
+    "BackendNameError",
+    "ForeignRankError",
+    "NotANumberError",
+    "WorldSizeError",
+]
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
@@ -19,6 +26,10 @@ class BackendNameError(ArgumentError, RuntimeError):
 
 class ForeignRankError(RankError, RuntimeError):
     """A rank of the world that is not in the group: a ValueError by MindSpore's pages, a RuntimeError by its code."""
+
+
+class NotANumberError(ArgumentError, RuntimeError):
+    """A store has something else than a number where one is to be added to."""
 
 
 class WorldSizeError(StateError, ArgumentError):

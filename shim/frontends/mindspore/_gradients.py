@@ -33,6 +33,10 @@ _NONE = UnsupportedError(
     "has no gradient here, and one is being recorded\n"
     "Pass mindspore.ops.stop_gradient(tensor), or call a function that has one: of mindspore.communication.comm_func, say."
 )
+_VIEW = UnsupportedError(
+    "cannot overwrite a view of another tensor while a gradient is being recorded: MindSpore's would be zero\n"
+    "Pass a tensor that is not part of another, a copy of it."
+)
 _LEAF = UnsupportedError(
     "must not overwrite a tensor of which the gradient is asked\nPass the result of an operator, or a copy."
 )
@@ -40,14 +44,14 @@ _LEAF = UnsupportedError(
 
 @dataclass
 class RecordedCall:
-    """A prepared collective with what MindSpore has to know of it. ``overwrites`` says that the outputs were there before."""
+    """A prepared collective, its tensors, and its gradient, for MindSpore to record."""
 
     work: Work
     async_op: bool
     outputs: tuple[Any, ...]
     inputs: tuple[Any, ...]
     backward: Backward
-    overwrites: bool
+    overwrites: bool  # the outputs were there before
     handle: CommHandle | None = None
 
     def begin(self) -> None:
@@ -84,10 +88,15 @@ def in_place(
     """
     if not is_recorded([*outputs, *inputs]):
         return handle_of(work, async_op)
-    for tensor in outputs:
-        if getattr(tensor, "_requires_grad", False) and tensor._is_leaf:
-            calls.refused(caller, group, _LEAF)
-    return _record(caller, group, work, async_op, outputs, inputs, gradient, overwrites=True)[1]
+    if any(getattr(tensor, "_requires_grad", False) and tensor._is_leaf for tensor in outputs):
+        calls.refused(caller, group, _LEAF)
+    backward = _known(caller, group, gradient, [*outputs, *inputs])
+    if any(map(_is_part, outputs)):
+        calls.refused(caller, group, _VIEW)
+    call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites=True)
+    if not _recording().record_in_place(call):
+        raise caller.explain(_VIEW, group)
+    return call.handle
 
 
 def computed(
@@ -106,27 +115,33 @@ def computed(
     if not is_recorded(inputs):
         handle = handle_of(work, async_op)
         return tuple(outputs), handle
-    return _record(caller, group, work, async_op, outputs, inputs, gradient, overwrites=False)
+    backward = _known(caller, group, gradient, [*outputs, *inputs])
+    call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites=False)
+    return _recording().record(call), call.handle
 
 
-def _record(
-    caller: Caller,
-    group: ProcessGroup,
-    work: Work,
-    async_op: bool,
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
-    gradient: Gradient,
-    *,
-    overwrites: bool,
-) -> tuple[tuple[Any, ...], CommHandle | None]:
-    backward = gradient() if all(map(_is_mindspore, (*outputs, *inputs))) else None
+def _known(caller: Caller, group: ProcessGroup, gradient: Gradient, tensors: Sequence[Any]) -> Backward:
+    """Return the gradient, or refuse the call on every rank if there is none."""
+    backward = gradient() if all(map(_is_mindspore, tensors)) else None
     if backward is None:
         calls.refused(caller, group, _NONE)
         raise _NONE
-    call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites)
-    recorded = importlib.import_module("shim.frontends.mindspore._recorded").record(call)
-    return recorded, call.handle
+    return backward
+
+
+def _recording() -> Any:
+    """Return the module for MindSpore's side, which can be imported only once MindSpore is loaded."""
+    return importlib.import_module("shim.frontends.mindspore._recorded")
+
+
+def _is_part(tensor: Any) -> bool:
+    """Tell whether *tensor* shares another one's memory, as far as that can be seen before it is overwritten.
+
+    A slice that is all of a tensor of which nothing is recorded cannot be told from it, before or after.
+    """
+    if tensor.storage_offset() or tensor.untyped_storage().size() != tensor.nbytes:
+        return True
+    return tensor._grad_node is not None and tensor._grad_node.name() in ("StridedSlice", "Split")
 
 
 def _is_mindspore(tensor: Any) -> bool:

@@ -12,6 +12,7 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, BackendNameError
 from shim.frontends.mindspore._groups import FRONTEND, GlobalComm, is_world, known_group, string
+from shim.frontends.mindspore._stores import TCPStore
 
 __all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
 
@@ -39,12 +40,17 @@ def initialize(
     group_name: str,
     **unused: Any,
 ) -> None:
-    """Enter the world as ``mint.distributed`` does: *rank* and *world_size* may be left to the environment with -1."""
+    """Enter the world as ``mint.distributed`` does: *rank* and *world_size* may be left to the environment with -1.
+
+    With a *store*, through which the ranks meet, they may not.
+    """
     if backend != "hccl":
         raise caller.explain(ArgumentError(f"backend must be 'hccl', which means this engine, got {backend!r}"))
     if init_method is not None and store is not None:
         raise caller.explain(ArgumentError("init_method and store exclude each other, got both"))
-    _refuse(caller, store=store, **unused)
+    if store is not None and not isinstance(store, TCPStore):
+        raise caller.explain(_wrong_type("store", "a TCPStore", store))
+    _refuse(caller, **unused)
     name = string(caller, "group_name", group_name)
     groups.enter_world(
         caller,
@@ -52,6 +58,7 @@ def initialize(
         rank=_number(caller, "rank", rank, 0),
         world_size=_number(caller, "world_size", world_size, 1),
         init_method=None if init_method is None else string(caller, "init_method", init_method),
+        store=store,
         backend=backend,
         timeout=_seconds(caller, timeout) or groups.DEFAULT_TIMEOUT,
     )

@@ -9,6 +9,7 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, StateError
 from shim.frontends.mindspore import _groups, _membership
 from shim.frontends.mindspore._errors import ArgumentTypeError, WorldSizeError
+from shim.frontends.mindspore._stores import TCPStore
 
 __all__ = [
     "destroy_process_group",
@@ -59,15 +60,16 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: Any = None,
+    store: TCPStore | None = None,
     group_name: str = "",
     pg_options: Any = None,
     device_id: int | None = None,
 ) -> None:
     """Make this process rank *rank* of *world_size*, or what the launcher's environment says, in the world *group_name*.
 
+    With a *store*, in which the ranks meet, both numbers are needed.
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
-    Deviates: works on a CPU; *timeout* holds for every collective; *store*, *pg_options*, *device_id* raise UnsupportedError.
+    Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* and *device_id* raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
     return _membership.initialize(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from shim.frontends.mindspore._gradients import RecordedCall
 
-__all__ = ["record"]
+__all__ = ["record", "record_in_place"]
 
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
 
@@ -31,8 +30,28 @@ class _Recorded(_function):  # type: ignore[misc]  # mypy does not see MindSpore
 
 
 def record(call: RecordedCall) -> tuple[Any, ...]:
-    """Carry out *call*, or start it, and return its outputs as MindSpore's autograd knows them."""
-    overwritten: Sequence[Any] = call.outputs if call.overwrites else ()
-    others = [tensor for tensor in overwritten if not any(tensor is known for known in call.inputs)]
-    outputs = _Recorded.apply(call, *call.inputs, *others)
+    """Carry out *call*, or start it, and return its new outputs as MindSpore's autograd knows them."""
+    outputs = _Recorded.apply(call, *call.inputs)
     return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def record_in_place(call: RecordedCall) -> bool:
+    """Carry out *call*, or start it; tell whether MindSpore's autograd knows all its outputs for its result.
+
+    It does not know views: on a CPU, MindSpore 2.10 gives them a gradient of zero, after operators of its own too.
+    """
+    others = [tensor for tensor in call.outputs if not any(tensor is known for known in call.inputs)]
+    _Recorded.apply(call, *call.inputs, *others)
+    if all(map(_is_result, call.outputs)):
+        return True
+    if call.handle is not None:
+        call.handle.wait()
+    return False
+
+
+def _is_result(tensor: Any) -> bool:
+    """Tell whether *tensor* comes from the call. (MindSpore raises when it is asked for one of several that is a view.)"""
+    try:
+        return bool(tensor._grad_node.name() == _Recorded.__name__)
+    except RuntimeError:
+        return False

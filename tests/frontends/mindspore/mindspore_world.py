@@ -10,6 +10,7 @@ from typing import Any
 
 import mindspore
 import numpy as np
+from mindspore.graph.api import _pynative_executor
 
 import shim.frontends.mindspore.mint.distributed as dist
 
@@ -48,11 +49,15 @@ MODES = ("PyNative", COMPILED)
 
 @contextlib.contextmanager
 def world(**arguments: Any) -> Iterator[None]:
-    """Be in the world, and out of it again, whatever happens."""
+    """Be in the world, and out of it again, whatever happens.
+
+    MindSpore goes on recording a gradient after an exception in what it differentiates, and is made to forget it.
+    """
     dist.init_process_group(**arguments)
     try:
         yield
     finally:
+        _pynative_executor.clear_res()
         if dist.is_initialized():
             dist.destroy_process_group()
 

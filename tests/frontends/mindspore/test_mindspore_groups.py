@@ -177,7 +177,7 @@ def test_the_world_stays_for_another_frontend(rank: int, world_size: int) -> Non
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception]]] = {
     "another backend": ({"backend": "nccl"}, ValueError),
     "no backend": ({"backend": None}, ValueError),
-    "store": ({"store": object()}, UnsupportedError),
+    "store": ({"store": object()}, TypeError),
     "store and URL": ({"store": object(), "init_method": "tcp://127.0.0.1:1"}, ValueError),
     "options": ({"pg_options": object()}, UnsupportedError),
     "device": ({"device_id": 0}, UnsupportedError),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from shim.frontends.mindspore.ops.communication import (
     P2POp,
+    TCPStore,
     all_gather,
     all_gather_into_tensor,
     all_gather_into_tensor_uneven,
@@ -108,6 +109,7 @@ __all__ = [
     "ReduceScatter",
     "ReduceScatterV",
     "Send",
+    "TCPStore",
     "_AllSwap",
     "_HostAllGather",
     "_HostReduceScatter",

@@ -19,6 +19,7 @@ from shim.frontends.mindspore._process_groups import (
     is_initialized,
     new_group,
 )
+from shim.frontends.mindspore._stores import TCPStore
 from shim.frontends.mindspore.mint.distributed._collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -56,6 +57,7 @@ from shim.frontends.mindspore.mint.distributed._rooted import (
 
 __all__ = [
     "P2POp",
+    "TCPStore",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_into_tensor_uneven",

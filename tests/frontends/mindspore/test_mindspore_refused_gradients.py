@@ -1,0 +1,126 @@
+"""Where MindSpore's functions have no right gradient in PyNative mode they are refused, on every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore
+import numpy as np
+import pytest
+from mindspore_world import check, make, numbers, world
+
+import shim.frontends.mindspore.mint.distributed as mint
+import shim.frontends.mindspore.ops.communication as communication
+from shim.errors import MismatchError, UnsupportedError
+from shim.frontends.mindspore.communication import comm_func
+
+
+def zeros(*shape: int) -> Any:
+    return make("mindspore", np.zeros(shape, "float32"))
+
+
+def once(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def loss(tensor: Any) -> Any:
+        doubled = tensor * 2
+        call(doubled)
+        return doubled.sum()
+
+    return loss
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "prod": lambda x: mint.all_reduce(x, "prod"),
+    "prod returned": lambda x: comm_func.all_reduce(x, "prod"),
+    "max scattered": lambda x: mint.reduce_scatter_tensor(zeros(2), x, "max"),
+    "max scattered and returned": lambda x: comm_func.reduce_scatter_tensor(x, "max"),
+    "min reduced and returned": lambda x: comm_func.reduce(x, 0, "min"),
+    "broadcast": lambda x: mint.broadcast(x, 0),
+    "reduce": lambda x: communication.reduce(x, 0),
+    "gather": lambda x: mint.gather(x, [zeros(4), zeros(4)]),
+    "gather into it": lambda x: mint.gather(zeros(4), [x, x]),
+    "gather_into_tensor": lambda x: communication.gather_into_tensor(zeros(8), x),
+    "scatter": lambda x: communication.scatter(zeros(4), [x, zeros(4)]),
+    "scatter_tensor": lambda x: communication.scatter_tensor(zeros(2), x),
+    "into NumPy's array": lambda x: mint.all_gather_into_tensor(np.zeros(8, "float32"), x),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_has_no_gradient_is_refused(rank: int, world_size: int, what: str) -> None:
+    with world():
+        with pytest.raises(UnsupportedError, match=r"has no gradient here.*\nPass mindspore\.ops\.stop_gradient"):
+            mindspore.grad(once(REFUSED[what]))(make("mindspore", numbers(rank, 4)))
+        stopped = once(lambda tensor: REFUSED[what](mindspore.ops.stop_gradient(tensor) * 1))
+        check("mindspore", mindspore.grad(stopped)(make("mindspore", numbers(rank, 4))), np.full(4, 2, "float32"))
+
+
+@pytest.mark.ranks(2)
+def test_a_gradient_on_one_rank_alone_is_told_to_the_other(rank: int, world_size: int) -> None:
+    with world():
+        tensor = make("mindspore", numbers(rank, 4))
+        if rank == 0:
+            with pytest.raises(UnsupportedError):
+                mindspore.grad(once(lambda x: mint.broadcast(x, 1)))(tensor)
+        else:
+            with pytest.raises(MismatchError, match="has no gradient here"):
+                mint.broadcast(tensor, 1)
+        tensor = make("mindspore", numbers(rank, 4))  # the other belongs to the gradient that failed
+        mint.broadcast(tensor, 1)
+        check("mindspore", tensor, numbers(1, 4))
+
+
+@pytest.mark.ranks(2)
+def test_tensors_of_which_the_gradient_is_asked_are_not_overwritten(rank: int, world_size: int) -> None:
+    parameter = mindspore.Parameter(make("mindspore", numbers(rank, 3)), name="parameter")
+    constant = mindspore.Parameter(make("mindspore", numbers(rank, 3)), name="constant", requires_grad=False)
+
+    def of_parameter(tensor: Any) -> Any:
+        mint.all_reduce(parameter)
+        return (parameter * tensor).sum()
+
+    def of_input(tensor: Any) -> Any:
+        mint.all_reduce(tensor)
+        return tensor.sum()
+
+    def of_constant(tensor: Any) -> Any:
+        mint.all_reduce(constant)
+        return (constant * tensor).sum()
+
+    with world():
+        for loss in (of_parameter, of_input):
+            with pytest.raises(UnsupportedError, match="must not overwrite a tensor of which the gradient is asked"):
+                mindspore.value_and_grad(loss, 0, [parameter])(make("mindspore", numbers(rank, 3)))
+        gradient = mindspore.grad(of_constant)(make("mindspore", numbers(rank, 3)))
+        check("mindspore", gradient, numbers(0, 3) + numbers(1, 3))
+
+
+@pytest.mark.ranks(2)
+def test_what_was_computed_before_is_not_wrong_afterwards(rank: int, world_size: int) -> None:
+    """MindSpore sees that a number it needs for the gradient has been overwritten."""
+
+    def loss(tensor: Any) -> Any:
+        doubled = tensor * 2
+        square = doubled * doubled
+        mint.all_reduce(doubled)
+        return square.sum() + doubled.sum()
+
+    with world(), pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        mindspore.grad(loss)(make("mindspore", numbers(rank, 3)))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", ["row", "column", "all of it", "turned", "buffer", "all of a buffer"])
+def test_views_are_not_overwritten(rank: int, world_size: int, what: str) -> None:
+    """MindSpore 2.10 would make their gradient zero on a CPU, as it does after operators of its own."""
+    views: dict[str, Callable[[Any], Any]] = {
+        "row": lambda x: mint.all_reduce((x * 2)[1]),
+        "column": lambda x: mint.all_reduce((x * 2)[:, 1]),
+        "all of it": lambda x: mint.all_reduce((x * 2).reshape(-1), async_op=True),
+        "turned": lambda x: mint.all_reduce((x * 2).transpose(1, 0)),
+        "buffer": lambda x: mint.all_gather_into_tensor(mindspore.mint.narrow(zeros(9, 3), 0, 1, 4), x * 2),
+        "all of a buffer": lambda x: mint.all_gather([zeros(6).view((2, 3)), zeros(2, 3)], x * 2),
+    }
+    with world(), pytest.raises(UnsupportedError, match="cannot overwrite a view of another tensor"):
+        mindspore.grad(once(views[what]))(make("mindspore", numbers(rank, (2, 3))))
