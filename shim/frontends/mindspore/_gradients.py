@@ -61,10 +61,10 @@ class RecordedCall:
 
 def is_recorded(tensors: Sequence[Any]) -> bool:
     """Tell whether MindSpore is recording a gradient to which one of *tensors* belongs."""
-    module = sys.modules.get("mindspore.graph.api")
-    if module is None or not module._pynative_executor.requires_grad():
-        return False
-    return any(getattr(tensor, "_requires_grad", False) and _is_mindspore(tensor) for tensor in tensors)
+    for tensor in tensors:  # asked first, as asking MindSpore takes longer than all the rest of a short call
+        if getattr(tensor, "_requires_grad", False) and _is_mindspore(tensor):
+            return bool(sys.modules["mindspore.graph.api"]._pynative_executor.requires_grad())
+    return False
 
 
 def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any]) -> None:

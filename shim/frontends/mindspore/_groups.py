@@ -52,7 +52,7 @@ class GlobalComm:
 
 def is_initialized() -> bool:
     """Tell whether this frontend is in the world."""
-    return groups.is_initialized() and groups.has_entered(FRONTEND)
+    return groups.has_entered(FRONTEND)
 
 
 def is_world(name: str) -> bool:
@@ -65,15 +65,16 @@ def known_group(caller: Caller, name: str | None) -> ProcessGroup:
 
     Raises ArgumentTypeError for a name that is no str, StateError for one that no group has and before initialisation.
     """
-    wanted = GlobalComm.WORLD_COMM_GROUP if name is None else string(caller, "{group}", name)
+    if name is not None:
+        string(caller, "{group}", name)
     if not is_initialized():
         raise caller.explain(StateError("the world is not initialised\nCall init() or init_process_group() first."))
-    if is_world(wanted):
+    if name is None or is_world(name):
         return groups.world(caller)
-    group = groups.find_group(wanted)
+    group = groups.find_group(name)
     if group is None:
         raise caller.explain(
-            StateError(f"there is no group named {wanted!r}\nIt was never created, or it has been destroyed.")
+            StateError(f"there is no group named {name!r}\nIt was never created, or it has been destroyed.")
         )
     return group
 

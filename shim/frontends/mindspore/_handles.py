@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from shim.core.work import Work, finish
+from shim.core.work import Work
 
 __all__ = ["CommHandle", "handle_of"]
 
@@ -26,5 +26,8 @@ class CommHandle:
 
 def handle_of(work: Work, async_op: bool) -> CommHandle | None:
     """Begin *work* and return its handle if *async_op*; otherwise carry it out and return None."""
-    begun = finish(work, async_op)
+    if not async_op:
+        work.wait()
+        return None
+    begun = work.start()
     return None if begun is None else CommHandle(begun)
