@@ -324,3 +324,39 @@ def test_names_of_groups_are_text() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert dist.BackendConfig(dist.Backend.UNDEFINED).get_device_backend_map() == {"cpu": "gloo"}
+
+
+def test_what_is_asked_about_tensors() -> None:
+    import torch
+
+    for tensor in (torch.ones(2), np.ones(2), bytearray(3)):
+        c10d._check_single_tensor(tensor, "tensor")
+    c10d._check_tensor_list([torch.ones(2), np.ones(2)], "tensors")
+    for wrong in (5, [torch.ones(2)], "text", None):
+        with pytest.raises(TypeError, match="mine must be one tensor"):
+            c10d._check_single_tensor(wrong, "mine")
+    for wrong in ((torch.ones(2),), torch.ones(2), [torch.ones(2), 5]):
+        with pytest.raises(TypeError, match=r"mine(\[1\])? must be"):
+            c10d._check_tensor_list(wrong, "mine")
+    c10d._ensure_all_tensors_same_dtype(torch.ones(2), [torch.zeros(1), torch.zeros(2, dtype=torch.complex64)])
+    with pytest.raises(ValueError, match="float32, float64"):
+        c10d._ensure_all_tensors_same_dtype([torch.ones(2)], torch.ones(2, dtype=torch.float64))
+    assert c10d._is_fp8(torch.ones(2).to(torch.float8_e5m2))
+    assert not c10d._is_fp8(torch.ones(2))
+
+
+def test_objects_in_tensors() -> None:
+    import torch
+
+    with world():
+        packed, size = c10d._object_to_tensor({"a": [1, 2]}, "cpu", dist.group.WORLD)
+        theirs, their_size = torch.distributed.distributed_c10d._object_to_tensor({"a": [1, 2]}, "cpu", None)
+        assert (packed.dtype, size.dtype, size.shape) == (theirs.dtype, their_size.dtype, their_size.shape)
+        assert packed.numel() == size.item()
+        longer = torch.cat([packed, torch.zeros(9, dtype=torch.uint8)])
+        assert c10d._tensor_to_object(longer, size, None) == {"a": [1, 2]}
+        assert c10d._tensor_to_object(theirs, their_size, None) == {"a": [1, 2]}
+        with pytest.raises(TypeError, match="obj must be picklable"):
+            c10d._object_to_tensor(lambda: None, "cpu", None)
+        with pytest.raises(UnsupportedError, match="device"):
+            c10d._object_to_tensor(1, "cuda", None)

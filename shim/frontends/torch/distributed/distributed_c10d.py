@@ -115,6 +115,14 @@ from shim.frontends.torch.distributed._stores import (
     Store,
     TCPStore,
 )
+from shim.frontends.torch.distributed._tensor_checks import (
+    _check_single_tensor,
+    _check_tensor_list,
+    _ensure_all_tensors_same_dtype,
+    _is_fp8,
+    _object_to_tensor,
+    _tensor_to_object,
+)
 from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
@@ -142,7 +150,10 @@ __all__ = [
     "_World",
     "_abort_process_group",
     "_canonicalize_group_rank",
+    "_check_single_tensor",
+    "_check_tensor_list",
     "_device_capability",
+    "_ensure_all_tensors_same_dtype",
     "_find_or_create_pg_by_ranks_and_tag",
     "_find_pg_by_ranks_and_tag",
     "_get_default_group",
@@ -154,12 +165,15 @@ __all__ = [
     "_get_pg_default_device",
     "_get_process_group_name",
     "_get_process_group_store",
+    "_is_fp8",
     "_make_nccl_premul_sum",
     "_new_group_with_tag",
+    "_object_to_tensor",
     "_rank_not_in_group",
     "_resolve_process_group",
     "_set_pg_timeout",
     "_store_based_barrier",
+    "_tensor_to_object",
     "_world",
     "all_gather",
     "all_gather_into_tensor",
