@@ -90,6 +90,14 @@ def test_processes_share_a_store(rank: int, world_size: int, kind: str, tmp_path
     meeting.close()
 
 
+@pytest.mark.ranks(3)
+def test_a_local_store_is_served_by_whoever_is_left(rank: int, world_size: int, tmp_path: Path) -> None:
+    """Each comes and goes as it likes; who comes when the one that serves leaves, serves the next."""
+    for _ in range(200):
+        store = LocalStore(str(tmp_path), 20)
+        store.close()
+
+
 FORK = """
 import os, sys
 from shim.core.stores import TCPStore

@@ -36,11 +36,15 @@ class Connections:
         self._is_closed = False
         self._close = weakref.finalize(self, _close_all, self._idle)
 
-    def first(self, seconds: float) -> None:
-        """Connect and join, trying for *seconds*: the server may not have started yet, or one before it may just end."""
+    def first(self, seconds: float, before: Callable[[], object] = bool) -> None:
+        """Connect and join, trying for *seconds*: the server may not have started yet, or one before it may just end.
+
+        *before* is called before each try.
+        """
         deadline = time.monotonic() + seconds
         pause = _FIRST_PAUSE
         while True:
+            before()
             try:
                 self._idle.append(self._connect(max(0.1, deadline - time.monotonic())))
                 self.request(Operation.JOIN, [], 0.0, seconds)

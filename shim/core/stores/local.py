@@ -28,10 +28,10 @@ class LocalStore(Store):
         super().__init__(timeout)
         self.name = name
         self._address = "\0shim-store-" + hashlib.sha256(name.encode()).hexdigest()
-        self._server = _serve(self._address)
+        self._server: Server | None = None
         self._connections = self._connect()
         try:
-            self._connections.first(timeout)
+            self._connections.first(timeout, self._serve)
         except BaseException:
             self.close()
             raise
@@ -50,6 +50,10 @@ class LocalStore(Store):
     def close(self) -> None:
         self._connections.close()
         self._server = None  # it ends when no other store has it
+
+    def _serve(self) -> None:
+        """Serve it, unless another process does, which may end before this one has connected."""
+        self._server = self._server or _serve(self._address)
 
     def _connect(self) -> Connections:
         return Connections(f"the name {self.name!r}", partial(_connection_to, self._address))

@@ -168,9 +168,14 @@ from shim.frontends.torch.distributed._stores import (
     Store,
     TCPStore,
 )
-from shim.frontends.torch.distributed._work import (
-    Work,
-)
+from shim.frontends.torch.distributed._tensor_checks import (
+    _check_single_tensor,
+    _check_tensor_list,
+    _ensure_all_tensors_same_dtype,
+    _is_fp8,
+    _object_to_tensor,
+    _tensor_to_object,
+from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
     "SHRINK_ABORT",
@@ -213,7 +218,10 @@ __all__ = [
     "_all_gather_base",
     "_canonicalize_group_rank",
     "_coalescing_manager",
+    "_check_single_tensor",
+    "_check_tensor_list",
     "_device_capability",
+    "_ensure_all_tensors_same_dtype",
     "_find_or_create_pg_by_ranks_and_tag",
     "_find_pg_by_ranks_and_tag",
     "_get_default_group",
@@ -225,14 +233,17 @@ __all__ = [
     "_get_pg_default_device",
     "_get_process_group_name",
     "_get_process_group_store",
+    "_is_fp8",
     "_make_nccl_premul_sum",
     "_new_group_with_tag",
+    "_object_to_tensor",
     "_rank_not_in_group",
     "_reduce_scatter_base",
     "_resolve_process_group",
     "_set_pg_timeout",
     "_store_based_barrier",
     "_time_estimator",
+    "_tensor_to_object",
     "_world",
     "all_gather",
     "all_gather_coalesced",

@@ -1,0 +1,362 @@
+"""What torch's internals and the frameworks above it ask about groups, backends and settings."""
+
+from __future__ import annotations
+
+import pdb
+import warnings
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_world import check, numbers, world
+
+import shim.frontends.torch.distributed as dist
+from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.frontends.torch.distributed import distributed_c10d as c10d
+
+OUTSIDE = dist.GroupMember.NON_GROUP_MEMBER
+
+
+@pytest.mark.ranks(1, 3)
+def test_names_sizes_and_tables(rank: int, world_size: int) -> None:
+    assert c10d._World().default_pg is None
+    assert dist.get_pg_count() == 0
+    with world():
+        everyone = dist.group.WORLD
+        assert (everyone.group_name, dist.get_pg_count()) == ("0", 1)
+        group = dist.new_group(
+            [world_size - 1, 0][: min(2, world_size)], backend="cpu:gloo,cuda:nccl", group_desc="ends"
+        )
+        assert dist.get_pg_count() == 2
+        local = dist.new_group([rank], use_local_synchronization=True)
+        assert dist.get_pg_count() == c10d._world.group_count == 2
+        assert c10d._get_process_group_name(local) == local.group_name not in ("0", "1", "2")
+        there = [everyone, local] if group == OUTSIDE else [everyone, group, local]
+        assert list(c10d._world.pg_names) == list(c10d._world.pg_map) == there
+        assert [c10d._resolve_process_group(pg.group_name) for pg in there] == there
+        assert [c10d._get_group_size_by_name(pg.group_name) for pg in there] == [pg.size() for pg in there]
+        assert c10d._get_group_size_by_name(everyone) == c10d._get_group_size(None) == world_size
+        assert c10d._world.pg_group_ranks[everyone] == {other: other for other in range(world_size)}
+        assert c10d._world.pg_backend_config[everyone] == dist.get_backend_config() == "cpu:gloo,cuda:gloo"
+        assert {backend for backend, _ in c10d._world.pg_map.values()} <= {"gloo", "cpu:gloo,cuda:nccl"}
+        if group != OUTSIDE:
+            assert (group.group_name, group.group_desc) == ("1", "ends")
+            assert dist.get_backend_config(group) == "cpu:gloo,cuda:nccl"
+        told = c10d._world.pg_config_info
+        assert told[0] == {
+            "pg_name": "0",
+            "pg_desc": "default_pg",
+            "backend_config": "cpu:gloo,cuda:gloo",
+            "ranks": [],
+            "group_size": world_size,
+            "group_count": 2,
+        }
+        assert told[-1]["ranks"] == ([] if world_size == 1 else [rank])
+        with pytest.raises(TypeError):
+            c10d._world.pg_names[everyone] = "mine"  # type: ignore[index]  # they are to be read
+        assert c10d._get_process_group_name(3) == "None"  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError, match="'nope'"):
+            c10d._resolve_process_group("nope")
+    assert dist.get_pg_count() == 0
+
+
+@pytest.mark.ranks(3)
+def test_groups_are_found_by_tag_and_ranks(rank: int) -> None:
+    with world():
+        everyone = dist.group.WORLD
+        tagged = c10d._new_group_with_tag([0, 1, 2], pg_tag="mine")
+        plain = dist.new_group([1, 2])
+        assert c10d._find_pg_by_ranks_and_tag("", [2, 1, 0]) is everyone
+        assert c10d._find_pg_by_ranks_and_tag("mine", [0, 1, 2]) is tagged
+        assert c10d._find_pg_by_ranks_and_tag("user:mine", [0, 1, 2]) is tagged
+        assert c10d._find_pg_by_ranks_and_tag("ptd:0", [0, 1, 2]) is everyone
+        assert c10d._find_pg_by_ranks_and_tag("", [1, 2]) is (plain if rank else None)
+        assert c10d._find_pg_by_ranks_and_tag("other", [0, 1, 2]) is None
+        assert c10d._new_group_with_tag([0, 1, 2], pg_tag="mine") is tagged
+        assert c10d._find_or_create_pg_by_ranks_and_tag("mine", [0, 1, 2], 3) is tagged
+        assert c10d._world.tags_to_pg["user:mine"] == [tagged]
+        assert c10d._world.pg_to_tag[tagged] == "user:mine"
+        assert everyone in c10d._world.tags_to_pg[""]
+        made = c10d._find_or_create_pg_by_ranks_and_tag("new", [2, 1, 0], 3)
+        assert dist.get_process_group_ranks(made) == [0, 1, 2]
+        dist.barrier(made)
+        with pytest.raises(ValueError, match="tag must not be empty"):
+            c10d._find_or_create_pg_by_ranks_and_tag("", [rank], 1)
+        with pytest.raises(ValueError, match="stride"):
+            c10d._find_or_create_pg_by_ranks_and_tag("new", [0, 1, 2], 2)
+        with pytest.raises(AssertionError, match="include the caller's own"):
+            c10d._find_or_create_pg_by_ranks_and_tag("new", [(rank + 1) % 3], 1)
+
+
+@pytest.mark.ranks(3)
+def test_ranks_in_either_words(rank: int) -> None:
+    with world():
+        group = dist.new_group([2, 0])
+        if rank == 1:
+            assert c10d._rank_not_in_group(group)
+            return
+        assert c10d._canonicalize_group_rank(group, 2) == 1
+        assert c10d._canonicalize_group_rank(group, group_rank=1) == 1
+        assert c10d._canonicalize_group_rank(group, 2, return_global=True) == 2
+        assert c10d._canonicalize_group_rank(group, None, 1, True) == 2
+        with pytest.warns(FutureWarning, match="get_global_rank"):
+            assert c10d._get_global_rank(group, 1) == 2
+        for wrong in ((), (0, 0), (1,), (None, 2)):
+            with pytest.raises(ValueError):
+                c10d._canonicalize_group_rank(group, *wrong)
+
+
+@pytest.mark.ranks(2)
+def test_a_group_tells_about_itself(rank: int) -> None:
+    import torch
+
+    with world():
+        group = dist.new_group(timeout=timedelta(seconds=20))
+        assert (group.name(), group._get_backend_name(), group.bound_device_id) == ("gloo", "gloo", None)
+        assert group._device_types == [torch.device("cpu")]
+        assert c10d._device_capability(group) == ["cpu"]
+        assert c10d._get_object_coll_device(group) == "cpu"
+        assert c10d._get_pg_default_device(group) == torch.device("cpu")
+        assert group._get_backend(torch.device("cpu")) is group._get_backend("cpu:0") is group
+        assert (group._has_hooks(), group.use_pg_for_symm_mem_rendezvous, group._wait_for_pending_works()) == (
+            False,
+            False,
+            None,
+        )
+        assert group._id() != dist.group.WORLD._id()
+        kinds = dist.ProcessGroup.BackendType
+        assert {kind.name: int(kind) for kind in kinds} == {
+            "UNDEFINED": 0,
+            "GLOO": 1,
+            "NCCL": 2,
+            "UCC": 3,
+            "MPI": 4,
+            "XCCL": 5,
+            "CUSTOM": 6,
+        }
+        assert group.NCCL is kinds.NCCL
+        group._set_group_name("mine")
+        group._set_group_desc("ours")
+        assert (c10d._resolve_process_group("mine"), group.group_desc) == (group, "ours")
+        group.set_timeout(timedelta(seconds=20))
+        c10d._set_pg_timeout(timedelta(seconds=20), group)
+        c10d._set_pg_timeout(dist.distributed_c10d.default_pg_timeout)
+        refusals: list[Callable[[], Any]] = [
+            lambda: group.set_timeout(timedelta(seconds=21)),
+            lambda: c10d._set_pg_timeout(timedelta(seconds=21), group),
+            lambda: group._get_backend(torch.device("meta")),
+            lambda: group.boxed(),
+            lambda: dist.ProcessGroup.unbox(object()),
+            lambda: group.merge_remote_group(dist.HashStore(), 2),
+        ]
+        for refusal in refusals:
+            with pytest.raises(UnsupportedError, match=r"torch\.distributed\.\w+"):
+                refusal()
+        for wrong, kind in ((5, TypeError), (timedelta(0), ValueError)):
+            with pytest.raises(kind):
+                group.set_timeout(wrong)
+        with pytest.raises(ValueError):
+            c10d._set_pg_timeout(timedelta(seconds=5), OUTSIDE)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("end", ["shutdown", "abort"])
+def test_a_group_is_ended_by_its_method(rank: int, end: str) -> None:
+    with world():
+        group = dist.new_group()
+        dist.barrier(group)
+        getattr(group, end)()
+        assert dist.get_rank(group) == rank
+        with pytest.raises(StateError, match="destroyed"):
+            dist.barrier(group)
+        dist.destroy_process_group(group)
+        with pytest.raises(ArgumentError):
+            dist.destroy_process_group(group)
+        other = dist.new_group()
+        c10d._abort_process_group(other)
+        with pytest.raises(ArgumentError):
+            c10d._abort_process_group(other)
+        assert c10d._abort_process_group(OUTSIDE) is None
+        dist.barrier()
+        getattr(dist.group.WORLD or pytest.fail("no world"), end)()
+        assert not dist.is_initialized()
+    with pytest.raises(AssertionError):
+        c10d._abort_process_group()
+    dist.init_process_group("gloo")
+    dist.barrier()
+    c10d._abort_process_group()
+    assert not dist.is_initialized()
+
+
+@pytest.mark.ranks(2, 3)
+def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -> None:
+    store = dist.FileStore(str(tmp_path / "store"), world_size)
+    options = dist.ProcessGroupGloo.Options()
+    options._timeout = timedelta(seconds=20)
+    for third in (options, timedelta(seconds=20)):
+        group = dist.ProcessGroupGloo(store, rank, world_size, third)
+        assert (group.rank(), group.size(), group.name(), group.core.timeout) == (rank, world_size, "gloo", 20.0)
+        assert group.options._timeout == timedelta(seconds=20)
+        assert not dist.is_initialized()
+        tensor = numbers(rank, 3)
+        dist.all_reduce(tensor, group=group)
+        check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+        group.shutdown()
+    lone = dist.ProcessGroupGloo(dist.HashStore(), 0, 1, timeout=timedelta(seconds=9))
+    assert (lone.size(), lone.core.timeout) == (1, 9.0)
+    assert (lone.supports_coalescing, lone.supports_splitting, lone.supports_shrinking) == (True, False, False)
+    assert not lone.supports_time_estimate
+    assert not lone.supports_tensor_alloc("cpu")
+    device = dist.ProcessGroupGloo.create_device("localhost")
+    assert type(device) is type(dist.ProcessGroupGloo.create_default_device()) is dist.ProcessGroupGloo.Device
+    lone.eager_connect_single_device("cpu")
+    lone.setUsePgForSymmMemRendezvous(False)
+    refusals: list[Callable[[], Any]] = [
+        lambda: dist.ProcessGroupGloo(dist.HashStore(), 0, 2),
+        lambda: dist.ProcessGroupGloo.create_device("elsewhere"),
+        lambda: dist.ProcessGroupGloo.create_device(interface="eth0"),
+        lambda: dist.ProcessGroupGloo.create_default_device(True),
+        lambda: lone.mem_allocator,
+        lambda: lone.allocate_tensor(1, dtype=None, device="cpu"),
+        lone.memory_stats,
+        lambda: lone.shrink([0]),
+        lambda: lone.setUsePgForSymmMemRendezvous(True),
+        lone.suspend,
+        lone.resume,
+    ]
+    for refusal in refusals:
+        with pytest.raises(UnsupportedError):
+            refusal()
+    with pytest.raises(ValueError):
+        lone.eager_connect_single_device("cuda")
+    store.barrier("end", world_size)
+
+
+def test_backends_and_devices() -> None:
+    assert [dist.is_backend_available(name) for name in ("gloo", "GLOO", "cpu:gloo", "nccl", "cpu:gloo,cuda:nccl")] == [
+        *(True, True, True),
+        *(False, False),
+    ]
+    assert [dist.is_backend_available(name) for name in ("fake", "undefined", "foo", "")] == [False] * 4
+    assert dist.is_gloo_available()
+    others = (dist.is_nccl_available, dist.is_xccl_available, dist.is_mpi_available, dist.is_ucc_available)
+    assert [available() for available in others] == [False] * 4
+    assert [dist.get_default_backend_for_device(device) for device in ("cpu", "cuda:1", "xpu", "mps")] == [
+        *("gloo", "nccl"),
+        *("xccl", "gloo"),
+    ]
+    for wrong, kind in (("meta", ValueError), ("foo", ValueError), (None, TypeError), (0, TypeError)):
+        with pytest.raises(kind):
+            dist.get_default_backend_for_device(wrong)
+    with pytest.warns(UserWarning, match="'foo' are not known"):
+        assert str(dist.BackendConfig("foo")) == "cpu:foo,cuda:foo,xpu:foo"
+    with pytest.raises(ValueError, match="name each device once"):
+        dist.BackendConfig("cpu:gloo,cpu:mpi")
+    with pytest.raises(UnsupportedError, match="register_backend"):
+        dist.Backend.register_backend("mine", print)
+
+
+def test_what_the_launcher_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOCAL_RANK", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert not dist.is_torchelastic_launched()
+    assert dist.get_node_local_rank(3) == 3
+    with pytest.raises(RuntimeError, match="fallback_rank"):
+        dist.get_node_local_rank()
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    assert dist.get_node_local_rank(3) == 2
+    assert dist.is_torchelastic_launched()
+    monkeypatch.setenv("LOCAL_RANK", "two")
+    with pytest.raises(ValueError, match="LOCAL_RANK"):
+        dist.get_node_local_rank()
+
+
+def test_the_debug_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCH_DISTRIBUTED_DEBUG", raising=False)
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    dist.set_debug_level(dist.DebugLevel.INFO)
+    assert dist.get_debug_level() is dist.DebugLevel(1)
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    dist.set_debug_level_from_env()
+    assert (dist.get_debug_level().name, int(dist.get_debug_level())) == ("DETAIL", 2)
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "loud")
+    with pytest.raises(ValueError, match="OFF, INFO or DETAIL, got loud"):
+        dist.set_debug_level_from_env()
+    with pytest.raises(TypeError):
+        dist.set_debug_level(1)  # type: ignore[arg-type]
+    monkeypatch.delenv("TORCH_DISTRIBUTED_DEBUG")
+    dist.set_debug_level_from_env()
+
+
+@pytest.mark.ranks(1, 2)
+def test_one_rank_stops_at_a_breakpoint(rank: int, world_size: int) -> None:
+    stopped: list[str] = []
+    with world(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdb.Pdb, "set_trace", lambda self, frame=None: stopped.append("here"))
+        patch.setattr(pdb.Pdb, "message", lambda self, text: stopped.append(text.split()[-1]))
+        for _ in range(3):
+            dist.breakpoint(world_size - 1, skip=1, timeout_s=20)
+        assert len(stopped) == (4 if rank == world_size - 1 else 0)
+        assert all(one == "here" or one.partition(":")[0].endswith("internals.py") for one in stopped)
+        dist.breakpoint(timeout_s=None)
+        if world_size > 1 and rank == 0:
+            with pytest.raises(dist.DistStoreError, match="2 ranks must come"):
+                dist.breakpoint(timeout_s=0.05)
+        dist.barrier()
+
+
+def test_a_profiler_shows_the_name_of_communication() -> None:
+    import torch
+
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with world(), torch.profiler.profile(activities=activities) as profile, dist.record_comm("my exchange"):
+        dist.all_reduce(np.ones(3))
+    assert "my exchange" in [event.key for event in profile.key_averages()]
+
+
+def test_names_of_groups_are_text() -> None:
+    assert dist.GroupName("x") == "x"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dist.BackendConfig(dist.Backend.UNDEFINED).get_device_backend_map() == {"cpu": "gloo"}
+
+
+def test_what_is_asked_about_tensors() -> None:
+    import torch
+
+    for tensor in (torch.ones(2), np.ones(2), bytearray(3)):
+        c10d._check_single_tensor(tensor, "tensor")
+    c10d._check_tensor_list([torch.ones(2), np.ones(2)], "tensors")
+    for wrong in (5, [torch.ones(2)], "text", None):
+        with pytest.raises(TypeError, match="mine must be one tensor"):
+            c10d._check_single_tensor(wrong, "mine")
+    for wrong in ((torch.ones(2),), torch.ones(2), [torch.ones(2), 5]):
+        with pytest.raises(TypeError, match=r"mine(\[1\])? must be"):
+            c10d._check_tensor_list(wrong, "mine")
+    c10d._ensure_all_tensors_same_dtype(torch.ones(2), [torch.zeros(1), torch.zeros(2, dtype=torch.complex64)])
+    with pytest.raises(ValueError, match="float32, float64"):
+        c10d._ensure_all_tensors_same_dtype([torch.ones(2)], torch.ones(2, dtype=torch.float64))
+    assert c10d._is_fp8(torch.ones(2).to(torch.float8_e5m2))
+    assert not c10d._is_fp8(torch.ones(2))
+
+
+def test_objects_in_tensors() -> None:
+    import torch
+
+    with world():
+        packed, size = c10d._object_to_tensor({"a": [1, 2]}, "cpu", dist.group.WORLD)
+        theirs, their_size = torch.distributed.distributed_c10d._object_to_tensor({"a": [1, 2]}, "cpu", None)
+        assert (packed.dtype, size.dtype, size.shape) == (theirs.dtype, their_size.dtype, their_size.shape)
+        assert packed.numel() == size.item()
+        longer = torch.cat([packed, torch.zeros(9, dtype=torch.uint8)])
+        assert c10d._tensor_to_object(longer, size, None) == {"a": [1, 2]}
+        assert c10d._tensor_to_object(theirs, their_size, None) == {"a": [1, 2]}
+        with pytest.raises(TypeError, match="obj must be picklable"):
+            c10d._object_to_tensor(lambda: None, "cpu", None)
+        with pytest.raises(UnsupportedError, match="device"):
+            c10d._object_to_tensor(1, "cuda", None)
