@@ -28,7 +28,6 @@ __all__ = [
     "enter_world",
     "explanations",
     "find_group",
-    "find_group_of",
     "has_entered",
     "is_initialized",
     "leave_world",
@@ -305,12 +304,6 @@ def open_apart(
 def find_group(name: str) -> ProcessGroup | None:
     """Return the group called *name*, or None."""
     return _state.groups.get(name)
-
-
-def find_group_of(ranks: Sequence[int]) -> ProcessGroup | None:
-    """Return the group, among those this process is in, that has just the world ranks *ranks*; of several the oldest."""
-    wanted = sorted(ranks)
-    return next((group for group in _state.groups.values() if group.is_alive and sorted(group.ranks) == wanted), None)
 
 
 def explanations() -> list[str]:

@@ -136,3 +136,10 @@ def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPat
     assert frontend_functions.check(root) == [
         "checks/frontend_functions.py: nothing public is called gone, which may have more"
     ]
+
+
+def test_a_module_that_its_framework_gave_an_underscore_is_public(write_tree) -> None:
+    module = "shim/frontends/torch/distributed/_functional_collectives.py"
+    bad = '__all__ = ["f"]\n\ndef f(x):\n    return x\n'
+    found = frontend_functions.check(write_tree({module: bad, module.replace("_functional", "_private"): bad}))
+    assert [finding.partition(":")[0] for finding in found] == [module]

@@ -11,6 +11,7 @@ from torch_world import make, world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
+import shim.frontends.torch.distributed.nn.functional as nn
 from shim.errors import MismatchError, ShimError
 
 WRONG_GROUPS: dict[str, tuple[type[Exception], Any]] = {
@@ -166,6 +167,41 @@ def test_a_wrong_argument_on_one_rank_is_an_error_on_all(rank: int, world_size: 
 def one(tensors: int = 1) -> Any:
     made = [make("torch", np.ones(2)) for _ in range(tensors)]
     return made[0] if tensors == 1 else made
+
+
+def odd_torch_tensors() -> dict[str, Any]:
+    import torch
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.ones(2)
+    return {
+        "sparse": torch.eye(2).to_sparse(),
+        "mkldnn": torch.ones(2, 2).to_mkldnn(),
+        "meta": torch.empty(2, device="meta"),
+        "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(1)]),
+        "fake": fake,
+        "float8": torch.ones(2).to(torch.float8_e5m2),
+        "quantized": torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.quint8),
+    }
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning", "ignore:.*quantiz:UserWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.parametrize("kind", ["sparse", "mkldnn", "meta", "nested", "fake", "float8", "quantized"])
+def test_torch_tensors_that_cannot_be_reduced(rank: int, world_size: int, kind: str) -> None:
+    tensor = odd_torch_tensors()[kind]
+    with world():
+        for call in (lambda: functional.all_reduce(tensor, "sum", group()), lambda: nn.all_reduce(tensor)):
+            if rank == 0:
+                with pytest.raises((TypeError, ValueError)) as caught:
+                    call()
+                assert isinstance(caught.value, ShimError)
+            else:
+                with pytest.raises(MismatchError):
+                    dist.barrier()
+        assert_usable(rank, world_size)
 
 
 PAIRWISE: dict[str, tuple[type[Exception], str, Any]] = {

@@ -10,6 +10,7 @@ from test_torch_errors import assert_usable
 from torch_world import check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
+import shim.frontends.torch.distributed._functional_collectives as functional
 import shim.frontends.torch.distributed.nn as nn_package
 import shim.frontends.torch.distributed.nn.functional as nn
 from shim.errors import MismatchError, ShimError
@@ -205,6 +206,24 @@ def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
             output = make(kind, np.zeros((2, 2), "float32"))
             check(kind, nn.reduce_scatter(output, [tensor, tensor]), np.sum(both, axis=0))
             check(kind, nn.all_to_all_single(output, tensor), np.stack([both[0][rank], both[1][rank]]))
+
+
+@pytest.mark.ranks(2)
+def test_torch_tensors_into_arrays(rank: int, world_size: int) -> None:
+    import torch
+
+    with world():
+        tensor = torch.from_numpy(numbers(rank, 2)).requires_grad_()
+        both = everyone(2, 2)
+        output = np.zeros(4)
+        assert nn._all_gather_base(output, tensor) is output
+        check("numpy", output, np.concatenate(both))
+        check("numpy", nn.reduce_scatter(np.zeros(2), [tensor, tensor]), both[0] + both[1])
+        check("numpy", nn.all_to_all_single(np.zeros(2), tensor), np.array([both[0][rank], both[1][rank]]))
+        check("numpy", nn.all_to_all([np.zeros(2), np.zeros(2)], [tensor, tensor])[1], both[1])
+        output = np.zeros(2)
+        assert functional.all_to_all_inplace(output, tensor) is output
+        check("numpy", output, np.array([both[0][rank], both[1][rank]]))
 
 
 DTYPES = ("uint8", "int32", "int64", "float16", "bfloat16", "float32", "complex64")

@@ -185,11 +185,8 @@ class AllToAllParts(_Function):  # type: ignore[misc]
 
 
 def _plain(tensor: Any) -> Any:
-    """Return *tensor*'s elements as the engine reads them; what it cannot read is left for it to refuse."""
-    tensor = tensor.detach()
-    if tensor.layout is not _torch.strided or tensor.device.type != "cpu":
-        return tensor
-    return tensor.resolve_conj().resolve_neg().contiguous()
+    """Return *tensor*'s elements as the engine reads them."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def _written(output: Any) -> Any:

@@ -36,7 +36,10 @@ def is_torch(tensor: Any) -> bool:
 
 
 def begin(caller: Caller, group: ProcessGroup, tensors: Sequence[Any], in_background: bool = False) -> Call:
-    """Return the call of *caller* in *group* with *tensors*; in the background only where all of these are torch's."""
+    """Return the call of *caller* in *group* with *tensors*; in the background only where all of these are torch's.
+
+    Refuses tensors of which no other could be made that the engine reads.
+    """
     call = Call(caller, group)
     call.check_tensors(tensors)
     return Call(caller, group, in_background and all(map(is_torch, tensors)))
@@ -61,7 +64,7 @@ def reduce(call: Call, tensor: Any, op: ReduceOp, factor: float, root: int) -> A
 
 
 def all_gather(call: Call, tensor: Any, output: Any = None) -> Any:
-    if is_torch(tensor):
+    if is_torch(tensor) and _may_hold_gradients(output):
         return _autograd().AllGather.apply(call, _apart(output), tensor)
     return _functional_calls.all_gather(call, tensor, output)
 
@@ -93,7 +96,7 @@ def reduce_scatter(call: Call, tensor: Any, op: ReduceOp) -> Any:
 def reduce_scatter_parts(
     call: Call, parts: Sequence[Any], op: ReduceOp, factor: float = 1.0, output: Any = None
 ) -> Any:
-    if all(map(is_torch, parts)):
+    if all(map(is_torch, parts)) and _may_hold_gradients(output):
         return _autograd().ReduceScatterParts.apply(call, op, factor, _apart(output), *parts)
     return _functional_calls.reduce_scatter_parts(call, parts, op, factor, output)
 
@@ -101,14 +104,14 @@ def reduce_scatter_parts(
 def all_to_all(
     call: Call, tensor: Any, rows: int, output_splits: Splits, input_splits: Splits, output: Any = None
 ) -> Any:
-    if is_torch(tensor):
+    if is_torch(tensor) and _may_hold_gradients(output):
         return _autograd().AllToAll.apply(call, rows, output_splits, input_splits, _apart(output), tensor)
     return _functional_calls.all_to_all(call, tensor, rows, output_splits, input_splits, output)
 
 
 def all_to_all_parts(call: Call, parts: Sequence[Any], outputs: Sequence[Any]) -> Any:
     shapes = [tuple(output.shape) for output in outputs]
-    if all(map(is_torch, parts)):
+    if all(map(is_torch, [*parts, *outputs])):
         return _autograd().AllToAllParts.apply(call, shapes, list(map(_apart, outputs)), *parts)
     return _functional_calls.all_to_all_parts(call, parts, shapes, outputs)
 
@@ -119,6 +122,11 @@ def _autograd() -> Any:
     return _autograd
 
 
+def _may_hold_gradients(output: Any) -> bool:
+    """Tell whether *output* is torch's, or None for one that will be."""
+    return output is None or is_torch(output)
+
+
 def _apart(output: Any) -> Any:
     """Return *output*'s memory without what autograd knows of it: it is written, not read."""
-    return output.detach() if is_torch(output) else output
+    return None if output is None else output.detach()

@@ -56,10 +56,15 @@ class Call(NamedTuple):
         raise self.caller.explain(error, self.group)
 
     def check_tensors(self, tensors: Sequence[Any], role: str = "input") -> None:
-        """Refuse what is no tensor of a framework: another one like it could not be made."""
+        """Refuse what is no tensor of a framework, and torch's kinds of tensor that have no plain memory."""
         for tensor in tensors:
-            if not framework_of(type(tensor)):
+            framework = framework_of(type(tensor))
+            if not framework:
                 self.refuse(TensorError(f"{{{role}}} must be a tensor, got a {type(tensor).__qualname__}"))
+            if framework == "torch" and (tensor.is_nested or str(tensor.layout) != "torch.strided"):
+                self.refuse(
+                    TensorError(f"{{{role}}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense().")
+                )
 
     def steady(self, tensor: Any) -> Any:
         """Return *tensor*, or a copy where the caller may change it before the collective has read it."""
@@ -83,11 +88,13 @@ class Call(NamedTuple):
 
 
 def broadcast(call: Call, tensor: Any, root: int) -> Any:
+    """Return a copy of *root*'s tensor."""
     output = copy_of(tensor)
     return call.result(calls.broadcast(call.caller, call.group, output, root), output)
 
 
 def all_reduce(call: Call, tensor: Any, op: ReduceOp, factor: float) -> Any:
+    """Return all ranks' tensors combined."""
     output = new_like(tensor)
     return call.result(
         calls.all_reduce(call.caller, call.group, output, call.steady(tensor), op, factor),

@@ -2,8 +2,10 @@
 
 The result is an ``AsyncCollectiveTensor``, which waits when it is used; the input may be changed at once. *group* is a
 ProcessGroup, its name, a DeviceMesh of one dimension or ``(DeviceMesh, dimension)``; a list of the world's ranks warns (FutureWarning).
-Gradients are those of the sum of all ranks' losses, for every reduce op; *tag* must be empty. Tensors of other frameworks
-get a plain result, without gradients.
+Gradients are those of the sum of all ranks' losses, for every reduce op; every rank of the group has to run backward.
+Tensors of other frameworks get a plain result, without gradients.
+Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; a graph of ``torch.compile`` ends
+at each of these functions, and with ``fullgraph=True`` torch refuses them.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 

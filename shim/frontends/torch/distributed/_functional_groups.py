@@ -9,13 +9,14 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, UnsupportedError
+from shim.frontends.torch.distributed import _groups
 from shim.frontends.torch.distributed._errors import (
     ArgumentAssertionError,
     ArgumentTypeError,
     DefaultGroupMissingError,
 )
 from shim.frontends.torch.distributed._functional_errors import GroupNameError, warn_user
-from shim.frontends.torch.distributed._groups import ProcessGroup, world_view
+from shim.frontends.torch.distributed._groups import ProcessGroup
 
 __all__ = ["core_group", "core_group_or_world"]
 
@@ -50,7 +51,7 @@ def core_group_or_world(caller: Caller, group: Any, tag: str = "") -> groups.Pro
     """Return core's group for *group*, which is the world when it is None or empty."""
     if group:
         return core_group(caller, group, tag)
-    world = world_view()
+    world = _groups.world_view()
     if world is None:
         raise caller.explain(
             DefaultGroupMissingError("the default process group is not initialised\nCall init_process_group first.")
@@ -59,13 +60,21 @@ def core_group_or_world(caller: Caller, group: Any, tag: str = "") -> groups.Pro
 
 
 def _named(caller: Caller, name: str) -> groups.ProcessGroup:
-    world = world_view()
-    if world is not None and name == world.group_name:
-        return world.core
-    found = None if world is None else groups.find_group(name)
-    if found is None:
-        raise caller.explain(GroupNameError(f"{{group}} must be the name of a process group, got {name!r}"))
-    return found
+    for view in _views():
+        if view.group_name == name:
+            return view.core
+    raise caller.explain(GroupNameError(f"{{group}} must be the name of a process group, got {name!r}"))
+
+
+def _views() -> list[ProcessGroup]:
+    """Return the groups this process is in and has not destroyed, the oldest first."""
+    world = _groups.world_view()
+    return [] if world is None else [world, *_groups._views.subgroups.values()]
+
+
+def _found(ranks: Sequence[int]) -> groups.ProcessGroup | None:
+    """Return the oldest group of the world's *ranks*, in whatever order; None where there is none."""
+    return next((view.core for view in _views() if sorted(view.core.ranks) == sorted(ranks)), None)
 
 
 def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup:
@@ -75,7 +84,7 @@ def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup
         if len({len(row) for row in ranks}) != 1:
             raise caller.explain(ArgumentError(f"{{group}} must have lists of equal length, got {ranks}"))
         ranks = _row_of_mine(caller, ranks)
-    found = None if tag else groups.find_group_of([_rank(caller, rank) for rank in ranks])
+    found = None if tag else _found([_rank(caller, rank) for rank in ranks])
     if found is None:
         tagged = f" and tag {tag!r}" if tag else ""
         raise caller.explain(
@@ -116,4 +125,4 @@ def _of_mesh(caller: Caller, mesh: Any, dimension: int | None) -> groups.Process
     along = ranks.transpose(dimension, -1).reshape(-1, ranks.shape[dimension])
     row = _row_of_mine(caller, along.tolist())
     name = "mesh_" + "_".join(map(str, row))
-    return groups.find_group_of(row) or groups.new_group(caller, row, name=name)
+    return _found(row) or groups.find_group(name) or groups.new_group(caller, row, name=name)

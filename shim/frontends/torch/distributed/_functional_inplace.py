@@ -191,5 +191,5 @@ def _copied(output: Any, result: Any) -> Any:
     """Copy *result* into *output* and return that; where both are torch's, gradients go through it."""
     if is_torch(output):
         return output.copy_(result)
-    output[...] = result
+    output[...] = result.detach() if is_torch(result) else result
     return output

@@ -2,6 +2,8 @@
 
 Ranks are the world's, also in a subgroup. The gradient is that of the sum of all ranks' losses; every rank of the group has to
 run backward, and gradients of tensors of other frameworks are not followed.
+Deviates: where *group* is not given it is the world at the time of the call, in torch that of the time of the import; a graph
+of ``torch.compile`` ends at each of these functions, where torch raises RuntimeError.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 
@@ -99,7 +101,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     """Return every rank's *tensor*, by group rank.
 
     Raises: TypeError for what is no tensor; warns (FutureWarning) that torch deprecates it.
-    Deviates: shapes may differ, where torch fails.
+    Deviates: shapes may differ, torch requires one shape.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _nn.all_gather(deprecated(_ALL_GATHER, "all_gather_single"), tensor, group)
