@@ -25,7 +25,7 @@ from shim.frontends.mindspore.ops._primitive import (
     plain,
 )
 from shim.frontends.mindspore.ops.operations._checks import integer, integers
-from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
+from shim.frontends.mindspore.ops.operations._empty import EmptyTensor, made_dtype, made_shape
 
 __all__ = ["Barrier", "Receive", "Send"]
 
@@ -218,11 +218,7 @@ class _ReceiveAlone(CommunicationPrimitive):
         calls.receive(self.caller, group, output, self.src_rank, self.sr_tag).wait()
         return output
 
-    def output_shape(self, *_shapes: Shape) -> Any:
-        return self.new.shape
-
-    def output_dtype(self, *_dtypes: Any) -> Any:
-        return self.new.dtype
+    output_shape, output_dtype = made_shape, made_dtype
 
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: there is nothing that it could be taken for."""
