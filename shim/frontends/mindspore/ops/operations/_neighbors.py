@@ -69,6 +69,7 @@ class NeighborExchange(CellPrimitive):
                 raise mine.explain(ArgumentError(f"{shapes} must be as many as {ranks}, got {arguments[shapes]}"))
         self.set_up(group, arguments)
         self.received = tuple(EmptyTensor(recv_type, shape) for shape in arguments["recv_shapes"])
+        self.is_one_way = not (self.send_rank_ids and self.recv_rank_ids)
         mindspore = sys.modules.get("mindspore")
         if mindspore is not None:
             self.reshape, self.concat = mindspore.ops.Reshape(), mindspore.ops.Concat()
@@ -92,8 +93,8 @@ class NeighborExchange(CellPrimitive):
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         shapes, dtype = numbers
-        self._check(tuple(map(tuple, shapes)))
         self._refuse_one_way("cannot be in a compiled graph")
+        self._check(tuple(map(tuple, shapes)))
         return _Packed(
             sent=tuple((peer, prod(shape)) for peer, shape in zip(self.send_rank_ids, self.send_shapes, strict=True)),
             received=tuple(
@@ -104,7 +105,7 @@ class NeighborExchange(CellPrimitive):
         )
 
     def _refuse_one_way(self, what: str) -> None:
-        if not self.send_rank_ids or not self.recv_rank_ids:
+        if self.is_one_way:
             text = f"{what} on a rank that only sends or only receives\nUse Send and Receive there."
             raise self.caller.explain(UnsupportedError(text))
 
@@ -114,8 +115,9 @@ class NeighborExchange(CellPrimitive):
         for tensor in input_x:
             shapes = (*shapes, tensor.shape)
             flat = (*flat, self.reshape(tensor, (-1,)))
-        dtype = self.recv_type if len(shapes) == 0 else input_x[0].dtype
-        received = self.chosen(shapes, dtype)(self.concat(flat))
+        if self.is_one_way:
+            return self.chosen(shapes, self.recv_type)()  # refuses; what is not returned would not be compiled
+        received = self.chosen(shapes, input_x[0].dtype)(self.concat(flat))
         outputs: Any = ()
         for place in range(len(self.recv_shapes)):
             outputs = (*outputs, self.reshape(received[place], self.recv_shapes[place]))
