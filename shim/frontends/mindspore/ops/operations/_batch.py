@@ -39,6 +39,7 @@ class BatchISendIRecv(CellPrimitive):
     """
 
     caller = Caller("mindspore.ops.BatchISendIRecv", input="input_x", peer="remote_ranks")
+    is_collective = False
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class _Batch(CommunicationPrimitive):
     """BatchISendIRecv with as many inputs as it sends tensors."""
 
     caller = BatchISendIRecv.caller
+    is_collective = False
 
     op_types: tuple[str, ...]
     remote_ranks: tuple[int, ...]

@@ -27,6 +27,7 @@ class _BorderPrimitive(CommunicationPrimitive):
     """What NeighborExchangeV2 and its gradient share. Borders are a tensor's own rows, or those around it."""
 
     caller = Caller("mindspore.ops.NeighborExchangeV2", input="input_x")
+    is_collective = False
 
     send_rank_ids: tuple[int, ...]
     send_lens: _Lengths

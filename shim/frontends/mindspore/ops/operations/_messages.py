@@ -57,6 +57,7 @@ class Send(CommunicationPrimitive):
     """
 
     caller = Caller("mindspore.ops.Send", input="input_x", peer="dest_rank", tag="sr_tag")
+    is_collective = False
 
     sr_tag: int
     dest_rank: int
@@ -112,6 +113,7 @@ class _GradientOfSend(CommunicationPrimitive):
     """Return the tensor like *dout* that *rank* sends back."""
 
     caller = Caller("mindspore.ops.Send (gradient)", input="dout", peer="dest_rank", tag="sr_tag")
+    is_collective = False
     inputs = ("dout",)
 
     sr_tag: int
@@ -145,6 +147,7 @@ class Receive(CellPrimitive):
     """
 
     caller = Caller("mindspore.ops.Receive", output="shape", peer="src_rank", tag="sr_tag")
+    is_collective = False
 
     sr_tag: int
     src_rank: int
@@ -192,6 +195,7 @@ class _ReceiveAlone(CommunicationPrimitive):
     """Receive without an input."""
 
     caller = Receive.caller
+    is_collective = False
     inputs: ClassVar[tuple[str, ...]] = ()
 
     sr_tag: int

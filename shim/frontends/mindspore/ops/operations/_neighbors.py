@@ -35,6 +35,7 @@ class NeighborExchange(CellPrimitive):
     """
 
     caller = Caller("mindspore.ops.NeighborExchange", input="input_x")
+    is_collective = False
 
     send_rank_ids: tuple[int, ...]
     recv_rank_ids: tuple[int, ...]
@@ -152,6 +153,7 @@ class _Packed(CommunicationPrimitive):
     """
 
     caller = NeighborExchange.caller
+    is_collective = False
 
     sent: tuple[tuple[int, int], ...]
     received: tuple[tuple[int, int], ...]
