@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -326,3 +327,34 @@ def test_messages_that_do_not_fit(rank: int, world_size: int) -> None:
             with pytest.raises((MismatchError, ShimError), match="4 elements"):
                 ops.Receive(0, 0, [3], mindspore.float32)()
         assert comm_ops.Send is ops.Send
+
+
+@pytest.mark.ranks(2)
+def test_a_message_refused_on_one_rank_does_not_disturb_collectives(rank: int, world_size: int) -> None:
+    with world():
+        tensor = make("mindspore", numbers(rank, 3))
+        if rank == 0:
+            for call in (
+                lambda: ops.Send(0, 1)(),
+                lambda: ops.Send(0, 1)("tensor"),
+                lambda: ops.BatchISendIRecv(["isend"], [1])(tensor),
+                lambda: ops.NeighborExchange([1], [1], [(3,)], [(3,)], mindspore.float32)(tensor),
+                lambda: ops.NeighborExchangeV2([-1] * 8, [0] * 4, [-1] * 8, [0] * 4, "NCHW")("tensor"),
+            ):
+                with pytest.raises(TypeError, match=r"mindspore\.ops\."):
+                    call()
+        check("mindspore", ops.AllReduce()(tensor), numbers(0, 3) + numbers(1, 3))
+
+
+@pytest.mark.ranks(2)
+def test_copies(rank: int, world_size: int) -> None:
+    with world():
+        tensor, other = make("mindspore", numbers(rank, 3)), 1 - rank
+        exchange = ops.NeighborExchange([other], [other], [(3,)], [(3,)], mindspore.float32)
+        batch = ops.BatchISendIRecv(["isend", "irecv"], [other] * 2, [(3,)], [mindspore.float32])
+        for each in (exchange, batch):
+            check("mindspore", copy.deepcopy(each)((tensor,))[-1], numbers(other, 3))
+        copied = copy.deepcopy(ops.AlltoAllV(block_size=3))
+        assert (copied.block_size, type(copied).__name__, copied.group) == (3, "AlltoAllV", "hccl_world_group")
+        copied = copy.deepcopy(ops.Receive(1, other, [3], mindspore.float32))
+        assert (copied.sr_tag, copied.shape, copied.dtype) == (1, (3,), mindspore.float32)

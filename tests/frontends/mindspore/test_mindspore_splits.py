@@ -317,3 +317,17 @@ def test_sizes_that_the_compiler_does_not_know_are_refused(rank: int, world_size
             Network(ops.AlltoAllV())(tensor, sizes, sizes)
         with pytest.raises(UnsupportedError, match="output_split_sizes must be a list or tuple of int in a compiled"):
             Network(ops.AllGatherV())(tensor, mindspore.Tensor([4, 4]))
+
+
+@pytest.mark.ranks(2)
+def test_other_sizes_need_no_other_kernel(rank: int, world_size: int) -> None:
+    """MindSpore never forgets a kernel, and the sizes may be others in every call, as in a mixture of experts."""
+    from shim.frontends.mindspore.ops import _compiled
+
+    with world():
+        exchange, before = ops.AlltoAllV(), _compiled._kernel.cache_info().currsize
+        for size in range(1, 9):
+            tensor, sizes = make("mindspore", numbers(rank, 2 * size)), [size, size]
+            gradient = mindspore.grad(lambda given, sizes=sizes: (exchange(given, sizes, sizes) * 3).sum())
+            check("mindspore", gradient(tensor), np.full(2 * size, 3, "float32"))
+        assert _compiled._kernel.cache_info().currsize == before

@@ -6,7 +6,6 @@ Where MindSpore is loaded they are Cells and no Primitives, because its Python k
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +21,7 @@ from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore.ops._primitive import (
     CommunicationPrimitive,
+    GroupPrimitive,
     SignalPrimitive,
     compiled,
     instance_of,
@@ -33,22 +33,11 @@ __all__ = ["CellPrimitive", "SizedPrimitive", "Sizes", "TuplePrimitive"]
 Sizes = tuple[int, ...]
 
 
-class CellPrimitive:
+class CellPrimitive(GroupPrimitive):
     """A primitive that has others do its work. A subclass calls ``set_up`` in its constructor."""
 
-    caller: ClassVar[Caller]
-
-    group: str
-    rank: int
-    rank_size: int
-
     if TYPE_CHECKING:
-        attrs: dict[str, Any]
-        init_attrs: dict[str, Any]
         chosen: Callable[..., Any]
-
-        def begin(self, arguments: Mapping[str, Any]) -> None: ...
-        def add_prim_attr(self, name: str, value: Any) -> Any: ...
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         del arguments, named  # they are the constructor's, whose signature each subclass spells out
@@ -60,16 +49,12 @@ class CellPrimitive:
         self.begin(arguments)
         for attribute, value in {**arguments, "group": name}.items():
             self.add_prim_attr(attribute, value)
-        self.add_prim_attr("rank", _groups.answer(self.caller, name, lambda found: found.rank, "RANK_ID", 0))
-        self.add_prim_attr("rank_size", _groups.answer(self.caller, name, lambda found: found.size, "RANK_SIZE", 1))
+        self.add_prim_attr("rank", self.rank_now())
+        self.add_prim_attr("rank_size", self.ranks_now())
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         """Return the primitive that the compiled graph calls for *numbers*, which the compiler knows."""
         raise NotImplementedError
-
-    def refuse(self, error: ShimError) -> None:
-        """Raise *error*, and let the other ranks of the group know."""
-        calls.refused(self.caller, _groups.known_group(self.caller, self.group), error)
 
     def tensors_in(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the tensors in the tuple that must be the only one of a call's *arguments*."""
@@ -82,12 +67,6 @@ class CellPrimitive:
         """Tell whether MindSpore is recording what becomes of its *tensors*."""
         return any(framework_of(type(each)) == "mindspore" for each in tensors) and compiled().is_recording()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        copied = type(self)(**copy.deepcopy(self.init_attrs, memo))
-        for name in self.attrs:
-            copied.add_prim_attr(name, getattr(self, name))
-        return copied
-
 
 class TuplePrimitive(CellPrimitive):
     """A primitive that does the same, ``each``, with every tensor of a tuple."""
@@ -97,7 +76,7 @@ class TuplePrimitive(CellPrimitive):
     def __call__(self, *args: Any) -> Any:
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
-        plain(_Agreement, {"number": len(tensors), "group": self.group})()
+        plain(_Agreement, {"number": len(tensors), "group": self.group}).forward()
         return tuple(self.each(tensor) for tensor in tensors)
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:

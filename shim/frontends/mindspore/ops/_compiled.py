@@ -43,11 +43,14 @@ class _Recorded(_function):  # type: ignore[misc]  # mypy does not see MindSpore
     def forward(ctx: Any, primitive: CommunicationPrimitive, *tensors: Any) -> Any:
         ctx.primitive = primitive
         ctx.save_for_backward(*tensors)
-        return primitive.forward(*tensors)
+        output = primitive.forward(*tensors)
+        ctx.is_tuple = isinstance(output, tuple)
+        return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-        return (None, *ctx.primitive.get_bprop()(*ctx.saved_tensors, None, *gradients))
+        dout = gradients if ctx.is_tuple else gradients[0]
+        return (None, *ctx.primitive.get_bprop()(*ctx.saved_tensors, None, dout))
 
 
 def is_recording() -> bool:
@@ -60,18 +63,14 @@ def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) 
     return _Recorded.apply(primitive, *tensors) if is_recording() else primitive.forward(*tensors)
 
 
-class _Copied(_function):  # type: ignore[misc]
-    """A copy of a tensor, whose gradient is the tensor's."""
+class _Copy:
+    """The primitive that copies a tensor."""
 
-    @staticmethod
-    def forward(ctx: Any, tensor: Any) -> Any:
-        del ctx
+    def forward(self, tensor: Any) -> Any:
         return copy_of(tensor)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        del ctx
-        return gradients[0]
+    def get_bprop(self) -> Callable[..., Any]:
+        return lambda _tensor, _output, dout: (dout,)
 
 
 def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
@@ -92,7 +91,7 @@ def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
         return gradient + addition(gradient)
 
     hook = tensor.register_hook(add)
-    return _Copied.apply(tensor)
+    return _Recorded.apply(_Copy(), tensor)
 
 
 class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]

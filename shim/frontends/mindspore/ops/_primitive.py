@@ -26,6 +26,7 @@ from shim.frontends.mindspore._errors import ArgumentTypeError
 
 __all__ = [
     "CommunicationPrimitive",
+    "GroupPrimitive",
     "PlainPrimitive",
     "Shape",
     "SignalPrimitive",
@@ -61,16 +62,12 @@ class PlainPrimitive:
         return self.attrs
 
 
-class CommunicationPrimitive:
-    """A collective as an object: made with its group, called with tensors, differentiable where they are MindSpore's.
-
-    A subclass calls ``set_up`` in its constructor and defines ``output_shape``, ``_communicate`` and ``get_bprop``.
-    """
+class GroupPrimitive:
+    """What is made with a group, in which it has a rank, and says its errors in its ``caller``'s words."""
 
     caller: ClassVar[Caller]
-    inputs: ClassVar[tuple[str, ...]] = ("input_x",)
+    is_collective: ClassVar[bool] = True  # so that all ranks of the group take part in a call
 
-    kind: Callable[..., Any]  # the class, without what makes it MindSpore's or a plain one
     group: str
     rank: int
     rank_size: int
@@ -81,6 +78,38 @@ class CommunicationPrimitive:
 
         def begin(self, arguments: Mapping[str, Any]) -> None: ...
         def add_prim_attr(self, name: str, value: Any) -> Any: ...
+
+    def rank_now(self) -> int:
+        """Return this process's rank in the group."""
+        return _groups.answer(self.caller, self.group, lambda found: found.rank, "RANK_ID", 0)
+
+    def ranks_now(self) -> int:
+        """Return the number of ranks in the group."""
+        return _groups.answer(self.caller, self.group, lambda found: found.size, "RANK_SIZE", 1)
+
+    def refuse(self, error: ShimError) -> None:
+        """Raise *error*, and let the other ranks of the group know if they are in the same call."""
+        group = _groups.known_group(self.caller, self.group)
+        if not self.is_collective:
+            raise self.caller.explain(error, group)
+        calls.refused(self.caller, group, error)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = type(self)(**copy.deepcopy(self.init_attrs, memo))
+        for name in self.attrs:
+            copied.add_prim_attr(name, getattr(self, name))
+        return copied
+
+
+class CommunicationPrimitive(GroupPrimitive):
+    """A collective as an object: made with its group, called with tensors, differentiable where they are MindSpore's.
+
+    A subclass calls ``set_up`` in its constructor and defines ``output_shape``, ``_communicate`` and ``get_bprop``.
+    """
+
+    inputs: ClassVar[tuple[str, ...]] = ("input_x",)
+
+    kind: Callable[..., Any]  # the class, without what makes it MindSpore's or a plain one
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         del arguments, named  # they are the constructor's, whose signature each subclass spells out
@@ -96,14 +125,6 @@ class CommunicationPrimitive:
         self.add_prim_attr("group", name)
         self.add_prim_attr("rank", self.rank_now())
         self.add_prim_attr("rank_size", self.ranks_now())
-
-    def rank_now(self) -> int:
-        """Return this process's rank in the group."""
-        return _groups.answer(self.caller, self.group, lambda found: found.rank, "RANK_ID", 0)
-
-    def ranks_now(self) -> int:
-        """Return the number of ranks in the group."""
-        return _groups.answer(self.caller, self.group, lambda found: found.size, "RANK_SIZE", 1)
 
     def adjoint(self, kind: Callable[..., Any], **arguments: Any) -> Any:
         """Return the primitive of *kind* in the same group that the gradient needs, always the same object.
@@ -131,17 +152,13 @@ class CommunicationPrimitive:
             self.refuse(ArgumentTypeError(f"must be called with {wanted}, got {len(arguments)} arguments"))
         return arguments
 
-    def refuse(self, error: ShimError) -> None:
-        """Raise *error*, and let the other ranks of the group know."""
-        calls.refused(self.caller, _groups.known_group(self.caller, self.group), error)
-
     def forward(self, *tensors: Any) -> Any:
         """Return a new tensor of the kind of the first of *tensors* with the collective's result."""
         group = _groups.known_group(self.caller, self.group)
         try:
             output = self._new_output(self.output_shape(*map(shape_of, tensors)), *tensors)
         except ShimError as error:
-            calls.refused(self.caller, group, error)
+            self.refuse(error)
             raise
         self._communicate(group, output, *tensors).wait()
         return output
@@ -171,12 +188,6 @@ class CommunicationPrimitive:
         Its parameters are the inputs, the output and the output's gradient, its result the gradients of the inputs.
         """
         raise NotImplementedError
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        copied = type(self)(**copy.deepcopy(self.init_attrs, memo))
-        for name in self.attrs:
-            copied.add_prim_attr(name, getattr(self, name))
-        return copied
 
 
 class SignalPrimitive(CommunicationPrimitive):

@@ -39,6 +39,7 @@ class BatchISendIRecv(CellPrimitive):
     """
 
     caller = Caller("mindspore.ops.BatchISendIRecv", input="input_x", peer="remote_ranks")
+    is_collective = False
 
     def __init__(
         self,
@@ -75,24 +76,33 @@ class BatchISendIRecv(CellPrimitive):
     def __call__(self, *args: Any) -> Any:
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
-        batch = plain(_Batch, dict(self.init_attrs))
-        wanted = len(batch.inputs)
-        if len(tensors) != wanted:
-            given = f"{{input}} must be {wanted} tensors, one for each 'isend' in op_types, got {len(tensors)}"
-            raise self.caller.explain(_TensorCountError(given))
-        return batch(*tensors)
+        self._check(len(tensors))
+        return plain(_Batch, dict(self.init_attrs))(*tensors)
 
-    def choose(self, *_numbers: Any) -> CommunicationPrimitive:
-        return _Batch(**self.init_attrs)  # type: ignore[no-any-return]
+    def choose(self, *numbers: Any) -> CommunicationPrimitive:
+        self._check(numbers[0])
+        return _Batch(**self.init_attrs)
+
+    def _check(self, tensors: int) -> None:
+        sends = self.init_attrs["op_types"].count("isend")
+        if tensors != sends:
+            text = f"{{input}} must be {sends} tensors, one for each 'isend' in op_types, got {tensors}"
+            raise self.caller.explain(_TensorCountError(text))
 
     def construct(self, input_x: Any) -> Any:
-        return self.chosen(0)(*input_x)
+        return self.chosen(len(input_x))(*input_x)
+
+
+def _shapes_of_batch(batch: Any, *_shapes: Shape) -> Any:
+    received = iter(batch.received)
+    return tuple(next(received).shape if op_type == "irecv" else () for op_type in batch.op_types)
 
 
 class _Batch(CommunicationPrimitive):
     """BatchISendIRecv with as many inputs as it sends tensors."""
 
     caller = BatchISendIRecv.caller
+    is_collective = False
 
     op_types: tuple[str, ...]
     remote_ranks: tuple[int, ...]
@@ -136,9 +146,7 @@ class _Batch(CommunicationPrimitive):
         Batch(works).wait()
         return tuple(outputs)
 
-    def output_shape(self, *_shapes: Shape) -> Any:
-        received = iter(self.received)
-        return tuple(next(received).shape if op_type == "irecv" else () for op_type in self.op_types)
+    output_shape = _shapes_of_batch
 
     def output_dtype(self, *dtypes: Any) -> tuple[Any, ...]:
         sent, received = iter(dtypes), iter(self.received)

@@ -9,7 +9,7 @@ from shim.core.callers import Caller
 from shim.core.tensors import framework_of
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = ["EmptyTensor"]
+__all__ = ["EmptyTensor", "made_dtype", "made_shape"]
 
 
 class EmptyTensor(NamedTuple):
@@ -47,3 +47,15 @@ class EmptyTensor(NamedTuple):
         if framework_of(type(self.dtype)) == "mindspore" and framework_of(type(output)) == "numpy":
             return sys.modules["mindspore"].Tensor.from_numpy(output)
         return output
+
+
+def _made_shape(primitive: Any, *_shapes: Any) -> Any:
+    return primitive.new.shape
+
+
+def _made_dtype(primitive: Any, *_dtypes: Any) -> Any:
+    return primitive.new.dtype
+
+
+# For a primitive whose output is as it was made with, whatever the inputs: its attribute ``new``.
+made_shape, made_dtype = _made_shape, _made_dtype

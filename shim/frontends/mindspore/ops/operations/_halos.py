@@ -10,7 +10,6 @@ from shim.core.callers import Caller
 from shim.core.tensors import framework_of, new_like
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
-from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, shape_of
 from shim.frontends.mindspore.ops.operations._checks import integers
@@ -21,18 +20,19 @@ __all__ = ["NeighborExchangeV2"]
 # Of H and W: from the top clockwise, as MindSpore numbers them.
 _DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
-Lengths = tuple[int, ...]  # top, bottom, left, right
+_Lengths = tuple[int, ...]  # top, bottom, left, right
 
 
 class _BorderPrimitive(CommunicationPrimitive):
     """What NeighborExchangeV2 and its gradient share. Borders are a tensor's own rows, or those around it."""
 
     caller = Caller("mindspore.ops.NeighborExchangeV2", input="input_x")
+    is_collective = False
 
     send_rank_ids: tuple[int, ...]
-    send_lens: Lengths
+    send_lens: _Lengths
     recv_rank_ids: tuple[int, ...]
-    recv_lens: Lengths
+    recv_lens: _Lengths
 
     def begin_with(self, group: str, arguments: dict[str, Any]) -> None:
         """Become the primitive for *arguments*, which are attributes too."""
@@ -91,10 +91,7 @@ class NeighborExchangeV2(_BorderPrimitive):
             "recv_rank_ids": _ranks(self.caller, "recv_rank_ids", recv_rank_ids),
             "recv_lens": integers(self.caller, "recv_lens", recv_lens, count=4),
         }
-        if not isinstance(data_format, str):
-            text = f"data_format must be a str, got {type(data_format).__name__}"
-            raise self.caller.explain(ArgumentTypeError(text))
-        if data_format != "NCHW":
+        if _groups.string(self.caller, "data_format", data_format) != "NCHW":
             raise self.caller.explain(ArgumentError(f"data_format must be 'NCHW', got {data_format!r}"))
         self.begin_with(group, {**arguments, "data_format": data_format})
 
@@ -132,9 +129,9 @@ class _BorderGradient(_BorderPrimitive):
     def __init__(
         self,
         send_rank_ids: tuple[int, ...],
-        send_lens: Lengths,
+        send_lens: _Lengths,
         recv_rank_ids: tuple[int, ...],
-        recv_lens: Lengths,
+        recv_lens: _Lengths,
         group: str,
     ) -> None:
         ranks = {"send_rank_ids": send_rank_ids, "recv_rank_ids": recv_rank_ids}
@@ -167,19 +164,19 @@ def _ranks(caller: Caller, parameter: str, given: Any) -> tuple[int, ...]:
     return ranks
 
 
-def _check_image(shape: Shape, lens: Lengths) -> None:
+def _check_image(shape: Shape, lens: _Lengths) -> None:
     if len(shape) != 4:
         raise ArgumentError(f"{{input}} must have four dimensions, got shape {shape}")
     if max(lens[:2]) > shape[2] or max(lens[2:]) > shape[3]:
         raise ArgumentError(f"send_lens must not be more than {{input}} of shape {shape} has, got {list(lens)}")
 
 
-def _inside(shape: Shape, lens: Lengths) -> tuple[slice, ...]:
+def _inside(shape: Shape, lens: _Lengths) -> tuple[slice, ...]:
     """Return where a tensor of *shape* lies in the one with *lens* around it."""
     return (slice(None), slice(None), slice(lens[0], lens[0] + shape[2]), slice(lens[2], lens[2] + shape[3]))
 
 
-def _own(shape: Shape, lens: Lengths) -> list[tuple[slice, ...]]:
+def _own(shape: Shape, lens: _Lengths) -> list[tuple[slice, ...]]:
     """Return where a tensor of *shape* has its own borders, for each direction."""
 
     def part(side: int, size: int, before: int, after: int) -> slice:
@@ -188,7 +185,7 @@ def _own(shape: Shape, lens: Lengths) -> list[tuple[slice, ...]]:
     return _places(shape, lens, part)
 
 
-def _around(shape: Shape, lens: Lengths) -> list[tuple[slice, ...]]:
+def _around(shape: Shape, lens: _Lengths) -> list[tuple[slice, ...]]:
     """Return where the borders around a tensor of *shape* are in the one that has them, for each direction."""
 
     def part(side: int, size: int, before: int, after: int) -> slice:
@@ -198,7 +195,7 @@ def _around(shape: Shape, lens: Lengths) -> list[tuple[slice, ...]]:
     return _places(shape, lens, part)
 
 
-def _places(shape: Shape, lens: Lengths, part: Callable[[int, int, int, int], slice]) -> list[tuple[slice, ...]]:
+def _places(shape: Shape, lens: _Lengths, part: Callable[[int, int, int, int], slice]) -> list[tuple[slice, ...]]:
     top, bottom, left, right = lens
     rows_and_columns = [(part(y, shape[2], top, bottom), part(x, shape[3], left, right)) for y, x in _DIRECTIONS]
     return [(slice(None), slice(None), *both) for both in rows_and_columns]

@@ -25,7 +25,7 @@ from shim.frontends.mindspore.ops._primitive import (
     plain,
 )
 from shim.frontends.mindspore.ops.operations._checks import integer, integers
-from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
+from shim.frontends.mindspore.ops.operations._empty import EmptyTensor, made_dtype, made_shape
 
 __all__ = ["Barrier", "Receive", "Send"]
 
@@ -57,6 +57,7 @@ class Send(CommunicationPrimitive):
     """
 
     caller = Caller("mindspore.ops.Send", input="input_x", peer="dest_rank", tag="sr_tag")
+    is_collective = False
 
     sr_tag: int
     dest_rank: int
@@ -112,6 +113,7 @@ class _GradientOfSend(CommunicationPrimitive):
     """Return the tensor like *dout* that *rank* sends back."""
 
     caller = Caller("mindspore.ops.Send (gradient)", input="dout", peer="dest_rank", tag="sr_tag")
+    is_collective = False
     inputs = ("dout",)
 
     sr_tag: int
@@ -145,6 +147,7 @@ class Receive(CellPrimitive):
     """
 
     caller = Caller("mindspore.ops.Receive", output="shape", peer="src_rank", tag="sr_tag")
+    is_collective = False
 
     sr_tag: int
     src_rank: int
@@ -192,6 +195,7 @@ class _ReceiveAlone(CommunicationPrimitive):
     """Receive without an input."""
 
     caller = Receive.caller
+    is_collective = False
     inputs: ClassVar[tuple[str, ...]] = ()
 
     sr_tag: int
@@ -218,11 +222,7 @@ class _ReceiveAlone(CommunicationPrimitive):
         calls.receive(self.caller, group, output, self.src_rank, self.sr_tag).wait()
         return output
 
-    def output_shape(self, *_shapes: Shape) -> Any:
-        return self.new.shape
-
-    def output_dtype(self, *_dtypes: Any) -> Any:
-        return self.new.dtype
+    output_shape, output_dtype = made_shape, made_dtype
 
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: there is nothing that it could be taken for."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
@@ -21,7 +21,7 @@ from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shap
 from shim.frontends.mindspore.ops.operations._checks import integers, sequence
 from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
 
-__all__ = ["NeighborExchange"]
+__all__ = ["NeighborExchange", "exchange"]
 
 
 class NeighborExchange(CellPrimitive):
@@ -30,11 +30,12 @@ class NeighborExchange(CellPrimitive):
     Its i-th tensor is of *recv_shapes*[i] and dtype *recv_type*, and comes from rank *recv_rank_ids*[i].
     Raises: TypeError for arguments of wrong types; ValueError for lengths, shapes and ranks that do not fit.
     Deviates: works in PyNative mode too; where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no
-    tuples; on a rank that only sends or only receives, a gradient is refused, because nothing leads it there.
+    tuples; on a rank that only sends or only receives, gradients and compiled graphs are refused: nothing leads a gradient there.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.NeighborExchange.html
     """
 
     caller = Caller("mindspore.ops.NeighborExchange", input="input_x")
+    is_collective = False
 
     send_rank_ids: tuple[int, ...]
     recv_rank_ids: tuple[int, ...]
@@ -69,8 +70,7 @@ class NeighborExchange(CellPrimitive):
                 raise mine.explain(ArgumentError(f"{shapes} must be as many as {ranks}, got {arguments[shapes]}"))
         self.set_up(group, arguments)
         self.received = tuple(EmptyTensor(recv_type, shape) for shape in arguments["recv_shapes"])
-        sizes = tuple(map(prod, arguments["recv_shapes"]))
-        self.places = tuple((end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True))
+        self.is_one_way = not (self.send_rank_ids and self.recv_rank_ids)
         mindspore = sys.modules.get("mindspore")
         if mindspore is not None:
             self.reshape, self.concat = mindspore.ops.Reshape(), mindspore.ops.Concat()
@@ -80,8 +80,7 @@ class NeighborExchange(CellPrimitive):
         tensors = self.tensors_in(args)
         self._check(tuple(map(shape_of, tensors)))
         if self.records(tensors) or ("mindspore" in sys.modules and not tensors and compiled().is_recording()):
-            if not self.send_rank_ids or not self.recv_rank_ids:
-                raise _one_way(self.caller)
+            self._refuse_one_way("has no gradient")
             return self.construct(tensors)
         outputs = tuple(each.like(*tensors) for each in self.received)
         group = _groups.known_group(self.caller, self.group)
@@ -95,8 +94,9 @@ class NeighborExchange(CellPrimitive):
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         shapes, dtype = numbers
+        self._refuse_one_way("cannot be in a compiled graph")
         self._check(tuple(map(tuple, shapes)))
-        return (_Packed if shapes else _PackedAlone)(  # type: ignore[return-value]
+        return _Packed(
             sent=tuple((peer, prod(shape)) for peer, shape in zip(self.send_rank_ids, self.send_shapes, strict=True)),
             received=tuple(
                 (peer, prod(shape)) for peer, shape in zip(self.recv_rank_ids, self.recv_shapes, strict=True)
@@ -105,20 +105,23 @@ class NeighborExchange(CellPrimitive):
             group=self.group,
         )
 
+    def _refuse_one_way(self, what: str) -> None:
+        if self.is_one_way:
+            text = f"{what} on a rank that only sends or only receives\nUse Send and Receive there."
+            raise self.caller.explain(UnsupportedError(text))
+
     def construct(self, input_x: Any) -> Any:
         shapes: Any = ()
         flat: Any = ()
         for tensor in input_x:
             shapes = (*shapes, tensor.shape)
             flat = (*flat, self.reshape(tensor, (-1,)))
-        if len(flat) == 0:
-            received = self.chosen((), self.recv_type)()
-        else:
-            received = self.chosen(shapes, input_x[0].dtype)(self.concat(flat))
+        if self.is_one_way:
+            return self.chosen(shapes, self.recv_type)()  # refuses; what is not returned would not be compiled
+        received = self.chosen(shapes, input_x[0].dtype)(self.concat(flat))
         outputs: Any = ()
-        for place in range(len(self.places)):
-            start, end = self.places[place]
-            outputs = (*outputs, self.reshape(received[start:end], self.recv_shapes[place]))
+        for place in range(len(self.recv_shapes)):
+            outputs = (*outputs, self.reshape(received[place], self.recv_shapes[place]))
         return outputs
 
 
@@ -135,14 +138,22 @@ def exchange(
     return Batch(messages + [calls.receive(caller, group, each, peer) for peer, each in zip(of, received, strict=True)])
 
 
-class _Packed(CommunicationPrimitive):
-    """NeighborExchange of flat parts: *sent* and *received* are pairs of a rank and a number of elements.
+def _shapes_of_packed(packed: Any, *_shapes: Shape) -> Any:
+    return tuple((size,) for _, size in packed.received)
 
-    The output has one element that means nothing if nothing is received: a compiled graph knows no empty tensors.
+
+def _dtypes_of_packed(packed: Any, *_dtypes: Any) -> Any:
+    return (packed.dtypes[1],) * len(packed.received)
+
+
+class _Packed(CommunicationPrimitive):
+    """NeighborExchange of one flat tensor of all that is sent, to a tuple of flat tensors.
+
+    *sent* and *received* are pairs of a rank and a number of elements, *dtypes* those of what is sent and of what is received.
     """
 
     caller = NeighborExchange.caller
-    inputs: ClassVar[tuple[str, ...]] = ("input_x",)
+    is_collective = False
 
     sent: tuple[tuple[int, int], ...]
     received: tuple[tuple[int, int], ...]
@@ -152,48 +163,26 @@ class _Packed(CommunicationPrimitive):
         self.set_up(group, {"sent": sent, "received": received, "dtypes": dtypes, "group": group})
         self.sent, self.received, self.dtypes = sent, received, dtypes
 
-    def output_shape(self, *_shapes: Shape) -> Any:
-        return (max(sum(size for _, size in self.received), 1),)
-
-    def output_dtype(self, *_dtypes: Any) -> Any:
-        return self.dtypes[1]
+    output_shape, output_dtype = _shapes_of_packed, _dtypes_of_packed
 
     def forward(self, *tensors: Any) -> Any:
-        output = EmptyTensor(self.dtypes[1], self.output_shape()).like(*tensors)
-        group, received = _groups.known_group(self.caller, self.group), _parts(output, self.received)
-        sent = _parts(tensors[0], self.sent) if tensors else []
-        exchange(
-            self.caller, group, [peer for peer, _ in self.sent], sent, [peer for peer, _ in self.received], received
-        ).wait()
-        return output
+        outputs = [EmptyTensor(self.dtypes[1], (size,)).like(*tensors) for _, size in self.received]
+        ends = list(accumulate(size for _, size in self.sent))
+        sent = [tensors[0][end - size : end] for (_, size), end in zip(self.sent, ends, strict=True)]
+        group, to, of = _groups.known_group(self.caller, self.group), _peers(self.sent), _peers(self.received)
+        exchange(self.caller, group, to, sent, of, outputs).wait()
+        return tuple(outputs)
 
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: what was received goes back."""
-        if not self.sent or not self.received:
-            raise _one_way(self.caller)
         back = self.adjoint(_Packed, sent=self.received, received=self.sent, dtypes=self.dtypes[::-1])
-        depend = sys.modules["mindspore"].ops.Depend()
+        depend, concat = sys.modules["mindspore"].ops.Depend(), sys.modules["mindspore"].ops.Concat()
 
         def _gradient(_input: Any, output: Any, dout: Any) -> tuple[Any, ...]:
-            return (back(depend(dout, output)),)
+            return (concat(back(depend(concat(dout), output))),)
 
         return _gradient
 
 
-class _PackedAlone(_Packed):
-    """The same on a rank that sends nothing."""
-
-    inputs = ()
-
-
-def _parts(flat: Any, sizes: tuple[tuple[int, int], ...]) -> list[Any]:
-    """Return views of the parts of *flat*."""
-    ends = list(accumulate(size for _, size in sizes))
-    return [flat[end - size : end] for (_, size), end in zip(sizes, ends, strict=True)]
-
-
-def _one_way(caller: Caller) -> Exception:
-    text = (
-        "has a gradient only on ranks that both send and receive\nUse Send and Receive where a rank does one of them."
-    )
-    return caller.explain(UnsupportedError(text))
+def _peers(parts: tuple[tuple[int, int], ...]) -> list[int]:
+    return [peer for peer, _ in parts]

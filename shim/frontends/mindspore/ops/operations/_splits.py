@@ -92,7 +92,7 @@ class AlltoAllV(SizedPrimitive):
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
         for name, given in zip(self.sizes, sizes, strict=True):
-            _check_count(given, name, self.rank_size)
+            _check_count(given, name, self.ranks_now())
         return _parts(self, *sizes)
 
     def construct(self, input_x: Any, send_numel_list: Any, recv_numel_list: Any) -> Any:
@@ -121,9 +121,9 @@ class AlltoAllVC(SizedPrimitive):
         self.add_prim_attr("rank_id", self.rank)
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
-        matrix, ranks = sizes[0], self.rank_size
+        matrix, rank, ranks = sizes[0], self.rank_now(), self.ranks_now()
         _check_count(matrix, self.sizes[0], ranks * ranks)
-        row, column = matrix[self.rank * ranks : (self.rank + 1) * ranks], matrix[self.rank :: ranks]
+        row, column = matrix[rank * ranks : (rank + 1) * ranks], matrix[rank::ranks]
         return _parts(self, column, row) if self.transpose else _parts(self, row, column)
 
     def construct(self, input_x: Any, send_count_matrix: Any) -> Any:
@@ -182,7 +182,7 @@ class AllGatherV(SizedPrimitive):
         self.add_prim_attr("rank_id", self.rank)
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
-        _check_count(sizes[0], self.sizes[0], self.rank_size)
+        _check_count(sizes[0], self.sizes[0], self.ranks_now())
         return _AllGatherOfSizes, {"parts": sizes[0], "group": self.group}
 
     def construct(self, input_x: Any, output_split_sizes: Any) -> Any:
@@ -228,7 +228,7 @@ class ReduceScatterV(SizedPrimitive):
         self.add_prim_attr("rank_id", self.rank)
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
-        _check_count(sizes[0], self.sizes[0], self.rank_size)
+        _check_count(sizes[0], self.sizes[0], self.ranks_now())
         return _ReduceScatterOfSizes, {"op": self.op, "parts": sizes[0], "group": self.group}
 
     def construct(self, input_x: Any, input_split_sizes: Any) -> Any:
@@ -272,7 +272,7 @@ class _AllSwap(SizedPrimitive):
 
     def member(self, *sizes: Sizes) -> tuple[Any, dict[str, Any]]:
         for name, given in zip(self.sizes, sizes, strict=True):
-            _check_count(given, name, self.rank_size)
+            _check_count(given, name, self.ranks_now())
         return _SwapOfSizes, {"sent": sizes[0], "received": sizes[1], "group": self.group}
 
     def construct(self, tensor_in: Any, send_size: Any, recv_size: Any) -> Any:
