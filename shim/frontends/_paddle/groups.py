@@ -27,6 +27,7 @@ __all__ = [
 FRONTEND = "paddle"
 _WORLD_ID = 0
 _WORLD_NAME = "_default_pg"
+_LAST_RING = 9  # paddle numbers the groups that are made from 10 on, after the rings of its graphs
 
 
 class Group:
@@ -142,8 +143,8 @@ def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: f
     """Make the group of *ranks* (None: all), sorted as paddle does; every rank of the world calls this."""
     core = groups.new_group(caller, ranks, backend=backend, timeout=seconds)
     _registry.made += 1
-    name = f"{_WORLD_NAME}{_registry.made}"
-    made = Group(core.rank, _registry.made, list(core.ranks), core, name)
+    id = _LAST_RING + _registry.made
+    made = Group(core.rank, id, list(core.ranks), core, f"{_WORLD_NAME}{id}")
     _registry.groups[made.id] = made
     return made
 
@@ -173,7 +174,7 @@ def group_of(caller: Caller, group: Any) -> groups.ProcessGroup:
     core = view.process_group
     if core is None:
         raise caller.explain(ArgumentTypeError(f"{{group}} must be made by new_group, got {group!r}"))
-    if view.id in _registry.shut and not core.is_alive:
+    if _registry.shut and view.id in _registry.shut:
         raise caller.explain(
             StateError(f"group {view.name!r} has been shut down\nCall restart_process_group, on every rank of it.")
         )

@@ -8,7 +8,7 @@ from shim.core import objects
 from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends._paddle.arguments import peer_of, rank_of, refuse
-from shim.frontends._paddle.errors import ArgumentTypeError
+from shim.frontends._paddle.errors import ArgumentTypeError, RankIndexError
 from shim.frontends._paddle.groups import group_of, member_of
 
 __all__ = ["broadcast_items", "gather_items", "receive_items", "scatter_items", "send_items"]
@@ -80,7 +80,7 @@ def _peer_of(caller: Caller, group: Any, name: str, world_rank: Any, group_rank:
 def _world_rank(caller: Caller, group: Any, name: str, group_rank: Any) -> int:
     members = group_of(caller, group)
     if type(group_rank) is not int or not 0 <= group_rank < members.size:
-        raise caller.explain(ArgumentError(f"{name} must be in 0..{members.size - 1}, got {group_rank!r}"), members)
+        raise caller.explain(RankIndexError(f"{name} must be in 0..{members.size - 1}, got {group_rank!r}"), members)
     return members.ranks[group_rank]
 
 

@@ -13,7 +13,7 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends._paddle import groups as views
 from shim.frontends._paddle import tasks
-from shim.frontends._paddle.errors import ArgumentTypeError
+from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentTypeError
 
 __all__ = ["default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
 
@@ -52,6 +52,10 @@ def new_subgroup(
         members = None if ranks is None else sorted(index(rank) for rank in ranks)
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
+    if members is not None and len(members) > world.size:
+        raise caller.explain(
+            ArgumentAssertionError(f"ranks must be at most {world.size}, the world's, got {len(members)}"), world
+        )
     name = world.backend if backend is None else _backend_of(caller, backend)
     return views.make_group(caller, members, name, timeout.total_seconds())
 
@@ -104,5 +108,5 @@ def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:
 
 def _backend_of(caller: Caller, backend: Any) -> str:
     if backend not in _BACKENDS:
-        raise caller.explain(ArgumentError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}"))
+        raise caller.explain(ArgumentAssertionError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}"))
     return str(backend)

@@ -25,7 +25,7 @@ def test_what_a_group_tells(rank: int, version: str) -> None:
     with world(version) as dist:
         group = dist.new_group([3, 1])
         assert isinstance(group, module.Group)
-        assert (group.id, group.name, group.ranks, group.nranks) == (1, "_default_pg1", [1, 3], 2)
+        assert (group.id, group.name, group.ranks, group.nranks) == (10, "_default_pg10", [1, 3], 2)
         assert group.process_group.ranks == (1, 3)
         assert not module._is_global_group(group)
         assert module._is_global_group(module._get_global_group())
@@ -124,7 +124,7 @@ def test_shutting_down_and_restarting(rank: int) -> None:
             for group in mine:
                 assert total(dist, rank, group) == sum(group.ranks)
                 assert dist.get_group(group.id) is group
-        assert dist.new_group([1, 2]).id == 3
+        assert dist.new_group([1, 2]).id == 12
         dist.shutdown_process_group(everyone)
         dist.destroy_process_group(everyone)
         dist.restart_process_group()
@@ -132,8 +132,8 @@ def test_shutting_down_and_restarting(rank: int) -> None:
             dist.barrier(everyone)
         dist.shutdown_process_group()
     with world():
-        assert dist.new_group().id == 1
-        assert total(dist, rank, dist.get_group(1)) == 3
+        assert dist.new_group().id == 10
+        assert total(dist, rank, dist.get_group(10)) == 3
 
 
 @pytest.mark.ranks(2)

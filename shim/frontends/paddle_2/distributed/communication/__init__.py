@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives import all_gather, barrier, wait
-from shim.frontends._paddle.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
+from shim.frontends._paddle.collectives import all_gather
 from shim.frontends._paddle.objects import all_gather_object, broadcast_object_list, scatter_object_list
 from shim.frontends._paddle.point_to_point import irecv, isend, recv, send
 from shim.frontends._paddle.rooted import broadcast, gather, scatter
 from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_2.distributed._reductions import all_reduce
+from shim.frontends.paddle_2.distributed.communication import group, stream
 from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import P2POp, batch_isend_irecv
+from shim.frontends.paddle_2.distributed.communication.group import (
+    barrier,
+    destroy_process_group,
+    get_backend,
+    get_group,
+    is_initialized,
+    wait,
+)
 from shim.frontends.paddle_2.distributed.communication.reduce import ReduceOp, reduce
 from shim.frontends.paddle_2.distributed.communication.reduce_scatter import reduce_scatter
 
@@ -29,6 +37,7 @@ __all__ = [
     "gather",
     "get_backend",
     "get_group",
+    "group",
     "irecv",
     "is_initialized",
     "isend",
@@ -38,5 +47,6 @@ __all__ = [
     "scatter",
     "scatter_object_list",
     "send",
+    "stream",
     "wait",
 ]
