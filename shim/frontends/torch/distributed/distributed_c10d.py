@@ -175,6 +175,7 @@ from shim.frontends.torch.distributed._tensor_checks import (
     _is_fp8,
     _object_to_tensor,
     _tensor_to_object,
+)
 from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
@@ -217,9 +218,9 @@ __all__ = [
     "_abort_process_group",
     "_all_gather_base",
     "_canonicalize_group_rank",
-    "_coalescing_manager",
     "_check_single_tensor",
     "_check_tensor_list",
+    "_coalescing_manager",
     "_device_capability",
     "_ensure_all_tensors_same_dtype",
     "_find_or_create_pg_by_ranks_and_tag",
@@ -242,8 +243,8 @@ __all__ = [
     "_resolve_process_group",
     "_set_pg_timeout",
     "_store_based_barrier",
-    "_time_estimator",
     "_tensor_to_object",
+    "_time_estimator",
     "_world",
     "all_gather",
     "all_gather_coalesced",
