@@ -17,10 +17,9 @@ _SPLIT = paddle_function("split")
 
 
 def launch() -> NoReturn:
-    """Raise UnsupportedError: this is paddle's command for starting ranks, for which there is ``shim run``.
+    """Refuse to start ranks, for which there is ``shim run``; a job that paddle's own launcher started works as it is.
 
-    Raises: UnsupportedError.
-    Deviates: always raises; a job that paddle's own launcher started works as it is.
+    Raises: UnsupportedError, always: it is the command python -m paddle.distributed.launch, for which there is shim run.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/launch_en.html
     """
     raise _elsewhere(_LAUNCH, "paddle's launcher", "Start the ranks with `shim run`, or call spawn.")
@@ -37,10 +36,10 @@ def split(
     bias_attr: Any = None,
     name: str | None = None,
 ) -> NoReturn:
-    """Raise UnsupportedError: a layer with its own weights, of which *x*, *size*, *operation* and the rest tell the kind.
+    """Refuse to apply a layer of *size* to *x*: *operation*, *axis*, *num_partitions* and *gather_out* say which.
 
-    Raises: UnsupportedError.
-    Deviates: always raises, as this is a layer of paddle's networks and its communication only a part of it.
+    *weight_attr*, *bias_attr* and *name* are of its weights, which belong to paddle's networks.
+    Raises: UnsupportedError, always: it is a layer of paddle's networks, and its communication only a part of it.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/split_en.html
     """
     raise _elsewhere(

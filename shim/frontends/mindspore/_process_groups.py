@@ -67,7 +67,7 @@ def init_process_group(
 ) -> None:
     """Make this process rank *rank* of *world_size*, or what the launcher's environment says, in the world *group_name*.
 
-    With a *store*, in which the ranks meet, both numbers are needed.
+    Ranks meet at *init_method* (tcp://HOST:PORT) or in a *store*, for which both numbers are needed.
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
     Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* and *device_id* raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
@@ -123,6 +123,7 @@ def new_group(
 ) -> str:
     """Make a group of *ranks*, sorted, or find the one that has them, and return its name; None means the world.
 
+    *backend* is "hccl", "mccl" or None; members wait for members alone, whatever *use_local_synchronization* says.
     Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
     Deviates: raises where MindSpore returns ""; *timeout* and *group_desc* count; *pg_options* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html

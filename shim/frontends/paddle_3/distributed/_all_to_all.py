@@ -47,7 +47,7 @@ def alltoall_single(
 ) -> Task | None:
     """Cut *in_tensor* along dimension 0 into a part for each rank and put the parts received in *out_tensor*.
 
-    The split sizes are rows; None means equal parts.
+    *in_split_sizes* and *out_split_sizes* are the rows of each rank's part; None means equal parts.
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/alltoall_single_en.html
     """

@@ -48,7 +48,7 @@ def new_group(
 
     Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice;
     UnsupportedError for *nccl_comm_init_option* and *nccl_config*.
-    Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works.
+    Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works; *backend* is a name alone.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/new_group_en.html
     """
     return new_subgroup(_NEW_GROUP, ranks, backend, timeout, nccl_comm_init_option, nccl_config)

@@ -275,7 +275,7 @@ def all_to_all_single(
 ) -> Work | None:
     """Cut *input* along dimension 0 into a part for each rank and put the parts received one after the other in *output*.
 
-    The split sizes are rows; None means equal parts.
+    *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None means equal parts.
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
     """

@@ -323,8 +323,9 @@ def all_to_all_single(
     group: _Group,
     tag: str = "",
 ) -> Tensor:
-    """Send each rank its rows of *self* and return those that come, as the split sizes say; None for both: equal parts.
+    """Send each rank its rows of *self* and return those that come.
 
+    *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -339,7 +340,7 @@ def all_to_all_single_autograd(
     group: _Group,
     tag: str = "",
 ) -> Tensor:
-    """Do what ``all_to_all_single`` does with *self*, the split sizes and *group*; torch has both names.
+    """Do what ``all_to_all_single`` does with *self*, *output_split_sizes*, *input_split_sizes* and *group*.
 
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
 

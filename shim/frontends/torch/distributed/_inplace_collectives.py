@@ -113,6 +113,7 @@ def all_to_all_inplace(
 ) -> Tensor:
     """Send each rank its rows of *input*, write those that come into *output* and return that; gradients go through.
 
+    *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError for *async_op*, before initialisation, and for one list of split sizes alone.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -165,6 +166,7 @@ def batch_p2p_ops_inplace(
 ) -> list[Tensor]:
     """Start the "isend" and "irecv" of *op_list* with the world's ranks of *peer_list*; return a waiting tensor for each.
 
+    *group_name* is a group, or its name.
     Raises: ValueError for another op; AssertionError for unequal lengths of *tag_list* and *tensors*, and before initialisation.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html

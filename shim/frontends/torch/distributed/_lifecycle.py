@@ -70,7 +70,8 @@ def init_process_group(
 ) -> None:
     """Make this process *rank* of *world_size*, found through *init_method*, *store* or the launcher's environment.
 
-    Raises: ValueError when initialised already; AssertionError for arguments that exclude each other.
+    *timeout* bounds meeting and every operation; *group_name* is what the world is called. *pg_options*, *_ranks* and
+    a *device_id* but the CPU raise UnsupportedError, a second call ValueError, what excludes each other AssertionError.
     Deviates: every *backend* names the shared_memory engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
@@ -110,9 +111,9 @@ def new_group(
 ) -> Any:
     """Make a group of the world ranks *ranks* (None: all); every rank calls it, or its members alone if synchronised so.
 
-    Returns ``GroupMember.NON_GROUP_MEMBER`` outside the group, or None where only members call.
-    Raises: ValueError for ranks that are not in the world or occur twice.
-    Deviates: with backend "mpi" too, the members alone may make a group.
+    Ranks are in rising order if *sort_ranks*; with *use_local_synchronization* only members call, others get None.
+    *timeout* bounds its operations; *group_desc* describes it; *pg_options* and a *device_id* raise UnsupportedError.
+    Deviates: with *backend* "mpi" too, the members alone may make a group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """
     return _membership.make_group(

@@ -110,6 +110,7 @@ def recv_object_list(
 ) -> int:
     """Receive as many objects as *object_list* holds into it, from *src* or *group_src*; return the world's rank.
 
+    *use_batch* changes nothing that can be seen.
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
     Deviates: neither *src* nor *group_src* means any rank, as torch documents; torch 2.13 raises ValueError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list

@@ -135,8 +135,9 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: ProcessGroup | None = None,
 ) -> Tensor:
-    """Send each rank its rows of *input*, write those that come into *output* and return that; None: equal parts.
+    """Send each rank its rows of *input*, write those that come into *output* and return that.
 
+    *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None means equal parts.
     Raises: ValueError for sizes that do not add up; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
