@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.hosts import require_this_host
-from shim.errors import ArgumentError, ShimError, UnsupportedError
+from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
 from shim.frontends._paddle.errors import ArgumentTypeError
 from shim.launch.identity import new_job_key, rank_environment
 
@@ -43,6 +44,11 @@ def plan_for(caller: Caller, count: Any, options: Mapping[str, Any]) -> Plan:
         method = options.get("start_method") or "spawn"
         if method not in multiprocessing.get_all_start_methods():
             raise ArgumentError(f"start_method must be spawn, fork or forkserver, got {method!r}")
+        if method == "fork" and groups.is_initialized():
+            raise StateError(
+                "start_method must not be fork in a process that is a rank already, which a fork would take itself for\n"
+                "Use spawn or forkserver, or call destroy_process_group before."
+            )
         devices = _devices(options)
         size = _size(count, devices)
         _check_host(options.get("ips"))

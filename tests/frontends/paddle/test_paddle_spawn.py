@@ -79,6 +79,17 @@ def test_more_than_a_pipe_holds_comes_back() -> None:
     assert values_of_much(3_000_000) == [b"\0" * 3_000_000, b"\1" * 3_000_000]
 
 
+def test_a_rank_may_spawn_but_not_fork() -> None:
+    dist.init_parallel_env()
+    try:
+        with pytest.raises(RuntimeError, match="start_method must not be fork"):
+            dist.spawn(functions.sum_up, (1.0,), 2, start_method="fork")
+        assert values(dist.spawn(functions.sum_up, (1.0,), 2)) == [(0, 3.0), (1, 3.0)]
+        assert dist.get_world_size() == 1
+    finally:
+        dist.destroy_process_group()
+
+
 def test_a_thread_may_spawn() -> None:
     contexts: list[Any] = []
     thread = threading.Thread(target=lambda: contexts.append(dist.spawn(functions.sum_up, (0,), 2, join=False)))
