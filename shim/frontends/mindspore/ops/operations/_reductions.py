@@ -10,7 +10,7 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.work import Work
-from shim.errors import ArgumentError, TensorError, UnsupportedError
+from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import REDUCE_OPS
 from shim.frontends.mindspore._groups import GlobalComm
@@ -101,8 +101,9 @@ class _ProductOfOthers(CommunicationPrimitive):
 class AllReduce(CommunicationPrimitive):
     """Combine the tensors of all ranks of *group*, which have one shape, by *op* into a tensor of that shape on every rank.
 
-    Raises: TypeError if *op* or *group* is no str, or the tensor is one of bool.
-    Deviates: the gradient is right for every *op*; MindSpore's of "avg" is that of a maximum, and of "prod" nan at 0.
+    Raises: TypeError if *op* or *group* is no str.
+    Deviates: the gradient is right for every *op*; MindSpore's of "avg" is that of a maximum, and of "prod" nan at 0. bool is
+    taken, as mint.all_reduce takes it; MindSpore raises TypeError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AllReduce.html
     """
 
@@ -118,11 +119,6 @@ class AllReduce(CommunicationPrimitive):
 
     def output_shape(self, *shapes: Shape) -> Shape:
         return shapes[0]
-
-    def _new_output(self, shape: Any, *tensors: Any) -> Any:
-        if str(tensors[0].dtype).lower().rpartition(".")[2] == "bool":
-            raise TensorError("{input} must not be of dtype bool, got one")
-        return super()._new_output(shape, *tensors)
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         return calls.all_reduce(self.caller, group, output, tensors[0], REDUCE_OPS[self.op])
