@@ -4,7 +4,12 @@ from __future__ import annotations
 
 __all__ = ["EXCEPTIONS", "NOT_REPEATED"]
 
-EXCEPTIONS: dict[str, str] = {}
+_COMM_OPS = "mindspore.ops.operations.comm_ops"
+
+EXCEPTIONS = {
+    f"{_COMM_OPS}._GetTensorSlice": "cuts a tensor by a layout of MindSpore's parallel compiler; communicates nothing",
+    f"{_COMM_OPS}._VirtualAssignKvCache": "marks a key-value cache for MindSpore's pipeline compiler; communicates nothing",
+}
 
 # Recorded constructors that ours does not repeat, each with the reason.
 NOT_REPEATED = {"Work.__init__": "torch's is C++ and takes nothing; in torch as here, only calls make one"}
