@@ -70,14 +70,15 @@ def test_who_has_not_come_is_told_to_all_who_have(rank: int, world_size: int, wa
 @pytest.mark.ranks(2)
 def test_rank_0_does_not_come(rank: int, world_size: int) -> None:
     with world():
-        if rank == 1:
-            with pytest.raises(CollectiveTimeoutError, match="rank 0") as caught:
-                dist.monitored_barrier(timeout=SHORT)
-            assert caught.value.ranks == (0,)
-        dist.barrier()
-        if rank == 0:  # the other rank has come, and gone
-            dist.monitored_barrier(timeout=LONG)
-        dist.barrier()
+        for _ in range(2):  # the answer that comes late the first time is not taken for that of the second
+            if rank == 1:
+                with pytest.raises(CollectiveTimeoutError, match="rank 0") as caught:
+                    dist.monitored_barrier(timeout=SHORT)
+                assert caught.value.ranks == (0,)
+            dist.barrier()
+            if rank == 0:  # the other rank has come, and gone
+                dist.monitored_barrier(timeout=LONG)
+            dist.barrier()
         dist.monitored_barrier(timeout=LONG)
         assert_usable(rank, world_size)
 
