@@ -13,7 +13,7 @@ from torch_world import check, numbers, world
 import shim.frontends.torch.distributed as dist
 from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
 
-SHORT = timedelta(milliseconds=300)
+SHORT = timedelta(seconds=1)
 LONG = timedelta(seconds=30)
 
 
@@ -52,6 +52,7 @@ def test_nobody_passes_before_the_last_comes(rank: int, world_size: int, tmp_pat
 def test_who_has_not_come_is_told_to_all_who_have(rank: int, world_size: int, wait_all_ranks: bool) -> None:
     with world():
         late = {1, 3}
+        dist.barrier()  # from here on, who comes comes in time
         if rank not in late:
             with pytest.raises(RuntimeError, match="1, 3" if wait_all_ranks else "group rank 1 has") as caught:
                 dist.monitored_barrier(timeout=SHORT if rank == 0 else LONG, wait_all_ranks=wait_all_ranks)
@@ -70,14 +71,15 @@ def test_who_has_not_come_is_told_to_all_who_have(rank: int, world_size: int, wa
 @pytest.mark.ranks(2)
 def test_rank_0_does_not_come(rank: int, world_size: int) -> None:
     with world():
-        if rank == 1:
-            with pytest.raises(CollectiveTimeoutError, match="rank 0") as caught:
-                dist.monitored_barrier(timeout=SHORT)
-            assert caught.value.ranks == (0,)
-        dist.barrier()
-        if rank == 0:  # the other rank has come, and gone
-            dist.monitored_barrier(timeout=LONG)
-        dist.barrier()
+        for _ in range(2):  # the answer that comes late the first time is not taken for that of the second
+            if rank == 1:
+                with pytest.raises(CollectiveTimeoutError, match="rank 0") as caught:
+                    dist.monitored_barrier(timeout=SHORT)
+                assert caught.value.ranks == (0,)
+            dist.barrier()
+            if rank == 0:  # the other rank has come, and gone
+                dist.monitored_barrier(timeout=LONG)
+            dist.barrier()
         dist.monitored_barrier(timeout=LONG)
         assert_usable(rank, world_size)
 

@@ -242,6 +242,18 @@ def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, nam
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+def test_lists_of_different_lengths_in_the_background(rank: int, world_size: int) -> None:
+    """Every rank is told, and none waits for what another has too many of."""
+    import torch
+
+    with world():
+        future = dist.all_reduce_coalesced([torch.ones(2) for _ in range(1 + rank)], async_op=True)
+        with pytest.raises(RuntimeError, match="all_reduce_coalesced"):
+            future.wait()
+
+
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("form", ["all_gather", "gather", "all_to_all"])
 def test_a_tensor_that_is_an_output_twice(rank: int, world_size: int, form: str) -> None:
     """Every rank would write into it; only empty ones may be given twice."""

@@ -9,8 +9,6 @@ import pytest
 from test_torch_differential_collectives import BIG_CHECKS, UNEVEN, marked
 from torch_beside import GLOO_DTYPES, Case, both, compare, empty, filled, waited
 
-OUTSIDE = "torch documents a warning and None for ranks outside the group, and raises ValueError"
-
 
 def all_to_all(d: Any, rank: int, n: int, dtype: str = "float32") -> Any:
     outputs = [empty(dtype=dtype) for _ in range(n)]

@@ -80,11 +80,11 @@ def test_rooted_methods_in_a_subgroup(rank: int, world_size: int, form: str) -> 
             group.reduce([tensor], options).wait()
         smallest = np.min([numbers(other, 3) for other in range(world_size)], axis=0)
         check("numpy", tensor, smallest if rank == 0 else numbers(rank, 3))
-        outputs = [np.zeros(3) for _ in range(world_size)] if rank == 1 else []
+        outputs = [np.zeros(3) for _ in range(world_size)] if rank == 0 else []
         if by_root:
-            work = group.gather(outputs, numbers(rank, 3), 1, SOON)
+            work = group.gather(outputs, numbers(rank, 3), 2, SOON)
         else:
-            options = with_options("GatherOptions", rootRank=1)
+            options = with_options("GatherOptions", rootRank=2)
             work = group.gather([outputs] if outputs else [], [numbers(rank, 3)], options)
         assert work.wait()
         for place, output in enumerate(outputs):

@@ -9,7 +9,7 @@ import pytest
 from torch_world import TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError
+from shim.errors import MismatchError, ShimError
 
 KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
@@ -88,6 +88,112 @@ def test_reduce_scatter_into_an_own_input(rank: int, world_size: int, kind: str)
         inputs = [make(kind, numbers(rank + 4 * place, 3)) for place in range(world_size)]
         dist.reduce_scatter(inputs[rank], inputs)
         check(kind, inputs[rank], sum(numbers(other + 4 * rank, 3) for other in range(world_size)))
+
+
+ONE = np.ones(2)
+MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
+    "no destination": (ValueError, "dst", lambda n: dist.reduce(np.ones(2)), lambda n: dist.reduce(np.ones(2), 0)),
+    "two destinations": (
+        ValueError,
+        "group_dst",
+        lambda n: dist.reduce(np.ones(2), 0, group_dst=0),
+        lambda n: dist.reduce(np.ones(2), 0),
+    ),
+    "destination outside": (
+        ValueError,
+        "9",
+        lambda n: dist.reduce(np.ones(2), 9),
+        lambda n: dist.reduce(np.ones(2), 0),
+    ),
+    "destination is text": (
+        TypeError,
+        "dst",
+        lambda n: dist.reduce(np.ones(2), "0"),
+        lambda n: dist.reduce(np.ones(2), 0),
+    ),
+    "op of reduce": (
+        TypeError,
+        "op",
+        lambda n: dist.reduce(np.ones(2), 0, "sum"),
+        lambda n: dist.reduce(np.ones(2), 0),
+    ),
+    "complex": (
+        ValueError,
+        "op",
+        lambda n: dist.reduce(np.ones(2, complex), 0, dist.ReduceOp.MAX),
+        lambda n: dist.reduce(np.ones(2, complex), 0),
+    ),
+    "list to reduce": (TypeError, "tensor", lambda n: dist.reduce([ONE], 0), lambda n: dist.reduce(np.ones(2), 0)),
+    "tuple": (
+        TypeError,
+        "input_list",
+        lambda n: dist.reduce_scatter(np.ones(2), (ONE,) * n),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+    "too short": (
+        ValueError,
+        "input_list",
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * (n - 1)),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+    "list for the output": (
+        TypeError,
+        "output",
+        lambda n: dist.reduce_scatter([np.ones(2)], [ONE] * n),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+    "size": (
+        ValueError,
+        "output",
+        lambda n: dist.reduce_scatter(np.ones(3), [ONE] * n),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+    "dtype": (
+        ValueError,
+        "output",
+        lambda n: dist.reduce_scatter(np.ones(2, int), [ONE] * n),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+    "op": (
+        TypeError,
+        "op",
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n, 0),
+        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
+    ),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int, name: str) -> None:
+    kind, words, wrong, right = MISTAKES[name]
+    with world():
+        with pytest.raises(kind, match=words) as caught:
+            wrong(world_size)
+        assert isinstance(caught.value, ShimError)
+        assert f"rank {rank} of {world_size}" in str(caught.value)
+        dist.barrier()
+        with pytest.raises(kind if rank == 1 else MismatchError):
+            (wrong if rank == 1 else right)(world_size)
+        dist.barrier()
+
+
+@pytest.mark.ranks(3)
+def test_ranks_that_disagree(rank: int, world_size: int) -> None:
+    """On the root, the op or the size: every rank is told, and no tensor is written."""
+    with world():
+        for call in (
+            lambda tensor: dist.reduce(tensor, int(rank == 1)),
+            lambda tensor: dist.reduce(tensor, 0, dist.ReduceOp.MAX if rank == 1 else dist.ReduceOp.SUM),
+            lambda tensor: dist.reduce_scatter(
+                tensor, [np.ones(2)] * 3, [dist.ReduceOp.SUM, dist.ReduceOp.MIN][rank % 2]
+            ),
+        ):
+            tensor = numbers(rank, 2)
+            with pytest.raises(MismatchError):
+                call(tensor)
+            check("numpy", tensor, numbers(rank, 2))
+        dist.barrier()
 
 
 @pytest.mark.ranks(2)

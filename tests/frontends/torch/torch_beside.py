@@ -108,7 +108,7 @@ def plain(thing: Any) -> Any:
     if isinstance(thing, (list, tuple)):
         return [plain(one) for one in thing]
     if isinstance(thing, torch._C.Future):
-        return "Future", plain(thing.wait())
+        return ["Future", plain(thing.wait())]
     if type(thing).__name__ in ("Work", "_IllegalWork", "P2POp", "ProcessGroup"):
         return type(thing).__name__
     return thing

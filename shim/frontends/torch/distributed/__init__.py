@@ -46,6 +46,7 @@ from shim.frontends.torch.distributed._call_options import (
 from shim.frontends.torch.distributed._coalescing import (
     _coalescing_manager,
     _CoalescingManager,
+    _time_estimator,
 )
 from shim.frontends.torch.distributed._collectives import (
     _all_gather_base,
@@ -183,6 +184,7 @@ __all__ = [
     "_coalescing_manager",
     "_make_nccl_premul_sum",
     "_reduce_scatter_base",
+    "_time_estimator",
     "all_gather",
     "all_gather_coalesced",
     "all_gather_into_tensor",

@@ -82,7 +82,7 @@ def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
 def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
     """Return *tensors*, which must be a list of different tensors: each is written by another rank."""
     outputs = list_of(caller, group, role, tensors)
-    if len({id(tensor) for tensor in outputs}) < len(outputs):
+    if len(set(map(id, outputs))) < len(outputs):
         _refuse_repeated(caller, group, role, outputs)
     return outputs
 

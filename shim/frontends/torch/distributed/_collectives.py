@@ -71,7 +71,7 @@ def broadcast(
     """Copy the *tensor* of the world's rank *src*, or of *group*'s rank *group_src*, into every rank's *tensor*.
 
     Raises: ValueError unless exactly one of *src* and *group_src* is given.
-    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
+    Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
     return finish(
@@ -225,7 +225,7 @@ def scatter(
     """Copy each rank's place in the *scatter_list* of *src* or *group_src* (neither: the world's rank 0) into *tensor*.
 
     Raises: ValueError when *scatter_list* is missing there or given elsewhere.
-    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
+    Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
     return finish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,6 +77,7 @@ _Arguments = Sequence[Any]
 _Named = Mapping[str, Any]
 
 
+@functools.cache
 def _method(name: str, **roles: str) -> Caller:
     return torch_function(f"ProcessGroup.{name}", **roles)
 
@@ -133,10 +135,8 @@ def all_gather_single(group: Any, name: str, output: Any, input: Any, opts: Any)
 def allgather_coalesced(group: Any, output_lists: Any, input_list: Any, opts: Any) -> Work:
     caller = _ALLGATHER_COALESCED
     options = checked(caller, group, AllgatherOptions, opts)
-    outputs, inputs = (
-        list_of(caller, group, "output", output_lists),
-        list_of(caller, group, "input", input_list),
-    )
+    outputs = list_of(caller, group, "output", output_lists)
+    inputs = list_of(caller, group, "input", input_list)
     return _begin(gathered(caller, group, outputs, inputs), outputs, options)
 
 

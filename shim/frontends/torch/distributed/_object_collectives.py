@@ -95,6 +95,7 @@ def send_object_list(
     """Pickle and send *object_list* to *dst* or *group_dst*; *use_batch* is about connections, of which none are made.
 
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
+    Deviates: outside the group it warns and returns None; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send_object_list
     """
     return _objects.send_list(_SEND, group, object_list, dst, group_dst, device, use_batch)
@@ -112,7 +113,7 @@ def recv_object_list(
 
     *use_batch* changes nothing that can be seen.
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
-    Deviates: neither *src* nor *group_src* means any rank, as torch documents; torch 2.13 raises ValueError.
+    Deviates: as documented, any rank is meant by neither *src* nor *group_src*, and -1 returned outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list
     """
     return _objects.receive_list(_RECV, group, object_list, src, group_src, device, use_batch)

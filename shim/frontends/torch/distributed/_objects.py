@@ -52,7 +52,7 @@ def broadcast_list(caller: Caller, group: Any, items: Any, src: Any, group_src: 
     if not places:
         refuse(caller, group, _nothing_in("output"))
     received = objects.broadcast(caller, members, places, root)
-    if received is not None and members.rank != root:
+    if received is not None:
         places[:] = received
 
 

@@ -28,7 +28,7 @@ def send(
     """Send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*, which receives it under the same *tag*.
 
     Raises: ValueError for the caller's own rank.
-    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
+    Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
     finish(
@@ -70,7 +70,7 @@ def isend(
     """Begin to send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*; the same *tag* receives it.
 
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given; the caller itself may be it.
-    Deviates: outside the group it warns and returns None, as torch documents; torch 2.13 raises ValueError.
+    Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for *dst*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
     """
     return finish(
