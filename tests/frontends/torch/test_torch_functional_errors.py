@@ -214,6 +214,7 @@ PAIRWISE: dict[str, tuple[type[Exception], str, Any]] = {
     "a tag that is none": (TypeError, "tag", lambda: functional.isend_inplace(one(), 1 - dist.get_rank(), "7")),
     "another framework": (TypeError, "torch tensor", lambda: functional.isend_inplace(X, 0)),
     "another op": (ValueError, "'send'", lambda: functional.batch_p2p_ops_inplace(["send"], [0], [0], [one()], None)),
+    "no lists": (TypeError, "must be lists", lambda: functional.batch_p2p_ops_inplace("isend", 0, 0, one(), None)),
     "unequal lengths": (
         AssertionError,
         "one length",
