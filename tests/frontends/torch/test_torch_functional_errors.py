@@ -253,3 +253,13 @@ def test_graphs_cannot_wait() -> None:
         pass
     with pytest.raises(NotImplementedError, match="value must be False"):
         functional.allow_inflight_collective_as_graph_input_ctx()
+
+
+@pytest.mark.ranks(2)
+def test_lists_of_different_lengths_are_an_error_in_the_next_collective(rank: int, world_size: int) -> None:
+    with world():
+        started = functional.all_reduce_coalesced([one() for _ in range(1 + rank)], "sum", group())
+        assert started[0].tolist() == [2.0, 2.0]
+        with pytest.raises(MismatchError):
+            started[1].tolist() if rank else dist.barrier()
+        assert_usable(rank, world_size)
