@@ -11,6 +11,8 @@ from checks import import_time
 NOT_ALONE = {
     "shim.frontends.mindspore.ops._compiled": "is imported once mindspore is, whose classes it needs",
     "shim.frontends.paddle": "raises, to say which Paddle to choose",
+    "shim.frontends.torch.distributed._async_tensor": "is imported once torch is, whose classes it needs",
+    "shim.frontends.torch.distributed._autograd": "likewise",
 }
 
 

@@ -334,3 +334,19 @@ def test_renamed(rank: int, world_size: int, old: str, arguments: tuple) -> None
         assert caught[0].filename == __file__
         check("torch", functional.wait_tensor(seen[0] if "coalesced" in old else seen), numbers(3, 2))
         assert inspect.signature(getattr(functional, old)) == inspect.signature(getattr(functional, new))
+
+
+@pytest.mark.ranks(4)
+def test_groups_along_the_dimensions_of_a_mesh(rank: int, world_size: int) -> None:
+    """Made by their members when they are first asked for, and found again after that."""
+    from torch.distributed.device_mesh import DeviceMesh
+
+    with world():
+        mesh = DeviceMesh("cpu", [[3, 1], [0, 2]], _init_backend=False, _rank=rank)
+        rows, columns = {3: 1, 1: 3, 0: 2, 2: 0}, {3: 0, 0: 3, 1: 2, 2: 1}
+        for _ in range(2):
+            for dimension, partner in ((0, columns[rank]), (-1, rows[rank])):
+                seen = functional.all_reduce(make("torch", numbers(rank, 3)), "sum", (mesh, dimension))
+                assert_result("torch", seen, numbers(rank, 3) + numbers(partner, 3))
+            first = functional.broadcast(make("torch", numbers(rank, 3)), 0, (mesh, 1))
+            assert_result("torch", first, numbers(3 if rank in (1, 3) else 0, 3))

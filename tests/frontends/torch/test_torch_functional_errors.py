@@ -214,6 +214,7 @@ PAIRWISE: dict[str, tuple[type[Exception], str, Any]] = {
     "a tag that is none": (TypeError, "tag", lambda: functional.isend_inplace(one(), 1 - dist.get_rank(), "7")),
     "another framework": (TypeError, "torch tensor", lambda: functional.isend_inplace(X, 0)),
     "another op": (ValueError, "'send'", lambda: functional.batch_p2p_ops_inplace(["send"], [0], [0], [one()], None)),
+    "no lists": (TypeError, "must be lists", lambda: functional.batch_p2p_ops_inplace("isend", 0, 0, one(), None)),
     "unequal lengths": (
         AssertionError,
         "one length",
@@ -252,3 +253,13 @@ def test_graphs_cannot_wait() -> None:
         pass
     with pytest.raises(NotImplementedError, match="value must be False"):
         functional.allow_inflight_collective_as_graph_input_ctx()
+
+
+@pytest.mark.ranks(2)
+def test_lists_of_different_lengths_are_an_error_in_the_next_collective(rank: int, world_size: int) -> None:
+    with world():
+        started = functional.all_reduce_coalesced([one() for _ in range(1 + rank)], "sum", group())
+        assert started[0].tolist() == [2.0, 2.0]
+        with pytest.raises(MismatchError):
+            started[1].tolist() if rank else dist.barrier()
+        assert_usable(rank, world_size)

@@ -363,7 +363,8 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
 def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> AbstractContextManager[None]:
     """Return a context manager in which graphs compiled by torch wait for tensors in flight, if *value* is true.
 
-    Raises: UnsupportedError for a true *value*: such a graph cannot wait for this project's engines.
+    Raises: UnsupportedError for a true *value*.
+    Deviates: a graph compiled by torch cannot wait for this project's engines.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _waiting.graph_inputs(value)

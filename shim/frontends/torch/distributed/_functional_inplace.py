@@ -114,6 +114,8 @@ def receive(caller: Caller, tensor: Any, src: Any, tag: Any, group: Any, group_s
 @uncompiled
 def batch(caller: Caller, kinds: Any, peers: Any, tags: Any, tensors: Any, group: Any) -> list[Any]:
     """Start all sends and receives, after all of them have been found right."""
+    if not all(isinstance(given, (list, tuple)) for given in (kinds, peers, tags, tensors)):
+        raise caller.explain(ArgumentTypeError("op_list, peer_list, tag_list and tensors must be lists"))
     call = _begin_pairwise(caller, tensors, group)
     if not len(kinds) == len(peers) == len(tags) == len(tensors):
         raise caller.explain(

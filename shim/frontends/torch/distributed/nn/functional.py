@@ -79,7 +79,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup
     """Return all ranks' *tensor* combined by *op* on the world's rank *dst*, and zeros on the others.
 
     Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
-    Deviates: torch returns a copy of *tensor* on other ranks, whose gradient it drops, and ignores *op* in gradients.
+    Deviates: others get zeros, in torch a copy that passes no gradient on; gradients honour *op*, which torch ignores.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _nn.reduce(_REDUCE, tensor, dst, op, group)
