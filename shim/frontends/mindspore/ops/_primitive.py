@@ -89,6 +89,8 @@ class GroupPrimitive:
 
     def refuse(self, error: ShimError) -> None:
         """Raise *error*, and let the other ranks of the group know if they are in the same call."""
+        if not self.group or not _groups.is_initialized():
+            raise self.caller.explain(error)
         group = _groups.known_group(self.caller, self.group)
         if not self.is_collective:
             raise self.caller.explain(error, group)
