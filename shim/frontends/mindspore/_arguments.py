@@ -26,6 +26,7 @@ __all__ = [
     "full_list",
     "group_for",
     "group_of",
+    "of_one_dtype",
     "one_tensor",
     "only_default",
     "peer_in",
@@ -113,6 +114,16 @@ def alike(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any]
             wanted = f"{{{role}}} must have tensors of one dtype and shape, got {first} and {found}"
             _refuse(caller, group, ArgumentTypeError(wanted))
     return tensors
+
+
+def of_one_dtype(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -> Sequence[Any]:
+    """Return *tensors*, which must be a list or tuple of tensors of one dtype."""
+    for tensor in tensor_list(caller, group, role, tensors):
+        first, found = _form(tensors[0])[0], _form(tensor)[0]
+        if first != found:
+            wanted = f"{{{role}}} must have tensors of one dtype, got {first} and {found}"
+            _refuse(caller, group, ArgumentTypeError(wanted))
+    return tensors  # type: ignore[no-any-return]
 
 
 def _form(tensor: Any) -> tuple[str, tuple[int, ...]]:

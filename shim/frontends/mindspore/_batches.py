@@ -13,6 +13,7 @@ from shim.core.work import Batch, Work, finish
 from shim.errors import TensorError, UnsupportedError
 from shim.frontends.mindspore._arguments import group_of, peer_in
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._groups import is_world
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._point_to_point import refuse_history
 
@@ -75,11 +76,14 @@ def group_of_all(caller: Caller, p2p_op_list: Sequence[Any], kind: type) -> Proc
     for each in p2p_op_list:
         if not isinstance(each, kind):
             raise caller.explain(ArgumentTypeError(f"p2p_op_list must hold P2POps, got {type(each).__name__}"))
-    found = [group_of(caller, each.group) for each in p2p_op_list]
-    if any(group is not found[0] for group in found):
-        names = ", ".join(repr(group.name) for group in found)
-        raise caller.explain(ArgumentTypeError(f"p2p_op_list must have one group, got {names}"))
-    return found[0]
+    names = [each.group for each in p2p_op_list]
+    if any(name != names[0] and not (_is_world(name) and _is_world(names[0])) for name in names):
+        raise caller.explain(ArgumentTypeError(f"p2p_op_list must have one group, got {', '.join(map(repr, names))}"))
+    return group_of(caller, names[0])
+
+
+def _is_world(name: object) -> bool:
+    return name is None or (isinstance(name, str) and is_world(name))
 
 
 def direction(each: Any) -> str:

@@ -17,11 +17,11 @@ from shim.frontends.mindspore._arguments import (
     alike,
     full_list,
     group_for,
+    of_one_dtype,
     one_tensor,
     only_default,
     reduce_op,
     splits,
-    tensor_list,
 )
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._gradients import in_place
@@ -178,8 +178,8 @@ def all_to_all(
 ) -> CommHandle | None:
     """Copy tensor j of rank i's *inputs* into tensor i of rank j's *outputs*."""
     found = group_for(caller, group, async_op)
-    tensor_list(caller, found, "output", outputs)
-    tensor_list(caller, found, "input", inputs)
+    of_one_dtype(caller, found, "output", outputs)
+    of_one_dtype(caller, found, "input", inputs)
     work = calls.all_to_all(caller, found, outputs, inputs)
     return in_place(
         caller,

@@ -37,4 +37,8 @@ class WorldSizeError(StateError, ArgumentError):
 
 
 # For functions of which MindSpore documents a TypeError for tensors that do not fit: a Caller's ``errors``.
-TYPE_ERRORS: Mapping[type[ShimError], type[ShimError]] = {RankError: RankError, ArgumentError: ArgumentTypeError}
+TYPE_ERRORS: Mapping[type[ShimError], type[ShimError]] = {
+    ForeignRankError: ForeignRankError,
+    RankError: RankError,
+    ArgumentError: ArgumentTypeError,
+}

@@ -21,6 +21,7 @@ from shim.frontends.mindspore._arguments import (
     full_list,
     group_for,
     group_of,
+    of_one_dtype,
     peer_of,
     reduce_op,
     root_of,
@@ -86,7 +87,7 @@ def all_to_all(
 ) -> Result:
     """Return a tuple of what each rank has for this one among its *inputs*; *output_shapes* are shapes, or tensors of them."""
     found = group_for(caller, group, async_op)
-    full_list(caller, found, "input", inputs)
+    of_one_dtype(caller, found, "input", full_list(caller, found, "input", inputs))
     full_list(caller, found, "output", output_shapes)
     for tensor in inputs:
         shape_of(caller, found, tensor)
