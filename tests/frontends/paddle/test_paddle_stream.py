@@ -10,7 +10,10 @@ from paddle_world import VERSIONS, check, make, numbers, world
 
 from shim.errors import MismatchError, ShimError
 from shim.frontends.paddle_2.distributed.communication import stream as stream_2
+from shim.frontends.paddle_2.distributed.communication.stream.reduce_scatter import _reduce_scatter_base as base_2
 from shim.frontends.paddle_3.distributed.communication import stream as stream_3
+from shim.frontends.paddle_3.distributed.communication.reduce import is_avg_reduce_op_supported
+from shim.frontends.paddle_3.distributed.communication.stream.reduce_scatter import _reduce_scatter_base as base_3
 
 pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 KINDS = ("numpy", "paddle")
@@ -63,6 +66,32 @@ def test_what_has_no_root(rank: int, world_size: int, version: str, kind: str, s
         whole = make(kind, np.zeros((world_size, 2)))
         assert_task(dist.stream.alltoall(whole, make(kind, inputs), **ways), sync_op)
         check(kind, whole, mine)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("sync_op", "calc"), WAYS)
+def test_reduce_scatter_base(rank: int, world_size: int, version: str, sync_op: bool, calc: bool) -> None:
+    base = {"2": base_2, "3": base_3}[version]
+    with world(version) as dist:
+        output = np.zeros(3)
+        assert_task(base(output, numbers(rank, 3 * world_size), dist.ReduceOp.MIN, None, sync_op, calc), sync_op)
+        everything = [numbers(other, 3 * world_size) for other in range(world_size)]
+        check("numpy", output, np.min(everything, axis=0)[3 * rank : 3 * rank + 3])
+        if version == "3":
+            assert is_avg_reduce_op_supported()
+            base(output, numbers(rank, 3 * world_size), dist.ReduceOp.AVG)
+            check("numpy", output, np.mean(everything, axis=0)[3 * rank : 3 * rank + 3])
+        else:
+            with pytest.raises(ValueError, match="op"):
+                base(output, numbers(rank, 3 * world_size), dist.ReduceOp.AVG)
+        for kind, wrong in (
+            (ValueError, lambda: base(output, [output, output])),
+            (RuntimeError, lambda: base(output, numbers(rank, 6), sync_op=False, use_calc_stream=True)),
+        ):
+            with pytest.raises(kind):
+                wrong()
+        dist.barrier()
 
 
 def rows_between(sender: int, receiver: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shim.frontends.paddle_3.distributed.communication.stream.reduce_scatter import reduce_scatter
 from shim.frontends.paddle_3.distributed.stream import (
     all_gather,
     all_reduce,
@@ -11,7 +12,6 @@ from shim.frontends.paddle_3.distributed.stream import (
     gather,
     recv,
     reduce,
-    reduce_scatter,
     scatter,
     send,
 )
