@@ -26,7 +26,6 @@ from shim.frontends.torch.distributed._functional_arguments import (
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._functional_errors import ListLengthError
 from shim.frontends.torch.distributed._functional_groups import core_group
-from shim.frontends.torch.distributed._uncompiled import uncompiled
 
 __all__ = [
     "all_gather",
@@ -43,30 +42,25 @@ __all__ = [
 ]
 
 
-@uncompiled
 def broadcast(caller: Caller, tensor: Any, src: int, group: Any, tag: str) -> Any:
     call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
     return _differentiable.broadcast(call, tensor, check_member_rank(call, src))
 
 
-@uncompiled
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, tag: str) -> Any:
     call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
     return _differentiable.all_reduce(call, tensor, op_named(call, op))
 
 
-@uncompiled
 def all_gather(caller: Caller, tensor: Any, gather_dim: int, group: Any, tag: str) -> Any:
     return gathered(begin(caller, core_group(caller, group, tag), [tensor], in_background=True), tensor, gather_dim)
 
 
-@uncompiled
 def reduce_scatter(caller: Caller, tensor: Any, op: Any, scatter_dim: int, group: Any, tag: str) -> Any:
     call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
     return reduce_scattered(call, tensor, op, scatter_dim)
 
 
-@uncompiled
 def all_to_all(
     caller: Caller, tensor: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str
 ) -> Any:
@@ -75,7 +69,6 @@ def all_to_all(
     return _differentiable.all_to_all(call, tensor, rows, into, cuts)
 
 
-@uncompiled
 def permute(caller: Caller, tensor: Any, src_dst: Any, group: Any, tag: str) -> Any:
     """Do what ``permute_tensor`` documents; a tensor without dimensions travels as one of one element."""
     call = begin(caller, core_group(caller, group, tag), [tensor], in_background=True)
@@ -85,20 +78,17 @@ def permute(caller: Caller, tensor: Any, src_dst: Any, group: Any, tag: str) -> 
     return _differentiable.all_to_all(call, tensor, rows, into, cuts)
 
 
-@uncompiled
 def all_reduce_coalesced(caller: Caller, tensors: Any, op: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
     kind = op_named(call, op)
     return [_differentiable.all_reduce(call, tensor, kind) for tensor in tensors]
 
 
-@uncompiled
 def all_gather_coalesced(caller: Caller, tensors: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
     return [gathered(call, tensor, 0) for tensor in tensors]
 
 
-@uncompiled
 def reduce_scatter_coalesced(caller: Caller, tensors: Any, op: Any, dimensions: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
     if not isinstance(dimensions, Sequence) or len(dimensions) != len(tensors):

@@ -28,6 +28,7 @@ from shim.frontends.torch.distributed._inplace_collectives import (
     isend_inplace,
     reduce_scatter_tensor_inplace,
 )
+from shim.frontends.torch.distributed._tracing import between_graphs
 
 __all__ = [
     "AsyncCollectiveTensor",
@@ -368,3 +369,6 @@ def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> Abstract
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _waiting.graph_inputs(value)
+
+
+between_graphs(globals(), __all__)

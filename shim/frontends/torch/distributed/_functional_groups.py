@@ -17,6 +17,7 @@ from shim.frontends.torch.distributed._errors import (
 )
 from shim.frontends.torch.distributed._functional_errors import GroupNameError, warn_user
 from shim.frontends.torch.distributed._groups import ProcessGroup
+from shim.frontends.torch.distributed._registry import find
 
 __all__ = ["core_group", "core_group_or_world"]
 
@@ -24,13 +25,15 @@ __all__ = ["core_group", "core_group_or_world"]
 def core_group(caller: Caller, group: Any, tag: str = "") -> groups.ProcessGroup:
     """Return core's group for *group*, which must be one of the kinds that torch documents; None is not.
 
-    *tag* would choose among groups of the same ranks: torch gives no group one, and so has none to find by it.
+    *tag* chooses among groups of the same ranks, where *group* is a list of them.
     """
     if isinstance(group, list):
         return _of_ranks(caller, group, tag)
     if tag != "":
         raise caller.explain(
-            UnsupportedError(f"tag must be '': the torch frontend finds a group without it, got {tag!r}")
+            UnsupportedError(
+                f"tag must be '' where {{group}} is no list of ranks: the torch frontend finds it without, got {tag!r}"
+            )
         )
     if isinstance(group, ProcessGroup):
         return group.core
@@ -60,21 +63,10 @@ def core_group_or_world(caller: Caller, group: Any, tag: str = "") -> groups.Pro
 
 
 def _named(caller: Caller, name: str) -> groups.ProcessGroup:
-    for view in _views():
+    for view in _groups.views():
         if view.group_name == name:
             return view.core
     raise caller.explain(GroupNameError(f"{{group}} must be the name of a process group, got {name!r}"))
-
-
-def _views() -> list[ProcessGroup]:
-    """Return the groups this process is in and has not destroyed, the oldest first."""
-    world = _groups.world_view()
-    return [] if world is None else [world, *_groups._views.subgroups.values()]
-
-
-def _found(ranks: Sequence[int]) -> groups.ProcessGroup | None:
-    """Return the oldest group of the world's *ranks*, in whatever order; None where there is none."""
-    return next((view.core for view in _views() if sorted(view.core.ranks) == sorted(ranks)), None)
 
 
 def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup:
@@ -84,13 +76,13 @@ def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup
         if len({len(row) for row in ranks}) != 1:
             raise caller.explain(ArgumentError(f"{{group}} must have lists of equal length, got {ranks}"))
         ranks = _row_of_mine(caller, ranks)
-    found = None if tag else _found([_rank(caller, rank) for rank in ranks])
+    found = find(tag, [_rank(caller, rank) for rank in ranks])
     if found is None:
         tagged = f" and tag {tag!r}" if tag else ""
         raise caller.explain(
             ArgumentError(f"{{group}}: no process group has ranks {ranks}{tagged}\nMake it with new_group first.")
         )
-    return found
+    return found.core
 
 
 def _rank(caller: Caller, rank: Any) -> int:
@@ -125,4 +117,5 @@ def _of_mesh(caller: Caller, mesh: Any, dimension: int | None) -> groups.Process
     along = ranks.transpose(dimension, -1).reshape(-1, ranks.shape[dimension])
     row = _row_of_mine(caller, along.tolist())
     name = "mesh_" + "_".join(map(str, row))
-    return _found(row) or groups.find_group(name) or groups.new_group(caller, row, name=name)
+    found = find("", row)
+    return found.core if found else groups.find_group(name) or groups.new_group(caller, row, name=name)

@@ -27,7 +27,6 @@ from shim.frontends.torch.distributed._functional_arguments import (
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._functional_errors import ListLengthError
 from shim.frontends.torch.distributed._functional_groups import core_group_or_world
-from shim.frontends.torch.distributed._uncompiled import uncompiled
 
 __all__ = [
     "all_gather_list",
@@ -41,13 +40,11 @@ __all__ = [
 ]
 
 
-@uncompiled
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, async_op: bool, tag: str) -> Any:
     call = _begin(caller, [tensor], group, async_op, tag)
     return _copied(tensor, _differentiable.all_reduce(call, tensor, op_named(call, op)))
 
 
-@uncompiled
 def all_gather_single(
     caller: Caller, output: Any, tensor: Any, group: Any, async_op: bool, tag: str, gather_dim: int
 ) -> Any:
@@ -56,7 +53,6 @@ def all_gather_single(
     return _copied(output, gathered(call, tensor, gather_dim))
 
 
-@uncompiled
 def reduce_scatter_single(
     caller: Caller, output: Any, tensor: Any, op: Any, group: Any, async_op: bool, scatter_dim: int, tag: str
 ) -> Any:
@@ -65,7 +61,6 @@ def reduce_scatter_single(
     return _copied(output, reduce_scattered(call, tensor, op, scatter_dim))
 
 
-@uncompiled
 def all_to_all_single(
     caller: Caller,
     output: Any,
@@ -82,7 +77,6 @@ def all_to_all_single(
     return _copied(output, _differentiable.all_to_all(call, tensor, rows, into, cuts))
 
 
-@uncompiled
 def all_gather_list(caller: Caller, outputs: list[Any], tensor: Any, group: Any, async_op: bool, tag: str) -> list[Any]:
     call = _begin(caller, [tensor], group, async_op, tag)
     check_list(call, "output", outputs)
@@ -99,19 +93,16 @@ def all_gather_list(caller: Caller, outputs: list[Any], tensor: Any, group: Any,
     return outputs
 
 
-@uncompiled
 def send(caller: Caller, tensor: Any, dst: Any, tag: Any, group: Any, group_dst: int) -> Any:
     """Start sending a copy of *tensor* and return an empty tensor that stands for the sending."""
     return _begun(*_sending(_begin_pairwise(caller, [tensor], group), tensor, dst, tag, group_dst))
 
 
-@uncompiled
 def receive(caller: Caller, tensor: Any, src: Any, tag: Any, group: Any, group_src: int) -> Any:
     """Start receiving into *tensor* and return what stands for it meanwhile."""
     return _begun(*_receiving(_begin_pairwise(caller, [tensor], group), tensor, src, tag, group_src))
 
 
-@uncompiled
 def batch(caller: Caller, kinds: Any, peers: Any, tags: Any, tensors: Any, group: Any) -> list[Any]:
     """Start all sends and receives, after all of them have been found right."""
     if not all(isinstance(given, (list, tuple)) for given in (kinds, peers, tags, tensors)):

@@ -12,6 +12,7 @@ from typing import Any
 from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed import _functional_inplace
 from shim.frontends.torch.distributed._functional_errors import functional_caller
+from shim.frontends.torch.distributed._tracing import between_graphs
 
 __all__ = [
     "all_gather_inplace",
@@ -172,3 +173,6 @@ def batch_p2p_ops_inplace(
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional_inplace.batch(_BATCH_P2P_OPS_INPLACE, op_list, peer_list, tag_list, tensors, group_name)
+
+
+between_graphs(globals(), __all__)

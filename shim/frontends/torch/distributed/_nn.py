@@ -14,7 +14,6 @@ from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._headers import Header, all_headers, header_from
 from shim.frontends.torch.distributed._reduce_op import engine_op, factor_of
-from shim.frontends.torch.distributed._uncompiled import uncompiled
 
 __all__ = [
     "all_gather",
@@ -30,20 +29,17 @@ __all__ = [
 ]
 
 
-@uncompiled
 def broadcast(caller: Caller, tensor: Any, src: int, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     return _differentiable.broadcast(call, tensor, root_of(caller, group, src, None))
 
 
-@uncompiled
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     kind = engine_op(caller, group, op, tensor)
     return _differentiable.all_reduce(call, tensor, kind, factor_of(caller, group, op))
 
 
-@uncompiled
 def reduce(caller: Caller, tensor: Any, dst: int, op: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     kind = engine_op(caller, group, op, tensor)
@@ -51,7 +47,6 @@ def reduce(caller: Caller, tensor: Any, dst: int, op: Any, group: Any) -> Any:
     return _differentiable.reduce(call, tensor, kind, factor_of(caller, group, op), root)
 
 
-@uncompiled
 def all_gather(caller: Caller, tensor: Any, group: Any) -> tuple[Any, ...]:
     call = begin(caller, group_of(caller, group), [tensor])
     headers = all_headers(call, tensor)
@@ -59,14 +54,12 @@ def all_gather(caller: Caller, tensor: Any, group: Any) -> tuple[Any, ...]:
     return tuple(_differentiable.all_gather_parts(call, taken, [header.shape for header in headers]))
 
 
-@uncompiled
 def all_gather_base(caller: Caller, output: Any, tensor: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     call.check_tensors([output], "output")
     return _differentiable.all_gather(call, tensor, whole_of(caller, group, "output", output, "input", tensor))
 
 
-@uncompiled
 def gather(caller: Caller, tensor: Any, dst: int, group: Any) -> tuple[Any, ...]:
     call = begin(caller, group_of(caller, group), [tensor])
     root = root_of(caller, group, dst, None)
@@ -75,7 +68,6 @@ def gather(caller: Caller, tensor: Any, dst: int, group: Any) -> tuple[Any, ...]
     return tuple(_differentiable.gather(call, taken, [header.shape for header in headers], root))
 
 
-@uncompiled
 def scatter(caller: Caller, tensors: Any, src: int, group: Any) -> Any:
     members = group_of(caller, group)
     root = root_of(caller, group, src, None)
@@ -98,7 +90,6 @@ def scatter(caller: Caller, tensors: Any, src: int, group: Any) -> Any:
     return _differentiable.scatter(call, parts, header.shape, root)
 
 
-@uncompiled
 def reduce_scatter(caller: Caller, output: Any, tensors: Any, op: Any, group: Any) -> Any:
     members = group_of(caller, group)
     parts = _list_of(Call(caller, members), "input", tensors)
@@ -108,7 +99,6 @@ def reduce_scatter(caller: Caller, output: Any, tensors: Any, op: Any, group: An
     return _differentiable.reduce_scatter_parts(call, parts, kind, factor_of(caller, group, op), output)
 
 
-@uncompiled
 def all_to_all(caller: Caller, outputs: Any, tensors: Any, group: Any) -> tuple[Any, ...]:
     members = group_of(caller, group)
     parts = _list_of(Call(caller, members), "input", tensors)
@@ -118,7 +108,6 @@ def all_to_all(caller: Caller, outputs: Any, tensors: Any, group: Any) -> tuple[
     return tuple(_differentiable.all_to_all_parts(call, parts, written))
 
 
-@uncompiled
 def all_to_all_single(
     caller: Caller, output: Any, tensor: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any
 ) -> Any:

@@ -20,7 +20,7 @@ _marked: set[FunctionType] = set()
 def between_graphs(namespace: Mapping[str, Any], names: Iterable[str]) -> None:
     """Mark the functions called *names* in *namespace*, and the methods of its classes: no graph takes them in."""
     for name in names:
-        thing = namespace[name]
+        thing = namespace.get(name)  # a class that needs torch is made when it is asked for
         members = vars(thing).values() if isinstance(thing, type) else [thing]
         _marked.update(member for member in members if isinstance(member, FunctionType))
     for function in _marked:

@@ -7,7 +7,7 @@ from typing import Any
 
 from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed._differentiable import is_torch
-from shim.frontends.torch.distributed._uncompiled import uncompiled
+from shim.frontends.torch.distributed._tracing import between_graphs
 
 __all__ = ["async_class", "graph_inputs", "waited"]
 
@@ -23,7 +23,6 @@ def async_class(module: str, name: str) -> Any:
     return AsyncCollectiveTensor
 
 
-@uncompiled
 def waited(tensor: Any) -> Any:
     """Return the plain tensor that *tensor* stands for, once it is there; any other is returned as it is."""
     wait = getattr(tensor, "trigger_wait", None)
@@ -39,3 +38,6 @@ def graph_inputs(allowed: bool) -> AbstractContextManager[None]:
             "Wait with the Work that the collective returned, before the graph."
         )
     return nullcontext()
+
+
+between_graphs(globals(), ["waited"])

@@ -18,6 +18,7 @@ from shim.frontends.torch.distributed._functional_errors import deprecated, func
 from shim.frontends.torch.distributed._groups import ProcessGroup
 from shim.frontends.torch.distributed._groups import group as group  # torch's module has it too
 from shim.frontends.torch.distributed._reduce_op import ReduceOp
+from shim.frontends.torch.distributed._tracing import between_graphs
 
 __all__ = [
     "_all_gather_base",
@@ -159,3 +160,6 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | Non
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _nn.all_reduce(deprecated(_ALL_REDUCE, "all_reduce"), tensor, op, group)
+
+
+between_graphs(globals(), __all__)
