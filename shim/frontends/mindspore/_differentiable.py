@@ -168,11 +168,16 @@ def gradient_of_all_to_all(
 
 
 def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Any:
-    """Return *root*'s *tensor*; its gradient is left as it is, on every rank, as MindSpore's is."""
+    """Return *root*'s *tensor*; the root's gradient is the sum of all ranks', the others' is 0."""
     shape = shape_of(caller, group, tensor)
     output = copy_of(tensor) if group.rank == root else new(caller, group, tensor, shape)
     work = calls.broadcast(caller, group, output, root)
-    return computed(caller, group, work, False, [output], [tensor], lambda: tuple)[0][0]
+
+    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+        total = reduce(_gradient(caller), group, gradients[0], ReduceOp.SUM, root)
+        return [total if group.rank == root else zeros(gradients[0], shape)]
+
+    return computed(caller, group, work, False, [output], [tensor], lambda: backward)[0][0]
 
 
 def reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, root: int) -> Any:

@@ -128,9 +128,10 @@ def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalCom
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
-    """Return the *tensor* of the world's rank *src*; its gradient is passed on as it is, on every rank.
+    """Return the *tensor* of the world's rank *src*.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int or *group* no str.
+    Deviates: *src*'s gradient is the sum of all ranks', the others' is 0; MindSpore leaves each rank its own.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.broadcast.html
     """
     return _functional.broadcast(_BROADCAST, tensor, src, group_name(_BROADCAST, group))
