@@ -45,6 +45,30 @@ def test_a_half_written_record_is_cut_off(tmp_path: Path) -> None:
         assert FileStore(str(path)).multi_get(["a", "b", "c"]) == [b"1", b"2", b"4"]
 
 
+def test_a_damaged_record_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    FileStore(str(path)).set("a", "1")
+    FileStore(str(path)).set("b", "2")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert FileStore(str(path)).list_keys() == ["a"]
+
+
+def test_what_is_cut_off_does_not_come_back(tmp_path: Path) -> None:
+    """A record that was cut off within a value that holds a record itself, just where a shorter one would end."""
+    path = tmp_path / "store"
+    FileStore(str(path)).set("a", "1")
+    start = path.read_bytes()
+    FileStore(str(path)).set("b", "2")
+    record = path.read_bytes()[len(start) :]
+    path.write_bytes(start + b"\xff\xff\0\0" + bytes(len(record) - 4) + record)
+    FileStore(str(path)).set("c", "3")  # as long as the record
+    FileStore(str(path)).set("d", "4")
+    assert sorted(FileStore(str(path)).list_keys()) == ["a", "c", "d"]
+    assert path.read_bytes().count(record) == 0
+
+
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store"
     path.write_text("somebody's notes")
@@ -112,15 +136,18 @@ client.set("parent", "2")
 assert client.get("child") == b"1"
 assert os.waitpid(child, 0)[1] == 0
 assert client.get("child") == b"1"
+ready, go = os.pipe()
 child = os.fork()                     # one that outlives the server does not keep it
 if child == 0:
+    os.read(ready, 1)
     try:
-        client.get("never")
-    except ConnectionError:
+        client.get("child")
+    except ConnectionError as error:
+        assert "is gone" in str(error), error
         os._exit(0)
     os._exit(1)
-client.wait(["child"])
 server.close()
+os.write(go, b"x")
 assert os.waitpid(child, 0)[1] == 0
 print("well")
 """

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -179,3 +182,24 @@ def test_a_client_that_meets_a_server_about_to_end_waits_for_the_next() -> None:
         else:
             pytest.fail(f"the client gave up: {store!r}")
         second.close()
+
+
+INTERRUPTED = """
+from shim.core.stores import TCPStore
+store = TCPStore("localhost", 0, 1, True, 30)
+try:
+    print("waiting", flush=True)
+    store.get("absent")
+except KeyboardInterrupt:
+    store.set("key", "value")
+    print(store.get("key"), flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_wait_and_the_store_stays_usable() -> None:
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "b'value'\n"
+    assert process.returncode == 0

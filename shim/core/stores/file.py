@@ -43,7 +43,7 @@ class FileStore(Store):
         self._leave = weakref.finalize(self, _leave, self._log, number, os.getpid())
 
     def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
-        if not self._leave_is_due():
+        if not self._is_open():
             raise StoreError(f"the store in {self.path} is closed")
         return self._log.request(operation, fields, self.timeout if timeout is None else timeout)
 
@@ -53,7 +53,7 @@ class FileStore(Store):
     def close(self) -> None:
         self._leave()
 
-    def _leave_is_due(self) -> bool:
+    def _is_open(self) -> bool:
         leave: weakref.finalize[..., FileStore] | None = getattr(self, "_leave", None)
         return leave is None or leave.alive
 

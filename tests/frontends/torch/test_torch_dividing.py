@@ -206,7 +206,7 @@ def test_what_is_refused_on_every_rank(rank: int) -> None:
 def test_groups_end_in_any_order(rank: int) -> None:
     with world():
         made = [dist.new_group() for _ in range(4)]
-        made += [dist.new_group([0, 1], use_local_synchronization=True) for _ in range(2)]
+        made += [dist.new_group([0, 1], use_local_synchronization=True) for _ in range(3)]
         for group in made[1::2] if rank else made[::2]:
             dist.destroy_process_group(group)
         again = dist.new_group([0, 1], use_local_synchronization=True)

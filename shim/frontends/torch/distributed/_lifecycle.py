@@ -51,6 +51,7 @@ def is_available() -> bool:
 def is_initialized() -> bool:
     """Tell whether ``init_process_group`` was called and the world is there.
 
+    A forked child hears what its parent would, and can ask for ranks; what communicates raises RuntimeError in it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_initialized
     """
     return _groups.world_view() is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pdb
 import sys
 from collections import Counter
 from datetime import timedelta
@@ -29,7 +28,7 @@ def stop(caller: Caller, rank: int, skip: int, timeout_s: float | None) -> None:
     world = _groups.view_of(caller, None)
     store = _registry.store_of(caller, None)
     if world.core.rank == rank:
-        debugger = _Debugger()
+        debugger = _debugger()
         debugger.message(f"\nType 'up' three times to get to the call of breakpoint in {place[0]}:{place[1]}\n")
         debugger.set_trace()
     _stops[world.group_name] += 1
@@ -38,17 +37,20 @@ def stop(caller: Caller, rank: int, skip: int, timeout_s: float | None) -> None:
     _registry.barrier_at(caller, world.core.rank, store, name, world.core.size, limit, timedelta(seconds=10))
 
 
-class _Debugger(pdb.Pdb):
-    """A debugger that talks to the terminal, although a process that was started by another has no input from it."""
+def _debugger() -> Any:
+    """Return a debugger that talks to the terminal, although a process that another started has no input from it."""
+    import pdb  # which takes longer to import than all of this package
 
-    def interaction(self, *arguments: Any, **options: Any) -> None:
-        """Let the user type."""
-        before = sys.stdin
-        try:
-            with open("/dev/stdin") as sys.stdin:
-                super().interaction(*arguments, **options)
-        finally:
-            sys.stdin = before
+    class Debugger(pdb.Pdb):
+        def interaction(self, *arguments: Any, **options: Any) -> None:
+            before = sys.stdin
+            try:
+                with open("/dev/stdin") as sys.stdin:
+                    super().interaction(*arguments, **options)
+            finally:
+                sys.stdin = before
+
+    return Debugger()
 
 
 class Recorded:
