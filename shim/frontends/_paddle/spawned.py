@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import pickle
@@ -26,6 +27,7 @@ __all__ = ["MultiprocessContext", "Returned", "start"]
 
 _GRACE = 2.0  # seconds between asking a process to end and killing it
 _NOTICE = 0.5  # seconds in which the others may see by themselves that a rank failed
+_INTERVAL = 1.0  # seconds between looks at the processes themselves
 _VICTIM = "PeerLostError"  # what a rank raises because of another one's failure
 _RETURNED, _RAISED = b"r", b"e"
 
@@ -73,12 +75,25 @@ class MultiprocessContext:
         """
         if not self.sentinels:
             return True
-        ready = connection.wait([*self.sentinels, *self._answers.values()], timeout)
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._look(min(_INTERVAL, until - time.monotonic())) and time.monotonic() < until:
+            pass
+        return not self.sentinels
+
+    def _look(self, seconds: float) -> bool:
+        """Wait so long for something to happen, and tell whether it was the end of a process. Raises for one that failed.
+
+        A sentinel is a pipe, which children of the process may hold open after its end; the process itself is looked at too.
+        """
+        ready = connection.wait([*self.sentinels, *self._answers.values()], max(0.0, seconds))
         for index in [index for index, answer in self._answers.items() if answer in ready]:
             self._fetch(index, None)
-        if any(self._see_end(one) for one in ready if isinstance(one, int)):
+        ended = [
+            one for one, index in self.sentinels.items() if one in ready or self.processes[index].exitcode is not None
+        ]
+        if any(self._see_end(one) for one in ended):
             raise self._failure()
-        return not self.sentinels
+        return bool(ended)
 
     def end(self) -> None:
         """End the processes that are left."""
@@ -98,7 +113,7 @@ class MultiprocessContext:
         """Take what the process that has ended left behind, and tell whether it failed."""
         index = self.sentinels.pop(sentinel)
         self.processes[index].join()
-        self._fetch(index, None)
+        self._fetch(index, 0.0)  # there by now or not at all; its own children may hold the pipe open for longer
         return bool(self.processes[index].exitcode)
 
     def _fetch(self, index: int, timeout: float | None) -> None:

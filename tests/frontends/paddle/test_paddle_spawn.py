@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,6 +141,15 @@ def test_ranks_end_with_the_process_that_started_them(number: signal.Signals, st
             assert select.select([handle], [], [], 30)[0] == [handle]
             os.close(handle)
         assert parent.wait(30) != 0
+
+
+def test_a_rank_whose_child_lives_on_has_ended(tmp_path: Path) -> None:
+    handle = tmp_path / "child"
+    try:
+        with pytest.raises(RuntimeError, match="rank 0 of 1 ended with status 4"):
+            dist.spawn(functions.leave_a_child, (str(handle),), 1)
+    finally:
+        os.kill(int(handle.read_text()), signal.SIGKILL)
 
 
 def test_what_cannot_be_returned_is_an_error() -> None:
