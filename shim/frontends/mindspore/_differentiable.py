@@ -32,6 +32,7 @@ __all__ = [
     "gradient_of_all_to_all",
     "gradient_of_reduce_scatter",
     "new",
+    "receive_nothing",
     "reduce",
     "reduce_scatter",
     "scatter",
@@ -153,6 +154,29 @@ def all_to_all(
         inputs,
         lambda: gradient_of_all_to_all(caller, group, inputs, output_splits, input_splits),
     )
+
+
+def receive_nothing(
+    caller: Caller,
+    group: ProcessGroup,
+    inputs: Sequence[Any],
+    shapes: Sequence[Shape],
+    output_splits: Splits = None,
+    input_splits: Splits = None,
+    async_op: bool = False,
+) -> Result:
+    """Do what ``all_to_all`` does where the only one of *shapes* is empty, and return a 0 of shape ().
+
+    It has a gradient, nothing again, for which the other ranks are waiting.
+    """
+    empty = new(caller, group, inputs[0], shapes[0])
+    work = calls.all_to_all(caller, group, empty, _one_or_all(inputs), output_splits, input_splits)
+    zero = zeros(inputs[0], ())
+
+    def backward(_gradients: Sequence[Any]) -> Sequence[Any]:
+        return gradient_of_all_to_all(caller, group, inputs, output_splits, input_splits)([empty])
+
+    return computed(caller, group, work, async_op, [zero], inputs, lambda: backward)
 
 
 def gradient_of_all_to_all(

@@ -112,8 +112,9 @@ def all_to_all_single(
     shape_of(caller, found, tensor)
     shape = _shape(caller, found, output_shape)
     received, sent = splits(output_split_sizes), splits(input_split_sizes)
-    (output,), handle = _differentiable.all_to_all(caller, found, [tensor], [shape], received, sent, async_op)
-    return (_differentiable.zeros(tensor, ()) if 0 in shape else output), handle
+    exchange = _differentiable.receive_nothing if 0 in shape else _differentiable.all_to_all
+    (output,), handle = exchange(caller, found, [tensor], [shape], received, sent, async_op)
+    return output, handle
 
 
 def broadcast(caller: Caller, tensor: Any, src: int, group: str) -> Any:

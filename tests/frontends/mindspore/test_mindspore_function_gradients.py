@@ -305,6 +305,21 @@ def test_broadcast_sends_all_gradients_to_the_root(rank: int, world_size: int) -
 
 
 @pytest.mark.ranks(2)
+def test_a_rank_that_receives_nothing_takes_part_in_the_gradient(rank: int, world_size: int) -> None:
+    """All rows go to rank 1, whose weights are the gradient of both."""
+
+    def loss(tensor: Any) -> Any:
+        rows = 2 * rank
+        received, _ = comm_func.all_to_all_single_with_output_shape((2 * rows, 3), tensor * 2, (rows, rows), (0, 2))
+        return (received * make("mindspore", numbers(5, (4, 3)))).sum() if rank else received.sum()
+
+    with world():
+        value, gradient = mindspore.value_and_grad(loss)(make("mindspore", numbers(rank, (2, 3))))
+        assert rank or float(value) == 0.0
+        check("mindspore", gradient, 2 * numbers(5, (4, 3))[2 * rank : 2 * rank + 2])
+
+
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("form", ["in place", "returning"])
 def test_a_gradients_gradient(rank: int, world_size: int, form: str) -> None:
     """The sum of the cubes of the sum of both ranks' numbers s: the second derivative is 12 x n x s."""
