@@ -58,7 +58,7 @@ def all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, a
 
 
 def gradient_of_all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp) -> Backward | None:
-    """Return the gradient for *tensor*: the sum of all, for a maximum or minimum only where this rank had it."""
+    """Return the gradient for *tensor*: the sum of all, for a maximum or minimum where this rank had it, alone or not."""
     if op in _LINEAR:
         return lambda gradients: all_reduce(_gradient(caller), group, gradients[0], op)[0]
     if op not in (ReduceOp.MAX, ReduceOp.MIN):
@@ -68,7 +68,9 @@ def gradient_of_all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op:
     def backward(gradients: Sequence[Any]) -> Sequence[Any]:
         ((total,), _) = all_reduce(_gradient(caller), group, gradients[0], ReduceOp.SUM)
         ((extreme,), _) = all_reduce(_gradient(caller), group, before, op)
-        return [total * (before == extreme).astype(total.dtype)]
+        has_it = (before == extreme).astype(total.dtype)
+        ((holders,), _) = all_reduce(_gradient(caller), group, has_it, ReduceOp.SUM)
+        return [total * has_it / holders]
 
     return backward
 
