@@ -173,10 +173,10 @@ def receive_nothing(
     work = calls.all_to_all(caller, group, empty, _one_or_all(inputs), output_splits, input_splits)
     zero = zeros(inputs[0], ())
 
-    def backward(_gradients: Sequence[Any]) -> Sequence[Any]:
+    def _backward(_gradients: Sequence[Any]) -> Sequence[Any]:
         return gradient_of_all_to_all(caller, group, inputs, output_splits, input_splits)([empty])
 
-    return computed(caller, group, work, async_op, [zero], inputs, lambda: backward)
+    return computed(caller, group, work, async_op, [zero], inputs, lambda: _backward)
 
 
 def gradient_of_all_to_all(
