@@ -226,12 +226,29 @@ def _new_paddle(tensor: Any, shape: tuple[int, ...]) -> Any:
 
 def _new_mindspore(tensor: Any, shape: tuple[int, ...]) -> Any:
     """Lend MindSpore an array: ``mint.empty`` is an operator, for whose thread the engine would wait a millisecond."""
-    mindspore = sys.modules["mindspore"]
+    mindspore, dtype = sys.modules["mindspore"], tensor.dtype
+    if id(dtype) not in _ARRAY_DTYPES:
+        _ARRAY_DTYPES[id(dtype)] = (dtype, _array_dtype_of(dtype))
+    of_array = _ARRAY_DTYPES[id(dtype)][1]
+    if of_array is None:
+        return mindspore.mint.empty(shape, dtype=dtype)
+    return mindspore.Tensor.from_numpy(sys.modules["numpy"].empty(shape, of_array))
+
+
+# numpy's dtype for each of MindSpore's, which are single objects and are kept alive here: to hash one takes longer.
+_ARRAY_DTYPES: dict[int, tuple[Any, Any]] = {}
+
+
+def _array_dtype_of(dtype: Any) -> Any:
+    """Return numpy's dtype for MindSpore's *dtype*, None for float8. (MindSpore's own function logs with every call.)"""
     try:
-        dtype = mindspore.dtype_to_nptype(tensor.dtype)
-    except KeyError:  # float8
-        return mindspore.mint.empty(shape, dtype=tensor.dtype)
-    return mindspore.Tensor.from_numpy(sys.modules["numpy"].empty(shape, dtype))
+        return sys.modules["numpy"].dtype(_name_of_mindspore_dtype(dtype))
+    except TypeError:
+        pass
+    try:
+        return sys.modules["mindspore"].dtype_to_nptype(dtype)  # bfloat16, for which MindSpore has a dtype of its own
+    except KeyError:
+        return None
 
 
 _MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
