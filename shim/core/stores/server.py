@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import selectors
@@ -150,7 +151,8 @@ class _Loop:
 
     def stop(self) -> None:
         self._stopping = True
-        self._wake.send(b"x")
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile, and closed it
+            self._wake.send(b"x")
 
     def abandon(self) -> None:
         """Close everything; in a forked child, which has copies of all the descriptors, so that the parent's count alone."""
