@@ -54,6 +54,8 @@ def conformance(
         _carry_out_tables(console, _chosen("--tensors", None if tensors is None else tensors.split(","), KINDS))
         return
     if signatures:
+        if tensors or document or json_file or show_cases:
+            raise typer.BadParameter("--signatures goes with no other option")
         _compare_signatures(console)
         return
     names = _chosen("--document", document, [page.name for page in DOCUMENTS])

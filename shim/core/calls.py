@@ -155,6 +155,6 @@ def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
         if caller.outsider == "warn":
             warn_user(str(explained))
             return ABSENT
-    elif not isinstance(error, StateError):
+    elif group.is_alive and not isinstance(error, StateError):
         group.engine.refuse(str(explained))
     raise explained from None

@@ -132,3 +132,10 @@ def test_the_command_tells_of_progress_with_numpy():
     assert child.stderr == ""
     assert "numpy tensors: 146 cells run" in child.stdout
     assert "all as they should be" in child.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("option", [["--list"], ["--tensors", "numpy"], ["--document", "x"], ["--json", "x.json"]])
+def test_signatures_go_with_no_other_option(option: list[str]) -> None:
+    result = CliRunner().invoke(application, ["--signatures", *option])
+    assert result.exit_code == 2
+    assert "--signatures goes with no other option" in result.output

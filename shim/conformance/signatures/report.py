@@ -70,7 +70,11 @@ def _compare_in_process(file: str, console: Console) -> bool:
         console.print(Text(f"{framework} {version}: another version is installed", style="dim"))
         return True
     command = [sys.executable, "-m", "shim.conformance.signatures", file]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE)
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE)
+    except subprocess.TimeoutExpired:
+        console.print(Text(f"{framework} {version}: not compared within {_DEADLINE:g} s", style="bold red"))
+        return False
     same = ended.returncode == 0 and ended.stdout.endswith("as recorded")
     told = "the installed one has the recorded signatures" if same else f"{ended.stdout}{ended.stderr}"
     console.print(Text(f"{framework} {version}: {told}", style="" if same else "bold red"), soft_wrap=True)

@@ -61,10 +61,9 @@ def _begun_together(caller: Caller, ops: Any) -> list[Task] | None:
             ArgumentRuntimeError(f"p2p_op_list must have groups of one backend, got {' and '.join(backends)}")
         )
     prepared = [_prepared(op) for op in ops]
-    if prepared[0] is work.ABSENT:
-        return None
     tasks = [finish(one, False, op.group) for one, op in zip(prepared, ops, strict=True)]
-    return [task for task in tasks if task is not None]
+    begun = [task for task in tasks if task is not None]
+    return begun or None
 
 
 def _prepared(op: P2POp) -> work.Work:

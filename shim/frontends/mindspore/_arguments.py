@@ -74,7 +74,8 @@ def refuse_tracing(caller: Caller) -> None:
         raise caller.explain(
             UnsupportedError(
                 "cannot be traced by mindspore.jit(capture_mode='trace')\n"
-                "Compile with capture_mode='ast', or leave the call out of the traced function."
+                "Leave the call out of the traced function. The primitives of mindspore.ops can be compiled with "
+                "capture_mode='ast'."
             )
         )
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.core.callers import Caller
+from shim.core.callers import Caller, warn_user
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, BackendNameError
-from shim.frontends.mindspore._groups import FRONTEND, GlobalComm, is_world, known_group, string
+from shim.frontends.mindspore._groups import FRONTEND, GlobalComm, is_initialized, is_world, known_group, string
 from shim.frontends.mindspore._stores import TCPStore
 
 __all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
@@ -24,8 +23,10 @@ def initialize_with_backend(caller: Caller, backend_name: str | None) -> None:
     backend = "hccl" if backend_name is None else string(caller, "backend_name", backend_name)
     if backend not in _WORLDS:
         raise caller.explain(BackendNameError(f"backend_name must be one of {', '.join(_WORLDS)}, got {backend!r}"))
+    was_there = is_initialized()
     groups.enter_world(caller, FRONTEND, backend=backend)
-    _entered(backend, _WORLDS[backend])
+    if not was_there:
+        _entered(backend, _WORLDS[backend])
 
 
 def initialize(
@@ -52,6 +53,7 @@ def initialize(
         raise caller.explain(_wrong_type("store", "a TCPStore", store))
     _refuse(caller, **unused)
     name = string(caller, "group_name", group_name)
+    was_there = is_initialized()
     groups.enter_world(
         caller,
         FRONTEND,
@@ -62,7 +64,8 @@ def initialize(
         backend=backend,
         timeout=_seconds(caller, timeout) or groups.DEFAULT_TIMEOUT,
     )
-    _entered(backend, name or _WORLDS[backend])
+    if not was_there:
+        _entered(backend, name or _WORLDS[backend])
 
 
 def _entered(backend: str, world_name: str) -> None:
@@ -108,7 +111,7 @@ def create(caller: Caller, name: str, ranks: list[int], options: Any) -> None:
     if found is None:
         groups.new_group(caller, ranks, name=name)
     elif found.ranks == tuple(ranks):
-        warnings.warn(f"{caller.function}: group {name!r} exists already", UserWarning, stacklevel=3)
+        warn_user(f"{caller.function}: group {name!r} exists already")
     else:
         raise caller.explain(ArgumentError(f"{{group}} {name!r} exists already, with ranks {list(found.ranks)}"))
 
@@ -137,11 +140,14 @@ def subgroup(
     if ranks is None:
         return GlobalComm.WORLD_COMM_GROUP
     name = _name_of(_list(caller, ranks), backend or "hccl")
-    if groups.find_group(name) is None:
-        group = groups.new_group(
+    found = groups.find_group(name)
+    if found is None:
+        found = groups.new_group(
             caller, sorted(ranks), name=name, backend=backend or "hccl", timeout=limit or world.timeout
         )
-        group.description = description or ""
+        found.description = description or ""
+    elif (limit or found.timeout) != found.timeout or (description or found.description) != found.description:
+        warn_user(f"{caller.function}: the group of these ranks exists already, with its own timeout and description")
     return name
 
 

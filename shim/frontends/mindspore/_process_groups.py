@@ -125,7 +125,7 @@ def new_group(
 
     *backend* is "hccl", "mccl" or None; members wait for members alone, whatever *use_local_synchronization* says.
     Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
-    Deviates: raises where MindSpore returns ""; *timeout* and *group_desc* count; *pg_options* raises UnsupportedError.
+    Deviates: raises where MindSpore returns ""; a new group has *timeout* and *group_desc*; *pg_options* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html
     """
     return _membership.subgroup(

@@ -169,6 +169,23 @@ def test_in_pynative_mode_what_send_returns_need_not_be_used(rank: int, world_si
 
 
 @pytest.mark.ranks(2)
+def test_a_send_in_a_step_that_failed_asks_nothing_of_the_next(rank: int, world_size: int) -> None:
+    def failing(tensor: Any) -> Any:
+        ops.Send(0, 1)(tensor)
+        raise KeyError("a bad batch")
+
+    with world():
+        tensor = make("mindspore", numbers(0, 3))
+        if rank == 0:
+            with pytest.raises(KeyError):
+                mindspore.grad(failing)(tensor)
+            mindspore.common.api._pynative_executor.clear_res()  # MindSpore goes on recording after an error
+            check("mindspore", mindspore.grad(lambda x: (x * 5).sum())(tensor), np.full(3, 5, "float32"))
+        else:
+            check("mindspore", ops.Receive(0, 0, [3], mindspore.float32)(), numbers(0, 3))
+
+
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_received_tensor_alone_is_a_constant(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     class Data(mindspore.nn.Cell):  # type: ignore[misc]

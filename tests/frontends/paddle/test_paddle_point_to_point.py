@@ -186,3 +186,20 @@ def test_a_message_of_another_size(rank: int) -> None:
             with pytest.raises(ShimError, match="3 elements"):
                 dist.irecv(np.zeros(2), 0).wait()
         dist.barrier()
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("first", ["mine", "others"])
+def test_a_batch_does_what_it_can_where_some_groups_are_others(rank: int, version: str, first: str) -> None:
+    with world(version) as dist:
+        others = dist.new_group([1, 2])
+        received = np.zeros(3)
+        if rank == 0:
+            ops = [dist.P2POp(dist.irecv, received, 1), dist.P2POp(dist.isend, numbers(0, 3), 1, others)]
+            with pytest.warns(UserWarning, match="not"):
+                tasks = dist.batch_isend_irecv(ops if first == "mine" else ops[::-1])
+            assert [task.wait() for task in tasks] == [True]
+            check("numpy", received, numbers(1, 3))
+        elif rank == 1:
+            dist.send(numbers(1, 3), 0)

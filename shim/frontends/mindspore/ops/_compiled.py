@@ -8,7 +8,7 @@ MindSpore runs Python in three ways, and each must give the right gradient or no
   the gradient's function, and the running graph calls the kernel with NumPy views of its memory. Gradients communicate
   after everything before them: each waits for its primitive's output (``depend``), the rest is up to the attributes.
   What the kernel raises reaches the caller as it is, but MindSpore takes 3 seconds for that and gives the graph up.
-- Traced (``jit(capture_mode="trace")``): refused by ``CommunicationPrimitive.run``.
+- Traced (``jit(capture_mode="trace")``): refused by ``refuse_tracing``.
 """
 
 from __future__ import annotations

@@ -30,6 +30,11 @@ from shim.frontends.mindspore.ops.operations._empty import EmptyTensor, made_dty
 __all__ = ["Barrier", "Receive", "Send"]
 
 
+def _is_intermediate(tensor: Any) -> bool:
+    """Tell whether *tensor* is one of MindSpore's that an operator made while a gradient was recorded."""
+    return framework_of(type(tensor)) == "mindspore" and not tensor._is_leaf
+
+
 class Barrier(SignalPrimitive):
     """Return on no rank of *group* before every rank has called.
 
@@ -51,7 +56,8 @@ class Send(CommunicationPrimitive):
     """Send the tensor to rank *dest_rank* of *group*, where the Receive with the same *sr_tag* takes it; return a copy.
 
     The gradient comes back over *group_back* and is added to the tensor's. A compiled graph asks for it only if what is returned
-    is used, as in ``Depend()(x, send(x))``, and PyNative mode only if the loss depends on the tensor or on what is returned.
+    is used, as in ``Depend()(x, send(x))``, PyNative mode too for a tensor that no operator made, and else only if the loss
+    depends on the tensor.
     Raises: TypeError if *sr_tag* or *dest_rank* is no int, or *group* or *group_back* no str; ValueError for other ranks.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.Send.html
     """
@@ -80,7 +86,8 @@ class Send(CommunicationPrimitive):
             self.add_prim_attr(name, value)
 
     def __call__(self, *args: Any) -> Any:
-        if len(args) == 1 and framework_of(type(args[0])) == "mindspore" and compiled().is_recording():
+        # A tensor that no operator made may outlive the recording, and a hook on it would, too.
+        if len(args) == 1 and _is_intermediate(args[0]) and compiled().is_recording():
             refuse_tracing(self.caller)
             back = plain(_GradientOfSend, {"sr_tag": self.sr_tag, "rank": self.dest_rank, "group": self.group_back})
             self.forward(args[0])
