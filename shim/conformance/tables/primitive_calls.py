@@ -44,7 +44,8 @@ def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
         for op, name in OPS.items():
             result = ops.Reduce(root, name)(tensors.make(numbers(rank)))
             seen, expected = tensors.read(result), combined(everyone(size), op)
-            yield Check(f"Reduce {op} to {root}", seen if rank == root else None, expected if rank == root else None)
+            elsewhere = np.zeros(1, expected.dtype)  # what the others get means nothing, and has this shape
+            yield Check(f"Reduce {op} to {root}", seen, expected if rank == root else elsewhere)
 
 
 def _reduce_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:

@@ -46,9 +46,9 @@ def new_group(
 ) -> Group:
     """Make a group of the world ranks *ranks* (None: all) in rising order; every rank of the world calls it.
 
-    Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice;
-    UnsupportedError for *nccl_comm_init_option* and *nccl_config*.
-    Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works; *backend* is a name alone.
+    Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice.
+    Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works, one of none does not; *backend*
+    is a name alone; *nccl_comm_init_option* and *nccl_config* raise UnsupportedError.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/new_group_en.html
     """
     return new_subgroup(_NEW_GROUP, ranks, backend, timeout, nccl_comm_init_option, nccl_config)
