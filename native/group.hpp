@@ -74,6 +74,8 @@ class Group {
   // Tells the others that this rank is gone; they raise when they wait for it. Idempotent.
   void leave();
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
+  // Whether `rank` died, left, or gave the group up.
+  bool is_gone(int rank) const;
   // Whether every other rank is gone.
   bool is_alone() const;
   // Says that group rank `rank` died.
@@ -142,7 +144,6 @@ class Group {
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   [[noreturn]] void give_up(const ReadyTest& ready_for, const Describe& what);
-  bool is_gone(int rank) const;
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_interrupted();
   std::string rank_label(int rank) const;

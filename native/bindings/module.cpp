@@ -37,12 +37,12 @@ int tag_of(nb::handle tag) {
 // One rank of a group.
 class PyGroup {
  public:
-  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout) {
+  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
                                                " ranks, got " + std::to_string(ranks.size()));
-    member_ =
-        Member::join({std::move(key), std::move(name), std::move(ranks), rank, std::min(timeout, longest_timeout)});
+    const Meeting meeting{std::move(key), std::move(name), std::move(ranks), rank, std::min(timeout, longest_timeout)};
+    member_ = Member::join(meeting, parent == nullptr ? nullptr : parent->member_.get());
   }
 
   Work broadcast(nb::handle tensor, int root) {
@@ -190,8 +190,8 @@ NB_MODULE(_native, module) {
       .def("source_rank", [](const Work& work) { return work.task->source_rank(); });
 
   nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
-      .def(nb::init<std::string, std::string, std::vector<int>, int, double>(), "key"_a, "name"_a, "ranks"_a, "rank"_a,
-           "timeout"_a)
+      .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*>(), "key"_a, "name"_a,
+           "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none())
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a)
       .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a)

@@ -11,6 +11,17 @@ namespace {
 // Above this, moving the data takes longer than giving up the interpreter's lock and getting it back.
 constexpr std::size_t large_bytes = 64 * 1024;
 
+void check_all_there(const Meeting& meeting, const Group& world) {
+  for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank) {
+    const int there = meeting.world_ranks[rank];
+    if (there != world.rank() && world.is_gone(there))
+      throw Failure(
+          FailureKind::peer_lost,
+          "rank " + std::to_string(there) + " of the world went before group '" + meeting.name + "' was formed",
+          {static_cast<int>(rank)});
+  }
+}
+
 }  // namespace
 
 void GilHooks::about_to_block() {
@@ -27,12 +38,15 @@ void GilHooks::take_back() {
   if (released_ != nullptr) PyEval_RestoreThread(std::exchange(released_, nullptr));
 }
 
-std::shared_ptr<Member> Member::join(const Meeting& meeting) {
+std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* parent) {
   std::shared_ptr<Member> member;
   try {
     GilHooks hooks;
     hooks.about_to_block();
-    Encounter encounter = meet(meeting, [&hooks] { hooks.check_interrupted(); });
+    Encounter encounter = meet(meeting, [&] {
+      hooks.check_interrupted();
+      if (parent != nullptr) check_all_there(meeting, parent->group);
+    });
     encounter.segment.close_file();
     auto segment = std::make_shared<Segment>(std::move(encounter.segment));
     const std::uint64_t generation = process_generation();

@@ -20,8 +20,8 @@ struct Member {
   Member(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment)
       : group(std::move(name), std::move(world_ranks), rank, timeout, std::move(segment)), progress(group) {}
   ~Member() { close(); }
-  // Meets the other ranks.
-  static std::shared_ptr<Member> join(const Meeting& meeting);
+  // Meets the other ranks. Throws Failure(peer_lost) when one of them goes from `parent`, the world, meanwhile.
+  static std::shared_ptr<Member> join(const Meeting& meeting, const Member* parent);
   void close();
 
   Group group;

@@ -239,7 +239,7 @@ def new_group(
         rank = members.index(parent.rank) if parent.rank in members else -1
         engine = None
         if rank >= 0:
-            engine = open_engine(Place(f"{_state.key}/{name}", name, members, rank, limit))
+            engine = open_engine(Place(f"{_state.key}/{name}", name, members, rank, limit, parent.engine))
     except ShimError as error:
         raise caller.explain(error, parent) from None
     group = ProcessGroup(name, members, rank, engine, parent.backend if backend is None else backend, limit)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shim.core.engines.base import Engine
 
 __all__ = ["Place"]
 
@@ -13,6 +17,7 @@ class Place:
 
     ``key`` is a string that all ranks of this group, and no others on the host, know; ``ranks`` are the world
     ranks of the members, ``rank`` the caller's group rank; ``timeout`` is in seconds, for meeting and for every operation.
+    ``world`` is the engine of the world that the group is part of, which knows when one of the ranks has gone.
     """
 
     key: str
@@ -20,3 +25,4 @@ class Place:
     ranks: tuple[int, ...]
     rank: int
     timeout: float
+    world: Engine | None = None

@@ -24,7 +24,10 @@ class SharedMemoryEngine(Engine):
     __slots__ = ("_group",)
 
     def __init__(self, place: Place) -> None:
-        self._group = _native.Group(place.key, place.name, list(place.ranks), place.rank, place.timeout)
+        world = place.world._group if isinstance(place.world, SharedMemoryEngine) else None
+        self._group: _native.Group = _native.Group(
+            place.key, place.name, list(place.ranks), place.rank, place.timeout, world
+        )
 
     def broadcast(self, tensor: Any, root: int) -> EngineWork:
         return self._group.broadcast(tensor, root)

@@ -23,6 +23,10 @@ RANKS = 2
 # What ours does where the real primitive cannot or does something else, for rank 0 and 1, each with the reason.
 _TOTAL = {"shape": [2, 3], "elements": [[12, 14, 16], [18, 20, 22]]}
 INTENDED: dict[str, tuple[Any, Any, str]] = {
+    "AllReduce of bool": (
+        *[{"dtype": "Bool", "shape": [2, 3], "elements": [[True, True, True], [True, True, True]]}] * 2,
+        "bool is reduced by every function here; the real one refuses it",
+    ),
     "AllReduce of int32": (*[{**_TOTAL, "dtype": "Int32"}] * 2, "the real kernel knows float16 and float32"),
     "AllReduce max": (
         *[{"dtype": "Float32", "shape": [2, 3], "elements": [[11, 12, 13], [14, 15, 16]]}] * 2,
