@@ -177,6 +177,7 @@ def all_gather_coalesced(
     """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*; returns a Future when *async_op*.
 
     Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
+    Deviates: with *async_op* too every rank must have called before it returns, as the lists' lengths are compared.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_coalesced
     """
     return all_gather_together(
