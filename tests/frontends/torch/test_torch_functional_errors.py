@@ -12,7 +12,7 @@ from torch_world import make, world
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 import shim.frontends.torch.distributed.nn.functional as nn
-from shim.errors import MismatchError, ShimError
+from shim.errors import MismatchError, PeerLostError, ShimError
 
 WRONG_GROUPS: dict[str, tuple[type[Exception], Any]] = {
     "None": (ValueError, None),
@@ -292,3 +292,22 @@ def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: 
             COALESCED[form](tensors)
         for _ in range(4):
             assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_rank_that_has_left(rank: int, world_size: int, kind: str) -> None:
+    """What torch calls a DistBackendError is one here as in every other function."""
+    tensor = make(kind, np.ones(2))
+    calls = (
+        lambda: functional.wait_tensor(functional.all_reduce(tensor, "sum", group())),
+        lambda: functional.all_reduce_coalesced([tensor], "sum", group()),
+        lambda: nn.all_reduce(tensor),
+    )
+    with world():
+        for call in calls if rank == 0 else ():
+            with pytest.raises(dist.DistBackendError, match="all_reduce") as caught:
+                call()
+            assert isinstance(caught.value, PeerLostError)
+            assert caught.value.ranks == (1,)
