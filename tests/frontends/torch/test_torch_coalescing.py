@@ -10,7 +10,7 @@ import pytest
 from torch_world import check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, UnsupportedError
+from shim.errors import MismatchError, ShimError, TensorError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 KINDS = ("numpy", "torch")
@@ -241,16 +241,79 @@ def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, nam
         dist.barrier()
 
 
-@pytest.mark.ranks(2)
+def in_front(options: Any) -> Any:
+    options.asyncOp = False
+    return options
+
+
+def lists_for(tensors: list[Any], world_size: int) -> list[list[Any]]:
+    return [[np.zeros(2) for _ in tensors] for _ in range(world_size)]
+
+
+def places_for(tensors: list[Any], world_size: int) -> list[Any]:
+    return [np.zeros(2 * world_size) for _ in tensors]
+
+
+# Each call takes the rank's list of tensors, (2) each, and the world size.
+TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
+    "all_reduce": lambda tensors, n: dist.all_reduce_coalesced(tensors),
+    "all_reduce in the background": lambda tensors, n: dist.all_reduce_coalesced(tensors, async_op=True).wait(),
+    "all_gather": lambda tensors, n: dist.all_gather_coalesced(lists_for(tensors, n), tensors),
+    "all_gather in the background": lambda tensors, n: dist.all_gather_coalesced(
+        lists_for(tensors, n), tensors, async_op=True
+    ).wait(),
+    "method": lambda tensors, n: dist.group.WORLD.allreduce_coalesced(tensors).wait(),
+    "method in front": lambda tensors, n: dist.group.WORLD.allreduce_coalesced(
+        tensors, in_front(c10d.AllreduceCoalescedOptions())
+    ),
+    "method of lists": lambda tensors, n: dist.group.WORLD.allgather_coalesced(lists_for(tensors, n), tensors).wait(),
+    "method of single outputs": lambda tensors, n: dist.group.WORLD.all_gather_single_coalesced(
+        places_for(tensors, n), tensors
+    ).wait(),
+    "method of single inputs": lambda tensors, n: dist.group.WORLD.reduce_scatter_single_coalesced(
+        tensors, places_for(tensors, n)
+    ).wait(),
+}
+
+
+@pytest.mark.ranks(2, 3)
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
-def test_lists_of_different_lengths_in_the_background(rank: int, world_size: int) -> None:
-    """Every rank is told, and none waits for what another has too many of."""
-    import torch
+@pytest.mark.parametrize("form", TOGETHER)
+def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
+    """Every rank is told, no tensor is written, and none meets a later collective."""
+    import torch  # noqa: F401  # the futures are torch's
 
     with world():
-        future = dist.all_reduce_coalesced([torch.ones(2) for _ in range(1 + rank)], async_op=True)
-        with pytest.raises(RuntimeError, match="all_reduce_coalesced"):
-            future.wait()
+        tensors = [numbers(rank + place, 2) for place in range(3 if rank == 1 else 2)]
+        with pytest.raises(RuntimeError, match="coalesced"):
+            TOGETHER[form](tensors, world_size)
+        for place, tensor in enumerate(tensors):
+            check("numpy", tensor, numbers(rank + place, 2))
+        assert_in_step(rank, world_size)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.parametrize("form", TOGETHER)
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
+    """Its rank refuses it once, and the other ranks' lists are not begun."""
+    import torch  # noqa: F401  # the futures are torch's
+
+    with world():
+        tensors: list[Any] = [numbers(rank + place, 2) for place in range(3)]
+        if rank == 1:
+            tensors[place] = object()
+        with pytest.raises(TensorError if rank == 1 else MismatchError, match="coalesced"):
+            TOGETHER[form](tensors, world_size)
+        assert_in_step(rank, world_size)
+
+
+def assert_in_step(rank: int, world_size: int) -> None:
+    """Reduce as often as the longest list is long, so that whatever is left of it would be met."""
+    for add in range(4):
+        dist.all_reduce(tensor := numbers(rank + add, 2))
+        check("numpy", tensor, total(world_size, 2, add))
 
 
 @pytest.mark.ranks(2)

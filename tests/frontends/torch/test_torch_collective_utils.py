@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -12,8 +13,31 @@ from shim.errors import MismatchError, ShimError
 from shim.frontends.torch.distributed import collective_utils as utils
 
 
+class TwoArgumentsError(Exception):
+    """Pickles, and cannot be made again of what was pickled."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"{what} in {where}")
+
+
+class LockedError(Exception):
+    """Cannot be pickled."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.lock = threading.Lock()
+
+
 def fail() -> None:
     raise KeyError("a reason")
+
+
+def fail_with_two_arguments() -> None:
+    raise TwoArgumentsError("a reason", "a place")
+
+
+def fail_with_a_lock() -> None:
+    raise LockedError("a reason")
 
 
 @pytest.mark.ranks(1, 2, 3)
@@ -55,6 +79,27 @@ def test_a_failure_is_broadcast(rank: int, world_size: int) -> None:
         with pytest.raises(AssertionError if rank == 0 else MismatchError):
             utils.broadcast("x", success=rank != 0, pg=pg)
         assert utils.broadcast(rank, pg=pg) == 0
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize(
+    ("raising", "kind"), [(fail_with_two_arguments, TwoArgumentsError), (fail_with_a_lock, LockedError)]
+)
+def test_an_exception_that_cannot_be_sent(rank: int, world_size: int, raising: Any, kind: type[Exception]) -> None:
+    """Every rank is told what it was, and where."""
+    with world():
+        pg = dist.group.WORLD
+        reason = f"rank 1 failed: RuntimeError: .*{kind.__name__}: a reason"
+        for call in (
+            lambda: utils.broadcast(raising, rank=1, pg=pg),
+            lambda: utils.all_gather(raising if rank == 1 else 5, pg=pg),
+        ):
+            with pytest.raises(MismatchError, match=reason) as caught:
+                call()
+            told = caught.value.__cause__
+            assert isinstance(told, RuntimeError)
+            assert raising.__name__ in str(told)  # where it was raised
+        assert utils.all_gather(rank, pg=pg) == list(range(world_size))
 
 
 def test_alone() -> None:

@@ -12,7 +12,7 @@ from torch_world import make, world
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 import shim.frontends.torch.distributed.nn.functional as nn
-from shim.errors import MismatchError, ShimError
+from shim.errors import MismatchError, PeerLostError, ShimError
 
 WRONG_GROUPS: dict[str, tuple[type[Exception], Any]] = {
     "None": (ValueError, None),
@@ -255,11 +255,59 @@ def test_graphs_cannot_wait() -> None:
         functional.allow_inflight_collective_as_graph_input_ctx()
 
 
-@pytest.mark.ranks(2)
-def test_lists_of_different_lengths_are_an_error_in_the_next_collective(rank: int, world_size: int) -> None:
+COALESCED: dict[str, Any] = {
+    "all_reduce": lambda tensors: functional.all_reduce_coalesced(tensors, "sum", group()),
+    "all_gather": lambda tensors: functional.all_gather_single_coalesced(tensors, group()),
+    "reduce_scatter": lambda tensors: functional.reduce_scatter_single_coalesced(
+        tensors, "sum", [0] * len(tensors), group()
+    ),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("form", COALESCED)
+def test_lists_of_different_lengths(rank: int, world_size: int, form: str, kind: str) -> None:
+    """Every rank is told, and what one has too many of meets no later collective."""
     with world():
-        started = functional.all_reduce_coalesced([one() for _ in range(1 + rank)], "sum", group())
-        assert started[0].tolist() == [2.0, 2.0]
-        with pytest.raises(MismatchError):
-            started[1].tolist() if rank else dist.barrier()
-        assert_usable(rank, world_size)
+        with pytest.raises(MismatchError, match="coalesced"):
+            COALESCED[form]([make(kind, np.ones(6)) for _ in range(1 + (rank == 1))])
+        for _ in range(3):
+            assert_usable(rank, world_size)
+        assert COALESCED[form]([]) == []
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("form", ["all_reduce", "reduce_scatter"])
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
+    """Its rank refuses it once, and the other ranks' lists are not begun."""
+    import torch
+
+    with world():
+        tensors = [torch.ones(6) for _ in range(3)]
+        if rank == 1:
+            tensors[place] = tensors[place].to(torch.float8_e5m2)
+        with pytest.raises(ValueError if rank == 1 else MismatchError, match="coalesced"):
+            COALESCED[form](tensors)
+        for _ in range(4):
+            assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_rank_that_has_left(rank: int, world_size: int, kind: str) -> None:
+    """What torch calls a DistBackendError is one here as in every other function."""
+    tensor = make(kind, np.ones(2))
+    calls = (
+        lambda: functional.wait_tensor(functional.all_reduce(tensor, "sum", group())),
+        lambda: functional.all_reduce_coalesced([tensor], "sum", group()),
+        lambda: nn.all_reduce(tensor),
+    )
+    with world():
+        for call in calls if rank == 0 else ():
+            with pytest.raises(dist.DistBackendError, match="all_reduce") as caught:
+                call()
+            assert isinstance(caught.value, PeerLostError)
+            assert caught.value.ranks == (1,)

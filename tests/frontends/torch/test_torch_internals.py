@@ -235,6 +235,25 @@ def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -
     store.barrier("end", world_size)
 
 
+def test_the_options_of_a_gloo_group() -> None:
+    def options(**fields: Any) -> Any:
+        made = dist.ProcessGroupGloo.Options()
+        for name, value in fields.items():
+            setattr(made, name, value)
+        return made
+
+    given = options(group_name="mine", _devices=[dist.ProcessGroupGloo.create_device()])
+    lone = dist.ProcessGroupGloo(dist.HashStore(), 0, 1, given)
+    assert lone.options is given
+    assert lone.group_name == "mine"
+    assert (lone.size(), lone.core.timeout) == (1, 1800.0)
+    for wrong in (options(_threads=3), options(_devices=["eth0"])):
+        with pytest.raises(UnsupportedError, match="ProcessGroupGloo"):
+            dist.ProcessGroupGloo(dist.HashStore(), 0, 1, wrong)
+    with pytest.raises(TypeError, match="timeout must not be given beside options"):
+        dist.ProcessGroupGloo(dist.HashStore(), 0, 1, options(), timeout=timedelta(seconds=9))
+
+
 def test_backends_and_devices() -> None:
     assert [dist.is_backend_available(name) for name in ("gloo", "GLOO", "cpu:gloo", "nccl", "cpu:gloo,cuda:nccl")] == [
         *(True, True, True),

@@ -177,6 +177,7 @@ def all_gather_coalesced(
     """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*; returns a Future when *async_op*.
 
     Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
+    Deviates: with *async_op* too every rank must have called before it returns, as the lists' lengths are compared.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_coalesced
     """
     return all_gather_together(
@@ -317,7 +318,7 @@ def monitored_barrier(
 ) -> None:
     """Return on no rank of *group* before every rank has called; tell which ranks have not within *timeout*.
 
-    Every rank that waits in vain tells all the missing ranks, whatever *wait_all_ranks* is.
+    Rank 0 names the first it missed or, when *wait_all_ranks*, all of them; a rank that missed rank 0 names that.
     Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.
     Deviates: works with every backend string, where torch 2.13 has it for gloo alone.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from shim import errors
 from shim.core.callers import Caller
 from shim.errors import (
@@ -106,6 +108,9 @@ _TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
 }
 
 
-def torch_function(name: str, **parameters: str) -> Caller:
-    """Return the Caller of ``torch.distributed.name``, whose arguments play the roles in *parameters*."""
-    return Caller(f"torch.distributed.{name}", errors=_TORCH_CLASSES, outsider="warn", **parameters)
+def torch_function(name: str, outsider: Literal["raise", "warn"] = "warn", /, **parameters: str) -> Caller:
+    """Return the Caller of ``torch.distributed.name``, whose arguments play the roles in *parameters*.
+
+    *outsider* is what happens to a process outside the group, as ``Caller`` describes.
+    """
+    return Caller(f"torch.distributed.{name}", errors=_TORCH_CLASSES, outsider=outsider, **parameters)

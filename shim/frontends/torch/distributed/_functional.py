@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.work import finish
 from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed import _differentiable
 from shim.frontends.torch.distributed._differentiable import begin, is_torch
@@ -26,6 +27,7 @@ from shim.frontends.torch.distributed._functional_arguments import (
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._functional_errors import ListLengthError
 from shim.frontends.torch.distributed._functional_groups import core_group
+from shim.frontends.torch.distributed._together import together
 
 __all__ = [
     "all_gather",
@@ -81,12 +83,12 @@ def permute(caller: Caller, tensor: Any, src_dst: Any, group: Any, tag: str) -> 
 def all_reduce_coalesced(caller: Caller, tensors: Any, op: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
     kind = op_named(call, op)
-    return [_differentiable.all_reduce(call, tensor, kind) for tensor in tensors]
+    return _carried_out(call, [_differentiable.all_reduce(call, tensor, kind) for tensor in tensors])
 
 
 def all_gather_coalesced(caller: Caller, tensors: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
-    return [gathered(call, tensor, 0) for tensor in tensors]
+    return _carried_out(call, [gathered(call, tensor, 0) for tensor in tensors])
 
 
 def reduce_scatter_coalesced(caller: Caller, tensors: Any, op: Any, dimensions: Any, group: Any, tag: str) -> list[Any]:
@@ -98,9 +100,10 @@ def reduce_scatter_coalesced(caller: Caller, tensors: Any, op: Any, dimensions: 
     op_named(call, op)
     for tensor, dimension in zip(tensors, dimensions, strict=True):
         cut_dimension(call, "scatter_dim", tensor, dimension)
-    return [
-        reduce_scattered(call, tensor, op, dimension) for tensor, dimension in zip(tensors, dimensions, strict=True)
-    ]
+    return _carried_out(
+        call,
+        [reduce_scattered(call, tensor, op, dimension) for tensor, dimension in zip(tensors, dimensions, strict=True)],
+    )
 
 
 def gathered(call: Call, tensor: Any, gather_dim: int) -> Any:
@@ -135,5 +138,13 @@ def _check_torch(call: Call, role: str, tensor: Any) -> None:
 
 
 def _begin_list(caller: Caller, tensors: Any, group: Any, tag: str) -> Call:
+    """Return the call whose works are collected, for ``_carried_out``."""
     members = core_group(caller, group, tag)
-    return begin(caller, members, check_list(Call(caller, members), "input", tensors), in_background=True)
+    call = begin(caller, members, check_list(Call(caller, members), "input", tensors), in_background=True)
+    return call._replace(unstarted=[])
+
+
+def _carried_out(call: Call, results: list[Any]) -> list[Any]:
+    """Return *results*, after carrying out, here or in the background, the works they were prepared with."""
+    finish(together(call.caller, call.group, call.unstarted or []), call.in_background)
+    return results

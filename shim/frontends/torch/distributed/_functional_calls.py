@@ -14,7 +14,7 @@ from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import copy_of, framework_of, new_like
-from shim.core.work import Work
+from shim.core.work import Work, finish
 from shim.errors import ShimError, TensorError
 
 __all__ = [
@@ -39,16 +39,18 @@ Shape = tuple[int, ...]
 class Call(NamedTuple):
     """Who calls in which group, and whether the result may still be on its way when the call returns.
 
-    Such a result is torch's own kind, so only calls with torch's tensors may ask for it.
+    Such a result is torch's own kind, so only calls with torch's tensors may ask for it. Works are put into *unstarted*
+    where there is such a list: who made it carries them out.
     """
 
     caller: Caller
     group: ProcessGroup
     in_background: bool = False
+    unstarted: list[Work] | None = None
 
     def waiting(self) -> Call:
         """Return the same call, whose result is there when it returns."""
-        return self._replace(in_background=False)
+        return self._replace(in_background=False, unstarted=None)
 
     def refuse(self, error: ShimError) -> NoReturn:
         """Raise *error*, and let the other ranks, who wait in the same collective, know."""
@@ -78,12 +80,14 @@ class Call(NamedTuple):
 
     def result(self, work: Work, output: Any) -> Any:
         """Carry *work* out, here or in the background, and return *output*, or what stands for it meanwhile."""
+        if self.unstarted is None:
+            finish(work, self.in_background)
+        else:
+            self.unstarted.append(work)
         if not self.in_background:
-            work.wait()
             return output
         from shim.frontends.torch.distributed._async_tensor import in_flight
 
-        work.start()
         return in_flight(output, work)
 
 

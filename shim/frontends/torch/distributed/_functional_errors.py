@@ -6,12 +6,8 @@ import sys
 import warnings
 
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, StateError, TensorError
-from shim.frontends.torch.distributed._errors import (
-    DefaultGroupMissingError,
-    TorchStateError,
-    TorchTensorError,
-)
+from shim.errors import ArgumentError
+from shim.frontends.torch.distributed._errors import torch_function
 
 __all__ = [
     "DimensionError",
@@ -42,16 +38,7 @@ class DimensionError(ArgumentError, IndexError):
 
 def functional_caller(name: str, **parameters: str) -> Caller:
     """Return the Caller of ``torch.distributed.name``. Outside the group there is no result, so that is an error."""
-    return Caller(
-        f"torch.distributed.{name}",
-        errors={
-            DefaultGroupMissingError: DefaultGroupMissingError,
-            StateError: TorchStateError,
-            TensorError: TorchTensorError,
-        },
-        outsider="raise",
-        **parameters,
-    )
+    return torch_function(name, "raise", **parameters)
 
 
 def deprecated(caller: Caller, new: str) -> Caller:

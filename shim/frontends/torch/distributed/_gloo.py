@@ -7,7 +7,7 @@ from typing import Any
 
 from shim.core import groups
 from shim.errors import ArgumentError, UnsupportedError
-from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch.distributed._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup
 from shim.frontends.torch.distributed._meeting import meeting_place
 from shim.frontends.torch.distributed._options import seconds_of
@@ -17,6 +17,7 @@ __all__ = ["ProcessGroupGloo"]
 _INIT = torch_function("ProcessGroupGloo")
 _ALLOCATES_ON: tuple[str, ...] = ()  # devices
 _HALF_AN_HOUR = timedelta(seconds=1800)
+_THREADS = 2  # torch's own default; there is one progress thread
 
 
 class _Device:
@@ -24,13 +25,32 @@ class _Device:
 
 
 class _Options:
-    """What a ProcessGroupGloo can be told: how long it waits, in ``_timeout``."""
+    """What a ProcessGroupGloo can be told: how long it waits, in ``_timeout``, and its ``group_name``."""
 
     def __init__(self) -> None:
         self._timeout = _HALF_AN_HOUR
         self._devices: list[_Device] = []
-        self._threads = 2
+        self._threads = _THREADS
         self.group_name = ""
+
+
+def _options_of(options: Any, timeout: Any) -> _Options:
+    """Return *options*, or those with the timeout that stands in their place or is *timeout*; refuse what has no meaning."""
+    if not isinstance(options, _Options):
+        made = _Options()
+        made._timeout = options if timeout is None else timeout
+        return made
+    if timeout is not None:
+        raise _INIT.explain(
+            ArgumentTypeError(
+                f"timeout must not be given beside options, which hold one, got {timeout!r}\nSet _timeout."
+            )
+        )
+    if options._threads != _THREADS:
+        raise _unsupported(f"threads to choose the number of: _threads must be {_THREADS}, got {options._threads!r}")
+    if not all(isinstance(device, _Device) for device in options._devices):
+        raise _unsupported(f"devices but what create_device returns: got _devices {options._devices!r}")
+    return options
 
 
 class ProcessGroupGloo(ProcessGroup):
@@ -50,15 +70,11 @@ class ProcessGroupGloo(ProcessGroup):
     def __init__(
         self, store: Any, rank: int, size: int, options: Any = _HALF_AN_HOUR, timeout: timedelta | None = None
     ) -> None:
-        if not isinstance(options, _Options):
-            given = options if timeout is None else timeout
-            options = _Options()
-            options._timeout = given
-        seconds = seconds_of(_INIT, options._timeout)
+        self.options = _options_of(options, timeout)
+        seconds = seconds_of(_INIT, self.options._timeout)
         place = meeting_place(_INIT, None, store, rank, size, seconds)
         core = groups.open_apart(_INIT, rank, size, store=place.store, backend="gloo", timeout=seconds)
-        super().__init__(core, core.name, "undefined", "gloo")
-        self.options = options
+        super().__init__(core, self.options.group_name or core.name, "undefined", "gloo")
 
     @property
     def supports_splitting(self) -> bool:

@@ -65,6 +65,7 @@ def all_reduce_coalesced(
     """Combine every rank's *tensors*, a list of one dtype or a single one, by *op*, in place; a Future when *async_op*.
 
     Raises: TypeError when *tensors* is no list; ValueError for several dtypes or none; warns (FutureWarning).
+    Deviates: with *async_op* too every rank must have called before it returns, as the lists' lengths are compared.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce_coalesced
     """
     return all_reduce_together(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -80,7 +82,20 @@ def _produced(data_or_fn: Any, stage_name: str | None, success: bool) -> SyncPay
     try:
         return SyncPayload(stage_name, success, data_or_fn())
     except Exception as error:  # the other ranks are to raise it too, whatever it is
-        return SyncPayload(stage_name, False, None, error)
+        return SyncPayload(stage_name, False, None, _to_be_sent(error))
+
+
+def _to_be_sent(error: Exception) -> Exception:
+    """Return *error*, or a RuntimeError that tells of it when what pickle makes of it is no exception elsewhere."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:  # a class raises what it likes when it cannot be pickled, or not be made again
+        pass
+    reason = traceback.format_exception_only(type(error), error)[-1].strip()
+    told = RuntimeError("\n".join([reason, *traceback.format_exception(type(error), error, error.__traceback__)]))
+    told.__cause__ = error  # for this rank: it is not sent
+    return told
 
 
 def _check_stages(caller: Caller, members: groups.ProcessGroup | None, shared: Sequence[SyncPayload[Any]]) -> None:

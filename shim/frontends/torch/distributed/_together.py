@@ -18,24 +18,34 @@ __all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", 
 
 
 class _Together(work.Batch):
-    """A batch whose first work compares how many there are; when that fails, nothing else is begun or waited for.
+    """A batch that begins when *agreement*, in which the ranks compare how many works they have, has ended well.
 
-    Started in the background the others have begun by then: what one rank has too many of meets its next collective.
+    Where it fails, which it does on every rank, none of the works is begun: one that only some ranks have would meet
+    the others' next collective. So starting it waits for all ranks, in the background too, up to the group's timeout.
     """
 
-    __slots__ = ()
+    __slots__ = ("_agreement",)
 
-    def wait(self, timeout: float = -1.0) -> None:
-        self._works[0].wait(timeout)
-        super().wait(timeout)
+    def __init__(self, agreement: work.Work, works: Sequence[work.Work]) -> None:
+        super().__init__(works)
+        self._agreement: work.Work | None = agreement
+
+    def start(self) -> work.Work | None:
+        if self._agreement is not None:
+            self._agreement.wait()
+            self._agreement = None
+        return super().start()
 
 
 def together(caller: Caller, members: groups.ProcessGroup, works: Sequence[work.Work]) -> work.Work:
-    """Return the work of all *works*, of which every rank has the same number, else MismatchError is raised."""
+    """Return the work of all *works*, of which every rank has the same number, else starting it raises MismatchError.
+
+    A rank that refuses its arguments must do so once, before it starts this: the others meet that in the agreement.
+    """
     if work.ABSENT in works:
         return work.ABSENT
     places = bytearray(len(works))  # its shape is compared
-    return _Together([calls.all_reduce(caller, members, places, places, ReduceOp.BOR), *works])
+    return _Together(calls.all_reduce(caller, members, places, places, ReduceOp.BOR), works)
 
 
 def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Work:
