@@ -221,6 +221,30 @@ def test_what_new_group_refuses(rank: int) -> None:
         assert group.core.timeout == 9.0
 
 
+@pytest.mark.ranks(2, 3)
+def test_a_group_refused_on_one_rank_counts_there(rank: int, world_size: int) -> None:
+    """The next one is the same on all ranks, whatever was wrong."""
+    with world():
+        wrong = [{"ranks": [0, 9]}, {"timeout": 5}, {"pg_options": object()}, {"backend": "foo"}, {"ranks": "a"}]
+        for arguments in wrong:
+            if rank == 0:
+                with pytest.raises((ValueError, TypeError, UnsupportedError, AssertionError)):
+                    dist.new_group(**arguments)
+            else:
+                assert dist.new_group([0]) == dist.GroupMember.NON_GROUP_MEMBER
+        if rank == 0:
+            with pytest.raises(ValueError, match="in 0"):
+                dist.new_group([0, 9])
+        else:
+            with pytest.raises(dist.DistBackendError, match="rank 0 had not come"):
+                dist.new_group(timeout=timedelta(seconds=0.2))
+        group = dist.new_group(timeout=timedelta(seconds=15))
+        tensor = numbers(rank, 3)
+        dist.all_reduce(tensor, group=group)
+        check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+        assert group.group_name == str(len(wrong) + 2)
+
+
 @pytest.mark.ranks(2)
 def test_a_destroyed_group_is_refused_and_the_world_goes_on(rank: int) -> None:
     with world():
