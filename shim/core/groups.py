@@ -26,6 +26,7 @@ __all__ = [
     "close_group",
     "close_world",
     "count_group",
+    "ended",
     "enter_world",
     "explanations",
     "find_group",
@@ -335,6 +336,11 @@ def close_group(group: ProcessGroup) -> None:
         if find_group(group.name) is group:
             del _state.groups[group.name]
         group._close()
+
+
+def ended(group: ProcessGroup) -> ProcessGroup:
+    """Return what a frontend that has left *group* keeps of it: its ranks and name, while others may still use it."""
+    return ProcessGroup(group.name, group.ranks, group.rank, None, group.backend, group.timeout)
 
 
 def close_world() -> None:

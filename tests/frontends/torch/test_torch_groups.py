@@ -302,6 +302,34 @@ def test_a_world_that_another_closed_can_be_made_again(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.parametrize("end", ["shutdown", "abort"])
+def test_ending_the_world_leaves_other_frontends_theirs(rank: int, world_size: int, end: str) -> None:
+    paddle.init_parallel_env()
+    try:
+        theirs = paddle.new_group([0, 1])
+        dist.init_process_group("gloo")
+        everyone, subgroup = dist.group.WORLD, dist.new_group()
+        getattr(everyone, end)()
+        assert not dist.is_initialized()
+        for group in (everyone, subgroup, None):
+            with pytest.raises((ValueError, StateError)):
+                dist.barrier(group)
+        paddle.barrier()
+        outputs: list = []
+        paddle.all_gather_object(outputs, rank, theirs)
+        assert outputs == list(range(world_size))
+        dist.destroy_process_group()
+        getattr(everyone, end)()
+        with world():
+            dist.barrier(dist.new_group())
+            getattr(everyone, end)()  # of before
+            dist.barrier()
+        paddle.barrier(theirs)
+    finally:
+        paddle.destroy_process_group()
+
+
+@pytest.mark.ranks(2)
 def test_another_frontend_keeps_the_world(rank: int, world_size: int) -> None:
     paddle.init_parallel_env()
     try:

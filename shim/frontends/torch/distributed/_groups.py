@@ -28,6 +28,7 @@ __all__ = [
     "group_of",
     "is_outsider",
     "is_registered",
+    "is_world",
     "member_of",
     "next_name_of",
     "next_number",
@@ -122,6 +123,11 @@ def world_view() -> ProcessGroup | None:
     """Return the view of the world, or None when this frontend has not initialised it or it was closed since."""
     world = _views.world
     return world if world is not None and world.core.is_alive else None
+
+
+def is_world(view: Any) -> bool:
+    """Tell whether *view* is that of the world, which may be closed by now, but is not forgotten."""
+    return view is _views.world
 
 
 def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> None:

@@ -23,7 +23,7 @@ from shim.frontends.torch.distributed._options import (
     seconds_of,
 )
 
-__all__ = ["destroy", "group_rank", "initialize", "make_group", "rank_in", "size_of", "world_rank"]
+__all__ = ["destroy", "end", "group_rank", "initialize", "make_group", "rank_in", "size_of", "world_rank"]
 
 
 def initialize(
@@ -126,6 +126,19 @@ def destroy(caller: Caller, group: Any) -> None:
         return
     groups.close_group(_groups.member_of(caller, group).core)
     _groups.forget(group)
+
+
+def end(view: Any) -> None:
+    """Do what ``ProcessGroup.shutdown`` documents. The world itself closes when no other frontend needs it."""
+    if not _groups.is_world(view):
+        if view.core.name != groups.WORLD_NAME:  # else it was left before
+            groups.close_group(view.core)
+        return
+    for one in reversed(_groups.views()):
+        if one.core.name != groups.WORLD_NAME:
+            groups.close_group(one.core)
+    view.core = groups.ended(view.core)
+    groups.leave_world(_groups.FRONTEND)
 
 
 def rank_in(caller: Caller, group: Any) -> int:
