@@ -25,6 +25,8 @@ __all__ = [
     "ProcessGroup",
     "close_group",
     "close_world",
+    "count_group",
+    "ended",
     "enter_world",
     "explanations",
     "find_group",
@@ -115,7 +117,7 @@ class _State:
     process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
     groups: dict[str, ProcessGroup] = field(default_factory=dict)
     frontends: set[str] = field(default_factory=set)
-    created: int = 0  # unnamed groups made so far, the same number on every rank
+    created: int = 0  # unnamed groups asked for so far, made or refused, the same number on every rank
 
 
 _state = _State()
@@ -212,6 +214,16 @@ def leave_world(frontend: str) -> None:
         _close_all()
 
 
+def count_group() -> str:
+    """Return the name of the next group that every rank of the world is asked to make.
+
+    A frontend calls it before it refuses anything about such a group: a rank whose arguments are wrong must count the
+    group as the others do, or the ranks would disagree on the names of all that follow.
+    """
+    _state.created += 1
+    return f"group_{_state.created}"
+
+
 def new_group(
     caller: Caller,
     ranks: Sequence[int] | None = None,
@@ -222,17 +234,15 @@ def new_group(
 ) -> ProcessGroup:
     """Make a group of the world ranks *ranks* (None: all), in the order given.
 
-    Without a *name* every rank of the world must call this, in the same order, whether it is a member or not;
-    with one, only the members do. Members wait for each other. Raises RankError or ArgumentError for ranks that are not
+    Without a *name*, or with that of ``count_group``, every rank of the world must call this, in the same order, whether
+    it is a member or not; with another, only the members do. Members wait for each other. Raises RankError or ArgumentError for ranks that are not
     in the world or occur twice, StateError for a name that is taken.
     """
     parent = world(caller)
+    name = count_group() if name is None else name
     try:
         _require_own_world(parent)
         members = _checked_ranks(ranks, parent)
-        if name is None:
-            _state.created += 1
-            name = f"group_{_state.created}"
         if name in _state.groups:
             raise StateError(f"a group named {name!r} already exists")
         limit = parent.timeout if timeout is None else timeout
@@ -326,6 +336,11 @@ def close_group(group: ProcessGroup) -> None:
         if find_group(group.name) is group:
             del _state.groups[group.name]
         group._close()
+
+
+def ended(group: ProcessGroup) -> ProcessGroup:
+    """Return what a frontend that has left *group* keeps of it: its ranks and name, while others may still use it."""
+    return ProcessGroup(group.name, group.ranks, group.rank, None, group.backend, group.timeout)
 
 
 def close_world() -> None:

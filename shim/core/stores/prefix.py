@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.stores.base import Store, name_of
-from shim.core.stores.table import Operation
+from shim.core.stores.table import OF_KEYS, Operation
 
 __all__ = ["PrefixStore"]
 
 _PAIRS = frozenset({Operation.SET})
-_KEYS = frozenset({Operation.GET, Operation.CHECK, Operation.WAIT})
 _NO_KEY = frozenset({Operation.LIST, Operation.JOIN, Operation.AWAIT_JOINED, Operation.LEAVE})
 
 
@@ -49,7 +48,7 @@ class PrefixStore(Store):
         """Return *fields* with the prefix before those that are keys."""
         if operation in _NO_KEY:
             return list(fields)
-        if operation in _KEYS:
+        if operation in OF_KEYS:
             return [self._start + key for key in fields]
         step = 2 if operation in _PAIRS else len(fields)
         return [self._start + field if place % step == 0 else field for place, field in enumerate(fields)]

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from shim.errors import ArgumentError
 
-__all__ = ["MUTATING", "WAITING", "Operation", "Table"]
+__all__ = ["MUTATING", "OF_KEYS", "WAITING", "Operation", "Table"]
 
 _Fields = Sequence[bytes]
 
@@ -34,6 +34,7 @@ class Operation(IntEnum):
     LEAVE = 16  # -> decimal number of those that have left, the caller included
 
 
+OF_KEYS = frozenset({Operation.GET, Operation.CHECK, Operation.WAIT})  # whose fields are all keys
 WAITING = frozenset({Operation.GET, Operation.WAIT, Operation.QUEUE_POP, Operation.AWAIT_JOINED})
 MUTATING = frozenset(
     {

@@ -13,6 +13,7 @@ __all__ = [
     "FRONTEND",
     "Group",
     "all_groups",
+    "count_group",
     "destroy",
     "find",
     "group_of",
@@ -139,11 +140,18 @@ def open_world(core: groups.ProcessGroup) -> Group:
     return known
 
 
-def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: float) -> Group:
-    """Make the group of *ranks* (None: all), sorted as paddle does; every rank of the world calls this."""
-    core = groups.new_group(caller, ranks, backend=backend, timeout=seconds)
+def count_group() -> tuple[str, int]:
+    """Return core's name of the next group and its id; called before anything about the group can be refused."""
     _registry.made += 1
-    id = _LAST_RING + _registry.made
+    return groups.count_group(), _LAST_RING + _registry.made
+
+
+def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: float, *, name: str, id: int) -> Group:
+    """Make the group of *ranks* (None: all), sorted as paddle does, for which ``count_group`` gave *name* and *id*.
+
+    Every rank of the world calls this.
+    """
+    core = groups.new_group(caller, ranks, name=name, backend=backend, timeout=seconds)
     made = Group(core.rank, id, list(core.ranks), core, f"{_WORLD_NAME}{id}")
     _registry.groups[made.id] = made
     return made

@@ -40,7 +40,8 @@ def new_subgroup(
     nccl_comm_init_option: int = 0,
     nccl_config: Any = None,
 ) -> views.Group:
-    """Make the group of *ranks* in rising order."""
+    """Make the group of *ranks* in rising order; it counts on a rank that refuses it too."""
+    core_name, id = views.count_group()
     _refuse_option(caller, "nccl_comm_init_option", nccl_comm_init_option, 0)
     _refuse_option(caller, "nccl_config", nccl_config, None)
     world = views.group_of(caller, None)
@@ -57,7 +58,7 @@ def new_subgroup(
             ArgumentAssertionError(f"ranks must be at most {world.size}, the world's, got {len(members)}"), world
         )
     name = world.backend if backend is None else _backend_of(caller, backend)
-    return views.make_group(caller, members, name, timeout.total_seconds())
+    return views.make_group(caller, members, name, timeout.total_seconds(), name=core_name, id=id)
 
 
 def rank_in(caller: Caller, group: Any) -> int:

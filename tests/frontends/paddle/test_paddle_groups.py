@@ -37,6 +37,22 @@ def test_the_world(rank: int, world_size: int, version: str) -> None:
     assert not dist.is_initialized()
 
 
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_group_refused_on_one_rank_counts_there(rank: int, world_size: int, version: str) -> None:
+    with world(version) as dist:
+        for wrong in ({"ranks": [0, 9]}, {"timeout": 5}, {"backend": "foo"}, {"ranks": 5}):
+            if rank == 0:
+                with pytest.raises((ValueError, TypeError, AssertionError)):
+                    dist.new_group(**wrong)
+            else:
+                dist.new_group([0])
+        group = dist.new_group([0, 1], timeout=timedelta(seconds=15))
+        outputs: list = []
+        dist.all_gather_object(outputs, group.id, group)
+        assert outputs == [group.id] * world_size
+
+
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_subgroups(rank: int, world_size: int, version: str) -> None:

@@ -55,6 +55,24 @@ def test_subgroups_of_a_subgroup(rank: int, world_size: int) -> None:
         dist.barrier()
 
 
+@pytest.mark.ranks(3, 4, 7)
+def test_members_alone_divide_a_subgroup(rank: int, world_size: int) -> None:
+    """Two subgroups do so at once, and the names of the groups that all ranks make stay in step."""
+    with world():
+        halves = [list(range(0, world_size, 2)), list(range(1, world_size, 2))]
+        outer = [dist.new_group(half) for half in halves][rank % 2]
+        mine, all_of_them = dist.new_subgroups(1, outer) if rank % 2 == 0 else (None, [])
+        if rank % 2 == 0:
+            assert_group(mine, [rank], rank)
+            assert len(all_of_them) == len(halves[0])
+            assert all_of_them[rank // 2] is mine
+            assert all_of_them.count(dist.GroupMember.NON_GROUP_MEMBER) == len(halves[0]) - 1
+        dist.new_subgroups(len(halves[rank % 2]), outer)
+        with pytest.raises(ValueError):
+            dist.new_subgroups(1, dist.GroupMember.NON_GROUP_MEMBER)
+        assert_group(dist.new_group(timeout=timedelta(seconds=15)), list(range(world_size)), rank)
+
+
 @pytest.mark.ranks(1, 2, 3, 4, 7)
 def test_subgroups_by_enumeration(rank: int, world_size: int) -> None:
     with world():

@@ -11,6 +11,7 @@ from torch_world import TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
+from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 KINDS = ("numpy", "torch")
 SIZES = pytest.mark.ranks(2, 3)
@@ -338,7 +339,7 @@ def test_renamed(rank: int, world_size: int, old: str, arguments: tuple) -> None
 
 @pytest.mark.ranks(4)
 def test_groups_along_the_dimensions_of_a_mesh(rank: int, world_size: int) -> None:
-    """Made by their members when they are first asked for, and found again after that."""
+    """Made by their members when they are first asked for, in rising order, and found again; destroyed with the rest."""
     from torch.distributed.device_mesh import DeviceMesh
 
     with world():
@@ -349,4 +350,11 @@ def test_groups_along_the_dimensions_of_a_mesh(rank: int, world_size: int) -> No
                 seen = functional.all_reduce(make("torch", numbers(rank, 3)), "sum", (mesh, dimension))
                 assert_result("torch", seen, numbers(rank, 3) + numbers(partner, 3))
             first = functional.broadcast(make("torch", numbers(rank, 3)), 0, (mesh, 1))
-            assert_result("torch", first, numbers(3 if rank in (1, 3) else 0, 3))
+            assert_result("torch", first, numbers(1 if rank in (1, 3) else 0, 3))
+        made = [c10d._find_pg_by_ranks_and_tag("", [rank, partner[rank]]) for partner in (rows, columns)]
+        assert [list(group.core.ranks) for group in made] == [sorted([rank, p[rank]]) for p in (rows, columns)]
+        dist.destroy_process_group(made[0])
+        assert not made[0].core.is_alive
+        seen = functional.all_reduce(make("torch", numbers(rank, 3)), "sum", (mesh, 1))
+        assert_result("torch", seen, numbers(rank, 3) + numbers(rows[rank], 3))
+    assert not made[1].core.is_alive

@@ -221,6 +221,30 @@ def test_what_new_group_refuses(rank: int) -> None:
         assert group.core.timeout == 9.0
 
 
+@pytest.mark.ranks(2, 3)
+def test_a_group_refused_on_one_rank_counts_there(rank: int, world_size: int) -> None:
+    """The next one is the same on all ranks, whatever was wrong."""
+    with world():
+        wrong = [{"ranks": [0, 9]}, {"timeout": 5}, {"pg_options": object()}, {"backend": "foo"}, {"ranks": "a"}]
+        for arguments in wrong:
+            if rank == 0:
+                with pytest.raises((ValueError, TypeError, UnsupportedError, AssertionError)):
+                    dist.new_group(**arguments)
+            else:
+                assert dist.new_group([0]) == dist.GroupMember.NON_GROUP_MEMBER
+        if rank == 0:
+            with pytest.raises(ValueError, match="in 0"):
+                dist.new_group([0, 9])
+        else:
+            with pytest.raises(dist.DistBackendError, match="rank 0 had not come"):
+                dist.new_group(timeout=timedelta(seconds=0.2))
+        group = dist.new_group(timeout=timedelta(seconds=15))
+        tensor = numbers(rank, 3)
+        dist.all_reduce(tensor, group=group)
+        check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+        assert group.group_name == str(len(wrong) + 2)
+
+
 @pytest.mark.ranks(2)
 def test_a_destroyed_group_is_refused_and_the_world_goes_on(rank: int) -> None:
     with world():
@@ -275,6 +299,34 @@ def test_a_world_that_another_closed_can_be_made_again(rank: int) -> None:
         dist.barrier(dist.new_group())
         with pytest.raises(ValueError):
             dist.barrier(stale)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("end", ["shutdown", "abort"])
+def test_ending_the_world_leaves_other_frontends_theirs(rank: int, world_size: int, end: str) -> None:
+    paddle.init_parallel_env()
+    try:
+        theirs = paddle.new_group([0, 1])
+        dist.init_process_group("gloo")
+        everyone, subgroup = dist.group.WORLD, dist.new_group()
+        getattr(everyone, end)()
+        assert not dist.is_initialized()
+        for group in (everyone, subgroup, None):
+            with pytest.raises((ValueError, StateError)):
+                dist.barrier(group)
+        paddle.barrier()
+        outputs: list = []
+        paddle.all_gather_object(outputs, rank, theirs)
+        assert outputs == list(range(world_size))
+        dist.destroy_process_group()
+        getattr(everyone, end)()
+        with world():
+            dist.barrier(dist.new_group())
+            getattr(everyone, end)()  # of before
+            dist.barrier()
+        paddle.barrier(theirs)
+    finally:
+        paddle.destroy_process_group()
 
 
 @pytest.mark.ranks(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pdb
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,14 @@ from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 OUTSIDE = dist.GroupMember.NON_GROUP_MEMBER
+SOON = timedelta(seconds=15)  # within which ranks that agree meet
+
+
+def assert_sum(group: Any, rank: int, members: Sequence[int]) -> None:
+    """Every member sums over *members*, which are the group's."""
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor, group=group)
+    check("numpy", tensor, sum(numbers(other, 3) for other in members))
 
 
 @pytest.mark.ranks(1, 3)
@@ -89,6 +97,29 @@ def test_groups_are_found_by_tag_and_ranks(rank: int) -> None:
             c10d._find_or_create_pg_by_ranks_and_tag("new", [0, 1, 2], 2)
         with pytest.raises(AssertionError, match="include the caller's own"):
             c10d._find_or_create_pg_by_ranks_and_tag("new", [(rank + 1) % 3], 1)
+
+
+@pytest.mark.ranks(3)
+def test_a_group_that_members_find_by_its_tag_counts_on_every_rank(rank: int, world_size: int) -> None:
+    with world():
+        made = [c10d._new_group_with_tag([0, 1], pg_tag="mine") for _ in range(2)]
+        assert made[0] is made[1]
+        assert made == [OUTSIDE] * 2 or rank < 2
+        assert_sum(dist.new_group([2, 1, 0], timeout=SOON), rank, range(world_size))
+        assert dist.get_pg_count() == 4
+
+
+@pytest.mark.ranks(4)
+def test_parts_with_a_tag_are_made_by_their_members(rank: int, world_size: int) -> None:
+    with world():
+        mine = [0, 2] if rank in (0, 2) else [1, 3]
+        part = c10d._find_or_create_pg_by_ranks_and_tag("mine", [2, 0, 1, 3], 2)
+        assert_sum(part, rank, mine)
+        assert c10d._find_or_create_pg_by_ranks_and_tag("mine", [0, 2, 3, 1], 2) is part
+        if rank in (0, 2):  # one part is there already, the others make theirs
+            c10d._new_group_with_tag([2, 0], pg_tag="other", use_local_synchronization=True)
+        assert_sum(c10d._find_or_create_pg_by_ranks_and_tag("other", [0, 2, 1, 3], 2), rank, mine)
+        assert_sum(dist.new_group(timeout=SOON), rank, range(world_size))
 
 
 @pytest.mark.ranks(3)

@@ -154,6 +154,23 @@ def test_a_barrier_at_the_store(rank: int, world_size: int) -> None:
         dist.barrier()
 
 
+def test_a_barrier_at_a_store_of_torchs() -> None:
+    """Between pauses it looks again, and what is no pause ends it."""
+    import torch.distributed
+
+    class Lost(torch.distributed.HashStore):  # type: ignore[misc]  # torch's classes are not typed
+        def wait(self, *arguments: Any) -> None:
+            raise torch.distributed.DistNetworkError("connection lost")
+
+    theirs = torch.distributed.HashStore()
+    for store in (theirs, dist.PrefixStore("part", theirs)):
+        c10d._store_based_barrier(0, store, "alone", 1, timedelta(seconds=20))
+        with pytest.raises(dist.DistStoreError, match=r"2 ranks must come within 0:00:00\.05.*, and 1 have"):
+            c10d._store_based_barrier(0, store, "two", 2, SHORT, timedelta(milliseconds=20))
+    with pytest.raises(torch.distributed.DistNetworkError, match="connection lost"):
+        c10d._store_based_barrier(0, Lost(), "two", 2, timedelta(seconds=20))
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("scheme", ["file", "tcp"])
 def test_a_url_gives_a_store(rank: int, world_size: int, scheme: str, tmp_path: Path) -> None:

@@ -195,6 +195,14 @@ def test_a_store_of_torchs_own() -> None:
     assert part.compare_set("key", "1x", "4") == b"4"
     assert (part.queue_len("q"), part.queue_pop("q"), part.queue_len("q")) == (1, b"3", 0)
     assert (part.delete_key("key"), part.delete_key("key")) == (True, False)
+    values = [bytes([255, 0, 128 + number]) for number in range(5)]  # no text
+    part.set("key", values[0])
+    part.multi_set(["second", "third"], values[1:3])
+    part.append("third", values[3])
+    part.queue_push("q", values[4])
+    assert part.multi_get(["key", "second", "third"]) == [values[0], values[1], values[2] + values[3]]
+    assert part.compare_set("key", values[0], values[4]) == values[4] == part.queue_pop("q")
+    part.delete_key("key")
     part.set_timeout(SHORT)
     assert theirs.timeout == SHORT == part.timeout
     with pytest.raises(torch.distributed.DistStoreError):

@@ -28,9 +28,9 @@ def new_subgroups(
 ) -> tuple[Any, list[Any]]:
     """Divide *group* (None: the world) into groups of *group_size* ranks; return the caller's own, and all of them.
 
-    Every rank of the world calls it. Without *group_size* torch takes the number of accelerators: it must be given.
+    Every rank of *group* calls it. Without *group_size* torch takes the number of accelerators: it must be given.
     *timeout*, *backend*, *pg_options* and *group_desc* are as in new_group.
-    Raises: ValueError where *group_size* does not divide the ranks.
+    Raises: ValueError where *group_size* does not divide the ranks, and outside *group*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups
     """
     return _division.of_equal_size(_NEW_SUBGROUPS, group_size, group, timeout, backend, pg_options, group_desc)

@@ -32,7 +32,8 @@ def of_equal_size(
     group_desc: str | None,
 ) -> tuple[Any, list[Any]]:
     """Do what ``new_subgroups`` documents."""
-    ranks = _groups.view_of(caller, group).core.ranks
+    whole = _groups.view_of(caller, group)
+    ranks = whole.core.ranks
     if group_size is None:
         raise caller.explain(
             ArgumentError(
@@ -43,7 +44,7 @@ def of_equal_size(
     if size <= 0 or size > len(ranks) or len(ranks) % size:
         raise caller.explain(ArgumentError(f"group_size must divide the {len(ranks)} ranks, got {size}"))
     parts = [list(ranks[start : start + size]) for start in range(0, len(ranks), size)]
-    return by_enumeration(caller, parts, timeout, backend, pg_options, group_desc)
+    return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, whole is not _groups.world_view())
 
 
 def by_enumeration(
@@ -58,11 +59,25 @@ def by_enumeration(
     world = _groups.view_of(caller, None).core
     parts = _lists(caller, "ranks_per_subgroup_list", ranks_per_subgroup_list)
     _require_apart(caller, "ranks_per_subgroup_list", parts, world.ranks)
+    return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, False)
+
+
+def _make_parts(
+    caller: Caller,
+    parts: Sequence[Sequence[int]],
+    timeout: timedelta | None,
+    backend: str | None,
+    pg_options: Any,
+    group_desc: str | None,
+    by_members: bool,
+) -> tuple[Any, list[Any]]:
+    """Make the groups of *parts*, which all ranks of the world do, or *by_members* alone; return the caller's own, and all."""
     mine, made = None, []
     for part in parts:
-        made.append(_membership.make_group(caller, part, timeout, backend, pg_options, False, group_desc, None, True))
-        if world.ranks[world.rank] in part:
-            mine = made[-1]
+        new = _membership.make_group(caller, part, timeout, backend, pg_options, by_members, group_desc, None, True)
+        if isinstance(new, ProcessGroup):
+            mine = new
+        made.append(_groups.GroupMember.NON_GROUP_MEMBER if new is None else new)
     return mine, made
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import stores
-from shim.core.stores.table import Operation
+from shim.core.stores.table import OF_KEYS, Operation
 
 __all__ = ["ForeignStore"]
 
@@ -37,12 +37,13 @@ class ForeignStore(stores.Store):
         return int(self.foreign.num_keys())
 
     def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
-        keys = [field.decode() for field in fields]
+        if operation is Operation.SET:
+            for place in range(0, len(fields), 2):
+                self.foreign.set(fields[place].decode(), fields[place + 1])
+            return []
+        keys = [field.decode() for field in (fields if operation in OF_KEYS else fields[:1])]  # values may be any bytes
         key = keys[0] if keys else ""
         match operation:
-            case Operation.SET:
-                for place in range(0, len(fields), 2):
-                    self.foreign.set(keys[place], fields[place + 1])
             case Operation.GET:
                 if timeout is not None:
                     self.foreign.wait(keys, timedelta(seconds=timeout))

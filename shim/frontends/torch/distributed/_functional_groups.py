@@ -9,7 +9,7 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, UnsupportedError
-from shim.frontends.torch.distributed import _groups
+from shim.frontends.torch.distributed import _groups, _membership
 from shim.frontends.torch.distributed._errors import (
     ArgumentAssertionError,
     ArgumentTypeError,
@@ -17,7 +17,6 @@ from shim.frontends.torch.distributed._errors import (
 )
 from shim.frontends.torch.distributed._functional_errors import GroupNameError, warn_user
 from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._registry import find
 
 __all__ = ["core_group", "core_group_or_world"]
 
@@ -76,7 +75,7 @@ def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup
         if len({len(row) for row in ranks}) != 1:
             raise caller.explain(ArgumentError(f"{{group}} must have lists of equal length, got {ranks}"))
         ranks = _row_of_mine(caller, ranks)
-    found = find(tag, [_rank(caller, rank) for rank in ranks])
+    found = _groups.find(tag, [_rank(caller, rank) for rank in ranks])
     if found is None:
         tagged = f" and tag {tag!r}" if tag else ""
         raise caller.explain(
@@ -116,6 +115,7 @@ def _of_mesh(caller: Caller, mesh: Any, dimension: int | None) -> groups.Process
         raise caller.explain(ArgumentError(f"{{group}} must name a dimension of {mesh}, got {dimension}"))
     along = ranks.transpose(dimension, -1).reshape(-1, ranks.shape[dimension])
     row = _row_of_mine(caller, along.tolist())
-    name = "mesh_" + "_".join(map(str, row))
-    found = find("", row)
-    return found.core if found else groups.find_group(name) or groups.new_group(caller, row, name=name)
+    found = _groups.find("", row)
+    if found is None:  # its members make it alone, sorted as it would be found
+        found = _membership.make_group(caller, row, None, None, None, True, "mesh", None, True)
+    return found.core

@@ -107,10 +107,10 @@ class GroupMethods:
     _set_default_timeout = set_timeout
 
     def shutdown(self) -> None:
-        """End it on this rank; ``destroy_process_group`` forgets it."""
-        from shim.core import groups
+        """End it on this rank, the world with all groups of this frontend; ``destroy_process_group`` forgets it."""
+        from shim.frontends.torch.distributed import _membership
 
-        groups.close_group(self.core)
+        _membership.end(self)
 
     abort = shutdown
 

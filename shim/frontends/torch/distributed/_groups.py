@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from shim.core import groups, stores
@@ -17,7 +18,9 @@ __all__ = [
     "FRONTEND",
     "GroupMember",
     "ProcessGroup",
+    "count_made",
     "default_store",
+    "find",
     "forget",
     "forget_all",
     "group",
@@ -25,6 +28,7 @@ __all__ = [
     "group_of",
     "is_outsider",
     "is_registered",
+    "is_world",
     "member_of",
     "next_name_of",
     "next_number",
@@ -86,7 +90,8 @@ class _Views:
     def __init__(self) -> None:
         self.world: ProcessGroup | None = None
         self.subgroups: dict[str, ProcessGroup] = {}  # under core's names
-        self.numbered = 0  # groups made by all ranks since the initialisation, the world included
+        self.numbered = 0  # groups that all ranks were to make since the initialisation, the world included
+        self.refused = 0  # those of them that were not made on this rank
         self.by_members: Counter[tuple[int, ...]] = Counter()  # groups that these ranks alone have made
         self.store: stores.Store | None = None  # through which the world's ranks can tell each other things
 
@@ -120,10 +125,18 @@ def world_view() -> ProcessGroup | None:
     return world if world is not None and world.core.is_alive else None
 
 
+def is_world(view: Any) -> bool:
+    """Tell whether *view* is that of the world, which may be closed by now, but is not forgotten."""
+    return view is _views.world
+
+
 def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> None:
     """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
     forget_all()
-    _views.world = ProcessGroup(core, group_name or next_number(), "default_pg", backend)
+    if not group_name:
+        group_name = next_number()
+        count_made()
+    _views.world = ProcessGroup(core, group_name, "default_pg", backend)
     _views.store = store
     keep_out_of_graphs()
 
@@ -143,9 +156,15 @@ def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backe
 
 
 def next_number() -> str:
-    """Return the name, a number, of the next group that all ranks make."""
+    """Return the name, a number, of the next group that all ranks are to make; it counts as refused until ``count_made``."""
+    _views.refused += 1
     _views.numbered += 1
     return str(_views.numbered - 1)
+
+
+def count_made() -> None:
+    """Count the group that was given the last number as made."""
+    _views.refused -= 1
 
 
 def next_name_of(ranks: tuple[int, ...]) -> str:
@@ -156,12 +175,22 @@ def next_name_of(ranks: tuple[int, ...]) -> str:
 
 def group_count() -> int:
     """Return the number of groups that all ranks have made since the initialisation, the world included."""
-    return _views.numbered
+    return _views.numbered - _views.refused
 
 
 def views() -> list[ProcessGroup]:
     """Return the world's view and those of the subgroups this process is in, in the order they were made."""
     return ([] if _views.world is None else [_views.world]) + list(_views.subgroups.values())
+
+
+def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:
+    """Return the first group with *tag* whose world ranks are *ranks* in any order; an empty tag is any but a user's."""
+    prefixed = tag if tag == "" or tag.startswith(("ptd:", "user:")) else f"user:{tag}"
+    for view in views():
+        fits = view.tag.startswith("ptd:") if tag == "" else view.tag == prefixed
+        if fits and sorted(view.core.ranks) == sorted(ranks):
+            return view
+    return None
 
 
 def is_registered(view: Any) -> bool:

@@ -23,7 +23,7 @@ from shim.frontends.torch.distributed._options import (
     seconds_of,
 )
 
-__all__ = ["destroy", "group_rank", "initialize", "make_group", "rank_in", "size_of", "world_rank"]
+__all__ = ["destroy", "end", "group_rank", "initialize", "make_group", "rank_in", "size_of", "world_rank"]
 
 
 def initialize(
@@ -77,7 +77,13 @@ def make_group(
     sort_ranks: bool,
     tag: str = "",
 ) -> Any:
-    """Do what ``new_group`` documents; *tag* is for finding the group again."""
+    """Do what ``new_group`` documents; where this process has one with a user's *tag* and the ranks, that is it.
+
+    A group that every rank is asked for counts before anything can be refused or found, so that the names stay in step:
+    those outside do not know what the members find.
+    """
+    name = None if use_local_synchronization else groups.count_group()
+    number = None if use_local_synchronization else _groups.next_number()
     refuse_option(caller, "pg_options", pg_options)
     refuse_device(caller, "device_id", device_id)
     world = _groups.view_of(caller, None)
@@ -88,16 +94,21 @@ def make_group(
         members = list(world.core.ranks)
     _require_in_world(caller, members, world.core)
     me = world.core.ranks[world.core.rank]
-    name, number = None, ""
-    if use_local_synchronization:
-        if me not in members:
-            return None
-        name = number = _groups.next_name_of(tuple(members))
-    core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
-    number = number or _groups.next_number()
+    if name is None and me not in members:
+        return None
+    found = _groups.find(f"user:{tag}", members) if tag else None
+    if found is None:
+        name = name or _groups.next_name_of(tuple(members))
+        core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
+    if number is not None:
+        _groups.count_made()
+    if found is not None:
+        return found
     if core.rank < 0:
         return GroupMember.NON_GROUP_MEMBER
-    return _groups.open_view(core, number, group_desc or "undefined", backend, tag)
+    return _groups.open_view(
+        core, number or core.name, group_desc or "undefined", backend, f"user:{tag}" if tag else ""
+    )
 
 
 def destroy(caller: Caller, group: Any) -> None:
@@ -115,6 +126,19 @@ def destroy(caller: Caller, group: Any) -> None:
         return
     groups.close_group(_groups.member_of(caller, group).core)
     _groups.forget(group)
+
+
+def end(view: Any) -> None:
+    """Do what ``ProcessGroup.shutdown`` documents. The world itself closes when no other frontend needs it."""
+    if not _groups.is_world(view):
+        if view.core.name != groups.WORLD_NAME:  # else it was left before
+            groups.close_group(view.core)
+        return
+    for one in reversed(_groups.views()):
+        if one.core.name != groups.WORLD_NAME:
+            groups.close_group(one.core)
+    view.core = groups.ended(view.core)
+    groups.leave_world(_groups.FRONTEND)
 
 
 def rank_in(caller: Caller, group: Any) -> int:

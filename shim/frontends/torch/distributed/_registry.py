@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from datetime import timedelta
@@ -18,7 +19,7 @@ from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
 from shim.frontends.torch.distributed._options import require_same_timeout
 from shim.frontends.torch.distributed._stores import Store, show
 
-__all__ = ["barrier_at", "config_of", "find", "find_or_make", "named", "store_of"]
+__all__ = ["barrier_at", "config_of", "find_or_make", "named", "store_of"]
 
 
 def store_of(caller: Caller, group: Any) -> Store:
@@ -41,18 +42,8 @@ def named(caller: Caller, group_name: str) -> ProcessGroup:
     raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
 
 
-def find(tag: str, ranks: list[int]) -> ProcessGroup | None:
-    """Return the first group with *tag* whose world ranks are *ranks* in any order; an empty tag is any but a user's."""
-    prefixed = tag if tag == "" or tag.startswith(("ptd:", "user:")) else f"user:{tag}"
-    for view in _groups.views():
-        fits = view.tag.startswith("ptd:") if tag == "" else view.tag == prefixed
-        if fits and sorted(view.core.ranks) == sorted(ranks):
-            return view
-    return None
-
-
 def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> ProcessGroup:
-    """Return the group with *tag* of those *stride* of *ranks* that the caller is among; every rank of the world calls."""
+    """Return the group with *tag* of those *stride* of *ranks* that the caller is among; its members call."""
     if stride < 1 or len(ranks) % stride:
         raise caller.explain(ArgumentError(f"stride must divide the {len(ranks)} ranks, got {stride}"))
     world = _groups.view_of(caller, None).core
@@ -60,12 +51,14 @@ def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> Pro
     mine = [part for part in parts if world.ranks[world.rank] in part]
     if not mine:
         raise caller.explain(ArgumentAssertionError(f"ranks must include the caller's own, got {ranks}"), world)
-    found = find(tag, mine[0])
+    found = _groups.find(tag, mine[0])
     if found is not None:
         return found
     if tag == "":
         raise caller.explain(ArgumentError("tag must not be empty where no such group exists"), world)
-    return _new_group_with_tag(mine[0], pg_tag=tag)  # type: ignore[no-any-return]  # the caller is a member
+    # No rank makes the parts of others here, so the members of each meet under a name that they alone find.
+    made: ProcessGroup = _membership.make_group(caller, mine[0], None, None, None, True, None, None, True, tag)
+    return made
 
 
 def barrier_at(
@@ -77,20 +70,30 @@ def barrier_at(
     store.add(key, 1)
     if store.add(key, 0) == count:
         store.set(last, "1")
-    left = timeout
-    while True:
-        step = min(left, max(interval, timedelta(milliseconds=1)))
-        try:
-            store.wait([last], step)
-            return
-        except RuntimeError:
-            left -= step
-            if left <= timedelta(0):
-                raise caller.explain(
-                    DistStoreError(
-                        f"{count} ranks must come within {timeout}, and {store.add(key, 0)} have (rank {rank})"
-                    )
-                ) from None
+    end = time.monotonic() + timeout.total_seconds()
+    while not _came(store, last, min(end - time.monotonic(), interval.total_seconds())):
+        if time.monotonic() >= end:
+            raise caller.explain(
+                DistStoreError(f"{count} ranks must come within {timeout}, and {store.add(key, 0)} have (rank {rank})")
+            )
+
+
+def _came(store: Any, key: str, seconds: float) -> bool:
+    """Wait up to *seconds* at *store* for *key*; what the store raises but for time passing is passed on.
+
+    A store that is not ours may have no class of errors for that alone, but it takes its time before it raises.
+    """
+    seconds = max(seconds, 0.001)
+    begin = time.monotonic()
+    try:
+        store.wait([key], timedelta(seconds=seconds))
+    except TimeoutError:
+        return False
+    except RuntimeError:
+        if time.monotonic() - begin < 0.9 * seconds:
+            raise
+        return False
+    return True
 
 
 def _store_based_barrier(
@@ -135,7 +138,7 @@ def _resolve_process_group(group_name: str) -> ProcessGroup:
 
 def _find_pg_by_ranks_and_tag(tag: str, ranks: list[int]) -> ProcessGroup | None:
     """Return the group with *tag* whose world ranks are *ranks*, or None."""
-    return find(tag, ranks)
+    return _groups.find(tag, ranks)
 
 
 def _find_or_create_pg_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> ProcessGroup:
@@ -158,8 +161,7 @@ def _new_group_with_tag(
     sort_ranks: bool = True,
 ) -> Any:
     """Do what ``new_group`` does, and name the group *pg_tag* for finding; one with the same tag and ranks is it."""
-    found = find(pg_tag, list(ranks)) if pg_tag and ranks is not None else None
-    return found or _membership.make_group(
+    return _membership.make_group(
         torch_function("_new_group_with_tag"),
         ranks,
         timeout,
@@ -169,7 +171,7 @@ def _new_group_with_tag(
         group_desc,
         device_id,
         sort_ranks,
-        f"user:{pg_tag}" if pg_tag else "",
+        pg_tag or "",
     )
 
 
