@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +21,8 @@ def total(world_size: int, count: int, add: int = 0) -> Any:
     return sum(numbers(other + add, count) for other in range(world_size))
 
 
-def in_a_block(*calls: Callable[[], Any]) -> None:
-    with dist._coalescing_manager():
+def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
+    with dist._coalescing_manager(async_ops=async_ops):
         for call in calls:
             call()
 
@@ -114,18 +115,35 @@ def test_a_block_in_a_block_of_the_same_group(rank: int, world_size: int) -> Non
         check("numpy", tensor, total(world_size, 3))
 
 
-@pytest.mark.ranks(2)
-def test_an_error_in_a_block(rank: int, world_size: int) -> None:
-    """What one rank refuses is told to all; what went before and comes after is as usual."""
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
+    """What one rank refuses is told to all once, and no call of the block is begun."""
     with world():
-        before = numbers(rank, 3)
+        tensors: list[Any] = [numbers(rank + add, 3) for add in range(4)]
+        if rank == 0:
+            tensors[place] = "x"
         with pytest.raises(TypeError if rank == 0 else MismatchError):
-            in_a_block(lambda: dist.all_reduce(before), lambda: dist.all_reduce("x" if rank == 0 else np.ones(2)))
-        dist.barrier()
-        check("numpy", before, total(world_size, 3))
+            in_a_block(*(functools.partial(dist.all_reduce, tensor) for tensor in tensors))
+        for add in set(range(4)) - {place}:
+            check("numpy", tensors[add], numbers(rank + add, 3))
+        assert_in_step(rank, world_size)
         with dist._coalescing_manager():
             dist.all_reduce(tensor := numbers(rank, 3))
         check("numpy", tensor, total(world_size, 3))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("async_ops", [False, True])
+def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
+    with world():
+        calls = [functools.partial(dist.all_reduce, numbers(rank, 3)) for _ in range(2 + (rank == 1))]
+        with pytest.raises(MismatchError, match="_coalescing_manager"):
+            in_a_block(*calls, async_ops=async_ops)
+        assert_in_step(rank, world_size)
+        with dist._coalescing_manager(async_ops=async_ops) as manager:
+            pass
+        manager.wait()
 
 
 @pytest.mark.ranks(1)

@@ -1,4 +1,4 @@
-"""The coalescing manager: calls of one collective that are started one by one and waited for together."""
+"""The coalescing manager: calls of one collective that are begun together at the end of a block."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from shim.core.callers import Caller
 from shim.errors import StateError, UnsupportedError
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
+from shim.frontends.torch.distributed._together import together
 from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work, finish
+from shim.frontends.torch.distributed._work import Work, begin, finish
 
 __all__ = [
     "_CoalescingManager",
@@ -79,14 +80,17 @@ class _CollOp:
 
 
 class _Block(AbstractContextManager[_CoalescingManager]):
-    """The block of one manager: calls of *members* within it are started here, and waited for at its end."""
+    """The block of one manager: calls of *members* within it are collected here, and begin at its end.
+
+    None begins earlier, as a rank whose call is refused leaves the block, and the others would have begun too many.
+    """
 
     def __init__(self, members: groups.ProcessGroup, async_ops: bool) -> None:
         self._members = members
         self._async_ops = async_ops
         self._manager = _CoalescingManager()
         self._names: set[str] = set()
-        self._started: list[work.Work] = []
+        self._collected: list[work.Work] = []
         self._outputs: list[Any] = []
 
     def __enter__(self) -> _CoalescingManager:
@@ -97,11 +101,11 @@ class _Block(AbstractContextManager[_CoalescingManager]):
 
     def __exit__(self, *raised: object) -> None:
         del _open[self._members]
-        everything = work.Batch(self._started)
-        if any(raised):
-            return  # what was started goes on, as the other ranks have called it too
+        if any(raised) or not self._collected:
+            return
+        everything = together(_MANAGER, self._members, self._collected)
         if self._async_ops and len(self._names) < 2:
-            self._manager.append(Work(everything, self._outputs))
+            self._manager.append(begin(everything, self._outputs))
             return
         everything.wait()
         if len(self._names) > 1:
@@ -111,10 +115,10 @@ class _Block(AbstractContextManager[_CoalescingManager]):
             )
 
     def take(self, name: str, prepared: work.Work, async_op: bool, outputs: Any) -> Work | None:
-        """Start *prepared*, a call of the collective *name*; return what its caller gets."""
+        """Collect *prepared*, a call of the collective *name*; return what its caller gets."""
         self._names.add(name)
-        if prepared.start() is not None:
-            self._started.append(prepared)
+        if prepared is not work.ABSENT:
+            self._collected.append(prepared)
             self._outputs.append(outputs)
         return _IllegalWork() if async_op else None
 
@@ -137,7 +141,7 @@ def _coalescing_manager(
 ) -> AbstractContextManager[_CoalescingManager]:
     """Make a block whose all_reduce, all_gather_single or reduce_scatter_single calls of *group* run together.
 
-    They have ended after it, or, when *async_ops*, after the manager's ``wait``.
+    They begin at its end, when all ranks are there, and have ended after it or, when *async_ops*, the manager's ``wait``.
     Raises: UnsupportedError for a *device*; RuntimeError after the block for calls of several kinds.
     """
     if device is not None:
