@@ -81,7 +81,7 @@ def test_one_rank_stops_at_a_breakpoint(rank: int, world_size: int) -> None:
         for _ in range(3):
             dist.breakpoint(world_size - 1, skip=1, timeout_s=20)
         assert len(stopped) == (4 if rank == world_size - 1 else 0)
-        assert all(one == "here" or one.partition(":")[0].endswith("internals.py") for one in stopped)
+        assert all(one == "here" or one.partition(":")[0].endswith("settings.py") for one in stopped)
         dist.breakpoint(timeout_s=None)
         if world_size > 1 and rank == 0:
             with pytest.raises(dist.DistStoreError, match="2 ranks must come"):
