@@ -175,7 +175,10 @@ def start(
         raise caller.explain(ArgumentTypeError(f"func must be callable, got {func!r}"))
     plan = plan_for(caller, count, options)
     maker = multiprocessing.get_context(plan.start_method)
-    arguments = tuple(args)
+    try:
+        arguments = tuple(args)
+    except TypeError:
+        raise caller.explain(ArgumentTypeError(f"args must be a tuple of func's arguments, got {args!r}")) from None
     end_with_parent = threading.current_thread() is threading.main_thread()  # of a thread's, the kernel sees its end
     processes: list[Any] = []
     answers: list[Connection] = []
@@ -187,7 +190,7 @@ def start(
             process = maker.Process(  # type: ignore[attr-defined]  # every start method's context has it
                 target=_run, args=(func, arguments, theirs, environment, end_with_parent), daemon=bool(daemon)
             )
-            process.start()
+            _start(caller, process)
             theirs.close()
             processes.append(process)
         context = MultiprocessContext(caller.function, processes, answers)
@@ -197,6 +200,13 @@ def start(
         context.end()
         raise
     return context
+
+
+def _start(caller: Caller, process: Any) -> None:
+    try:
+        process.start()
+    except (AttributeError, TypeError, pickle.PicklingError) as error:  # a new process is sent them
+        raise caller.explain(ArgumentTypeError(f"func and args must be picklable: {error}")) from None
 
 
 def _run(

@@ -186,3 +186,13 @@ def test_wrong_arguments(kind: type[Exception], words: str, arguments: dict[str,
         dist.spawn(**{"func": functions.sleep, **arguments})
     assert isinstance(caught.value, ShimError)
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(
+    ("func", "args", "told"),
+    [(print, 5, "args must be a tuple"), (lambda: None, (), "func and args must be picklable"), (3, (), "callable")],
+    ids=["args", "func", "no function"],
+)
+def test_what_cannot_be_sent_to_a_process_is_refused(func: Any, args: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=f"^paddle.distributed.spawn: .*{told}"):
+        dist.spawn(func, args=args, nprocs=2)

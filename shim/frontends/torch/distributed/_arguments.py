@@ -71,12 +71,10 @@ def deprecated(caller: Caller, instead: str) -> Caller:
 
 
 def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
-    """Return *tensors*, which must be a list."""
+    """Return *tensors*, or what else the list is of, which must be a list."""
     if isinstance(tensors, list):
         return tensors
-    refuse(
-        caller, group, ArgumentTypeError(f"{{{role}}} must be a list of tensors, got a {type(tensors).__qualname__}")
-    )
+    refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list, got a {type(tensors).__qualname__}"))
 
 
 def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:

@@ -19,7 +19,8 @@ _forbid_memory: Any = getattr(_torch._C, "_set_throw_on_mutable_data_ptr", lambd
 class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does not see torch
     """Stands for *elem*, which a collective is writing; any use of its elements waits for that first.
 
-    Deviates: every function of torch waits, views too; `elem` waits as well, so that nobody sees memory in flight.
+    Deviates: every function of torch waits, views too; `elem` waits as well, so that nobody sees memory in flight. torch.compile
+    cannot take one into a graph, nor fake its memory: pass wait() of it.
     """
 
     __slots__ = ("_elem", "_work")
