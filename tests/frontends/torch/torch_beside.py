@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch_world import torch_numbers, world
@@ -55,8 +55,8 @@ def both() -> Iterator[Any]:
             dist.barrier()
         finally:
             theirs.destroy_process_group()
-            if rank == 0 and os.path.exists(paths[0]):
-                os.remove(paths[0])
+            if rank == 0:
+                Path(paths[0]).unlink(missing_ok=True)  # another rank's torch may remove it at the same time
 
 
 def compare(cases: Sequence[Case], theirs: Any) -> None:
