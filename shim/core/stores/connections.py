@@ -91,7 +91,7 @@ class Connections:
         except OSError as error:
             _close(connection)
             raise StoreLostError(f"the store at {self._where} is gone: {error}") from None
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else would close what is half done
             _close(connection)
             raise
         self._keep(connection)
@@ -118,7 +118,7 @@ class Connections:
             connection.sendall(GREETING)
             if _receive(connection, len(GREETING)) != GREETING:
                 raise OSError("what listens there is not a store of this project, or of another version")
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else would close what is half done
             connection.close()
             raise
         return connection

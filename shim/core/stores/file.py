@@ -99,7 +99,7 @@ class _Log:
             except OSError as error:
                 self._forget()  # the table may be ahead of the file
                 raise StoreError(f"the store in {self.path} cannot be read or written: {error}") from None
-            except BaseException:
+            except BaseException:  # Ctrl-C too: nobody else would close what is half done
                 self._forget()
                 raise
         return result

@@ -32,7 +32,7 @@ class LocalStore(Store):
         self._connections = self._connect()
         try:
             self._connections.first(timeout, self._serve)
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else would close what is half done
             self.close()
             raise
 
@@ -80,7 +80,7 @@ def _connection_to(address: str, seconds: float) -> socket.socket:
         connection.connect(address)
         if not is_mine(connection):
             raise PermissionError("the store is served by another user")
-    except BaseException:
+    except BaseException:  # Ctrl-C too: nobody else would close what is half done
         connection.close()
         raise
     return connection

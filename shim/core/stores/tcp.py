@@ -48,7 +48,7 @@ class TCPStore(Store):
             self._connections.first(timeout)
             if self.server is not None and wait_for_ranks and world_size is not None and world_size > 0:
                 self.request(Operation.AWAIT_JOINED, [b"%d" % world_size])
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else would close what is half done
             self.close()
             raise
 

@@ -196,7 +196,7 @@ def start(
         context = MultiprocessContext(caller.function, processes, answers)
         while join and not context.join():
             pass
-    except BaseException:
+    except BaseException:  # Ctrl-C too: no rank is left behind
         context.end()
         raise
     return context
@@ -225,7 +225,7 @@ def _run(
         message = _RETURNED + pickle.dumps(func(*arguments))
     except KeyboardInterrupt:
         return
-    except Exception:
+    except Exception:  # whatever the user's function raises is handed to the parent
         answer.send_bytes(_RAISED + pickle.dumps(traceback.format_exc()))
         sys.exit(1)
     answer.send_bytes(message)
