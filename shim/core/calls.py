@@ -7,7 +7,7 @@ one rank are wrong, that rank raises at once, and the others, who are waiting fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
@@ -26,6 +26,7 @@ __all__ = [
     "receive",
     "reduce",
     "reduce_scatter",
+    "refuse",
     "refused",
     "scatter",
     "send",
@@ -145,16 +146,17 @@ def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, 
         raise caller.explain(error, group) from None
 
 
-def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
-    """Raise *error* in the caller's words, after telling the other ranks that this rank's call failed.
-
-    For a process outside the group, whose caller asks for a warning instead, return the work that does nothing.
-    """
+def refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> NoReturn:
+    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed."""
     explained = caller.explain(error, group)
-    if isinstance(error, NotMemberError):
-        if caller.outsider == "warn":
-            warn_user(str(explained))
-            return ABSENT
-    elif group.is_alive and not isinstance(error, StateError):
+    if group.is_alive and not isinstance(error, StateError):
         group.engine.refuse(str(explained))
     raise explained from None
+
+
+def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
+    """Refuse *error*; for a process outside the group, whose caller asks for a warning instead, return what does nothing."""
+    if isinstance(error, NotMemberError) and caller.outsider == "warn":
+        warn_user(str(caller.explain(error, group)))
+        return ABSENT
+    refuse(caller, group, error)

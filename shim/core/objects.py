@@ -116,8 +116,7 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
     try:
         return bytearray(pickle.dumps(item))
     except Exception as error:  # a class raises what it likes when it cannot be pickled
-        calls.refused(caller, group, _unpicklable(error))
-        return bytearray()
+        calls.refuse(caller, group, _unpicklable(error))
 
 
 def _unpicklable(error: Exception) -> TensorError:

@@ -29,10 +29,7 @@ __all__ = [
 
 def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
-    members = group_of(caller, group)
-    if members.is_alive:
-        calls.refused(caller, members, error)
-    raise caller.explain(error, members)
+    calls.refuse(caller, group_of(caller, group), error)
 
 
 def places_for(caller: Caller, group: Any, outputs: Any, tensor: Any) -> Any:

@@ -60,7 +60,7 @@ def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGrou
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
     group = group_of(caller, name)
     if not isinstance(async_op, bool):
-        _refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
+        calls.refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group
 
 
@@ -83,24 +83,26 @@ def refuse_tracing(caller: Caller) -> None:
 def one_tensor(caller: Caller, group: ProcessGroup, role: str, tensor: Any) -> Any:
     """Return *tensor*, which must not be a list of them."""
     if isinstance(tensor, (list, tuple)):
-        _refuse(caller, group, TensorError(f"{{{role}}} must be a tensor, got a {type(tensor).__name__}"))
+        calls.refuse(caller, group, TensorError(f"{{{role}}} must be a tensor, got a {type(tensor).__name__}"))
     return tensor
 
 
 def tensor_list(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -> Sequence[Any]:
     """Return *tensors*, which must be a list or tuple."""
     if not isinstance(tensors, (list, tuple)):
-        _refuse(caller, group, TensorError(f"{{{role}}} must be a list of tensors, got a {type(tensors).__name__}"))
-    return tensors  # type: ignore[no-any-return]
+        calls.refuse(
+            caller, group, TensorError(f"{{{role}}} must be a list of tensors, got a {type(tensors).__name__}")
+        )
+    return tensors
 
 
 def full_list(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -> Sequence[Any]:
     """Return *tensors*, which must be a list or tuple of one tensor for each rank."""
-    tensor_list(caller, group, role, tensors)
-    if len(tensors) != group.size:
-        wanted = f"{{{role}}} must have a tensor for each of {group.size} ranks, got {len(tensors)}"
-        _refuse(caller, group, ArgumentTypeError(wanted))
-    return tensors  # type: ignore[no-any-return]
+    listed = tensor_list(caller, group, role, tensors)
+    if len(listed) != group.size:
+        wanted = f"{{{role}}} must have a tensor for each of {group.size} ranks, got {len(listed)}"
+        calls.refuse(caller, group, ArgumentTypeError(wanted))
+    return listed
 
 
 def alike(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any]) -> Sequence[Any]:
@@ -109,22 +111,23 @@ def alike(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any]
         try:
             reader_for(type(tensor))
         except TensorError as error:
-            _refuse(caller, group, TensorError(str(error).replace("{role}", f"{{{role}}}")))
+            calls.refuse(caller, group, TensorError(str(error).replace("{role}", f"{{{role}}}")))
         if _form(tensor) != _form(tensors[0]):
             first, found = (" ".join(map(str, _form(one))) for one in (tensors[0], tensor))
             wanted = f"{{{role}}} must have tensors of one dtype and shape, got {first} and {found}"
-            _refuse(caller, group, ArgumentTypeError(wanted))
+            calls.refuse(caller, group, ArgumentTypeError(wanted))
     return tensors
 
 
 def of_one_dtype(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -> Sequence[Any]:
     """Return *tensors*, which must be a list or tuple of tensors of one dtype."""
-    for tensor in tensor_list(caller, group, role, tensors):
-        first, found = _form(tensors[0])[0], _form(tensor)[0]
+    listed = tensor_list(caller, group, role, tensors)
+    for tensor in listed:
+        first, found = _form(listed[0])[0], _form(tensor)[0]
         if first != found:
             wanted = f"{{{role}}} must have tensors of one dtype, got {first} and {found}"
-            _refuse(caller, group, ArgumentTypeError(wanted))
-    return tensors  # type: ignore[no-any-return]
+            calls.refuse(caller, group, ArgumentTypeError(wanted))
+    return listed
 
 
 def _form(tensor: Any) -> tuple[str, tuple[int, ...]]:
@@ -136,7 +139,7 @@ def _form(tensor: Any) -> tuple[str, tuple[int, ...]]:
 def reduce_op(caller: Caller, group: ProcessGroup, op: str, among: Sequence[str] = tuple(REDUCE_OPS)) -> ReduceOp:
     """Return the engine's reduce op for MindSpore's string, which must be *among* those that the function takes."""
     if not isinstance(op, str) or op not in among:
-        _refuse(caller, group, ArgumentTypeError(f"{{op}} must be one of {', '.join(among)}, got {op!r}"))
+        calls.refuse(caller, group, ArgumentTypeError(f"{{op}} must be one of {', '.join(among)}, got {op!r}"))
     return REDUCE_OPS[op]
 
 
@@ -145,8 +148,7 @@ def root_of(caller: Caller, group: ProcessGroup, rank: int) -> int:
     try:
         return _group_rank(group, "root", rank)
     except ShimError as error:
-        _refuse(caller, group, error)
-        raise
+        calls.refuse(caller, group, error)
 
 
 def peer_of(caller: Caller, group: ProcessGroup, rank: int) -> int:
@@ -189,10 +191,5 @@ def only_default(caller: Caller, group: ProcessGroup, **arguments: object) -> Pr
     """Return *group*; refuse *arguments* that the engine has no use for, unless they are None."""
     for parameter, value in arguments.items():
         if value is not None:
-            _refuse(caller, group, UnsupportedError(f"{parameter} means nothing to this engine\nLeave it out."))
+            calls.refuse(caller, group, UnsupportedError(f"{parameter} means nothing to this engine\nLeave it out."))
     return group
-
-
-def _refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> None:
-    """Raise *error*, and let the other ranks know."""
-    calls.refused(caller, group, error)

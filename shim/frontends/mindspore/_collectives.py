@@ -244,16 +244,13 @@ def all_to_all_by_matrix(
 
 def _matrix(caller: Caller, group: ProcessGroup, counts: object) -> list[int]:
     wanted = f"send_count_matrix must be a list of {group.size * group.size} ints that are not negative"
-    error: ArgumentError | None = None
     if not isinstance(counts, list) or not all(isinstance(count, int) for count in counts):
-        error = ArgumentTypeError(f"{wanted}, got {counts!r}")
-    elif len(counts) != group.size * group.size:
-        error = ArgumentTypeError(f"{wanted}, got {len(counts)}")
-    elif min(counts) < 0:
-        error = ArgumentError(f"{wanted}, got {min(counts)}")
-    if error is not None:
-        calls.refused(caller, group, error)
-    return counts  # type: ignore[return-value]
+        calls.refuse(caller, group, ArgumentTypeError(f"{wanted}, got {counts!r}"))
+    if len(counts) != group.size * group.size:
+        calls.refuse(caller, group, ArgumentTypeError(f"{wanted}, got {len(counts)}"))
+    if min(counts) < 0:
+        calls.refuse(caller, group, ArgumentError(f"{wanted}, got {min(counts)}"))
+    return counts
 
 
 def barrier(caller: Caller, group: str | None, async_op: bool, device_ids: list[int] | None) -> CommHandle | None:

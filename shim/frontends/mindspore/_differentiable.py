@@ -253,8 +253,7 @@ def new(caller: Caller, group: ProcessGroup, tensor: Any, shape: Shape) -> Any:
     try:
         return new_like(tensor, shape)
     except ShimError as error:
-        calls.refused(caller, group, error)
-        raise
+        calls.refuse(caller, group, error)
 
 
 def zeros(tensor: Any, shape: Shape) -> Any:
@@ -270,11 +269,11 @@ def shape_of(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
     """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
     framework = framework_of(type(tensor))
     if not framework:
-        calls.refused(caller, group, TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}"))
+        calls.refuse(caller, group, TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}"))
     foreign = (framework == "torch" and tensor.requires_grad) or (framework == "paddle" and not tensor.stop_gradient)
     if foreign:
         wanted = "{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach()."
-        calls.refused(caller, group, UnsupportedError(wanted))
+        calls.refuse(caller, group, UnsupportedError(wanted))
     return tuple(tensor.shape)
 
 

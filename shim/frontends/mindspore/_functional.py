@@ -165,7 +165,7 @@ def irecv(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) ->
 def _with_rows(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
     shape = shape_of(caller, group, tensor)
     if not shape:
-        calls.refused(caller, group, ArgumentError("{input} must have a dimension 0, got a tensor of shape ()"))
+        calls.refuse(caller, group, ArgumentError("{input} must have a dimension 0, got a tensor of shape ()"))
     return shape
 
 
@@ -174,7 +174,7 @@ def _in_equal_parts(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
     shape = _with_rows(caller, group, tensor)
     if shape[0] % group.size:
         wanted = f"{{input}} must have rows for {group.size} ranks, got shape {shape}"
-        calls.refused(caller, group, ArgumentError(wanted))
+        calls.refuse(caller, group, ArgumentError(wanted))
     return (shape[0] // group.size, *shape[1:])
 
 
@@ -183,5 +183,5 @@ def _shape(caller: Caller, group: ProcessGroup, given: Any) -> Shape:
     shape = given if isinstance(given, (list, tuple)) else getattr(given, "shape", None)
     if shape is None or not all(isinstance(length, int) and length >= 0 for length in shape):
         wanted = f"{{output}} must be a shape, or a tensor that has it, got {given!r}"
-        calls.refused(caller, group, ArgumentTypeError(wanted))
-    return tuple(shape)  # type: ignore[arg-type]
+        calls.refuse(caller, group, ArgumentTypeError(wanted))
+    return tuple(shape)

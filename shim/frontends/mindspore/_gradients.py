@@ -70,7 +70,7 @@ def is_recorded(tensors: Sequence[Any]) -> bool:
 def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any]) -> None:
     """Refuse a collective that has no gradient, on every rank, if one of *tensors* asks for it."""
     if is_recorded(tensors):
-        calls.refused(caller, group, _NONE)
+        calls.refuse(caller, group, _NONE)
 
 
 def in_place(
@@ -89,10 +89,10 @@ def in_place(
     if not is_recorded([*outputs, *inputs]):
         return handle_of(work, async_op)
     if any(getattr(tensor, "_requires_grad", False) and tensor._is_leaf for tensor in outputs):
-        calls.refused(caller, group, _LEAF)
+        calls.refuse(caller, group, _LEAF)
     backward = _known(caller, group, gradient, [*outputs, *inputs])
     if any(map(_is_part, outputs)):
-        calls.refused(caller, group, _VIEW)
+        calls.refuse(caller, group, _VIEW)
     call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites=True)
     if not _recording().record_in_place(call):
         raise caller.explain(_VIEW, group)
@@ -124,8 +124,7 @@ def _known(caller: Caller, group: ProcessGroup, gradient: Gradient, tensors: Seq
     """Return the gradient, or refuse the call on every rank if there is none."""
     backward = gradient() if all(map(_is_mindspore, tensors)) else None
     if backward is None:
-        calls.refused(caller, group, _NONE)
-        raise _NONE
+        calls.refuse(caller, group, _NONE)
     return backward
 
 

@@ -88,10 +88,10 @@ def _one_for_each(caller: Caller, group: ProcessGroup, parameter: str, given: ob
     if not isinstance(given, list) or len(given) != group.size:
         what = f"{len(given)} of them" if isinstance(given, list) else type(given).__name__
         wanted = f"{parameter} must be a list with a place for each of {group.size} ranks, got {what}"
-        calls.refused(caller, group, ArgumentTypeError(wanted))
+        calls.refuse(caller, group, ArgumentTypeError(wanted))
 
 
 def _not_empty(caller: Caller, group: ProcessGroup, parameter: str, given: object) -> None:
     if not isinstance(given, list) or not given:
         wanted = f"{parameter} must be a list that is not empty, got {given!r}"
-        calls.refused(caller, group, ArgumentTypeError(wanted))
+        calls.refuse(caller, group, ArgumentTypeError(wanted))

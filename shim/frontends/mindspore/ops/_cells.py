@@ -121,7 +121,6 @@ class SizedPrimitive(CellPrimitive):
             kind, arguments = self._member_for(args)
         except ShimError as error:
             self.refuse(error)
-            raise
         return plain(kind, arguments)(args[0])
 
     def _member_for(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:

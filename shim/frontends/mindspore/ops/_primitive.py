@@ -12,7 +12,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from shim.core import calls
 from shim.core.callers import Caller
@@ -87,14 +87,14 @@ class GroupPrimitive:
         """Return the number of ranks in the group."""
         return _groups.answer(self.caller, self.group, lambda found: found.size, "RANK_SIZE", 1)
 
-    def refuse(self, error: ShimError) -> None:
+    def refuse(self, error: ShimError) -> NoReturn:
         """Raise *error*, and let the other ranks of the group know if they are in the same call."""
         if not self.group or not _groups.is_initialized():
             raise self.caller.explain(error)
         group = _groups.known_group(self.caller, self.group)
         if not self.is_collective:
             raise self.caller.explain(error, group)
-        calls.refused(self.caller, group, error)
+        calls.refuse(self.caller, group, error)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         copied = type(self)(**copy.deepcopy(self.init_attrs, memo))
@@ -161,7 +161,6 @@ class CommunicationPrimitive(GroupPrimitive):
             output = self._new_output(self.output_shape(*map(shape_of, tensors)), *tensors)
         except ShimError as error:
             self.refuse(error)
-            raise
         self._communicate(group, output, *tensors).wait()
         return output
 

@@ -37,10 +37,7 @@ __all__ = [
 
 def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
-    members = group_of(caller, group)
-    if members.is_alive:
-        calls.refused(caller, members, error)
-    raise caller.explain(error, members)
+    calls.refuse(caller, group_of(caller, group), error)
 
 
 def told(caller: Caller, group: Any, check: Callable[..., Any], *arguments: Any) -> Any:

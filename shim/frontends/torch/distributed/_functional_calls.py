@@ -54,8 +54,7 @@ class Call(NamedTuple):
 
     def refuse(self, error: ShimError) -> NoReturn:
         """Raise *error*, and let the other ranks, who wait in the same collective, know."""
-        calls.refused(self.caller, self.group, error)
-        raise self.caller.explain(error, self.group)
+        calls.refuse(self.caller, self.group, error)
 
     def check_tensors(self, tensors: Sequence[Any], role: str = "input") -> None:
         """Refuse what is no tensor of a framework, and torch's kinds of tensor that have no plain memory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from shim.core.callers import Caller
 from shim.core.tensors import copy_of
@@ -32,7 +32,7 @@ class _Identity(CommunicationPrimitive):
         for name, value in arguments.items():
             setattr(self, name, value)
 
-    def refuse(self, error: ShimError) -> None:
+    def refuse(self, error: ShimError) -> NoReturn:
         raise self.caller.explain(error)
 
     def forward(self, *tensors: Any) -> Any:
