@@ -7,20 +7,15 @@ namespace nb = nanobind;
 namespace shim::bindings {
 namespace {
 
-// Looking an attribute up is quickest by a name that is the class's own string.
-nb::object interned(const nb::object& name) {
-  PyObject* string = name.inc_ref().ptr();
-  PyUnicode_InternInPlace(&string);
-  return nb::steal(string);
-}
-
 nb::object checked(PyObject* object) {
   if (object == nullptr) throw nb::python_error();
   return nb::steal(object);
 }
 
-nb::object attribute(nb::handle object, const nb::object& name) {
-  return checked(PyObject_GetAttr(object.ptr(), name.ptr()));
+// What `object.name` is, without looking the name up in its class.
+nb::object attribute(nb::handle object, const nb::object& descriptor) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
+  return checked(Py_TYPE(descriptor.ptr())->tp_descr_get(descriptor.ptr(), object.ptr(), type));
 }
 
 nb::object call(const nb::object& function, nb::handle object) {
@@ -36,13 +31,12 @@ bool is_on_host(const nb::object& device) {
 }  // namespace
 
 AttributeReader::AttributeReader(nb::handle access)
-    : initializer_(interned(access.attr("initializer"))),
-      device_(interned(access.attr("device"))),
-      dtype_(interned(access.attr("dtype"))),
-      shape_(interned(access.attr("shape"))),
+    : initializer_(access.attr("initializer")),
+      device_(access.attr("device")),
+      dtype_(access.attr("dtype")),
+      shape_(access.attr("shape")),
       is_contiguous_(access.attr("is_contiguous")),
       data_ptr_(access.attr("data_ptr")),
-      settle_(access.attr("settle")),
       dtype_name_(access.attr("dtype_name")) {}
 
 std::optional<TensorView> AttributeReader::read(nb::handle object, Owners& owners) {
@@ -58,7 +52,6 @@ std::optional<TensorView> AttributeReader::read(nb::handle object, Owners& owner
   for (int d = 0; d < view.dimensions; ++d)
     view.shape[static_cast<std::size_t>(d)] = nb::cast<std::int64_t>(nb::handle(PyTuple_GET_ITEM(shape.ptr(), d)));
   view.set_contiguous();
-  checked(PyObject_CallNoArgs(settle_.ptr()));
   view.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(call(data_ptr_, object)));
   if (view.data == nullptr && view.count() > 0) return std::nullopt;
   owners.push_back(nb::borrow(object));

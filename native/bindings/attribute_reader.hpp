@@ -24,7 +24,7 @@ class AttributeReader {
  private:
   Dtype dtype_of(nanobind::object dtype);
 
-  // Names of attributes, interned.
+  // Descriptors, of a tensor's class.
   nanobind::object initializer_;
   nanobind::object device_;
   nanobind::object dtype_;
@@ -32,7 +32,6 @@ class AttributeReader {
   // Functions of a tensor.
   nanobind::object is_contiguous_;
   nanobind::object data_ptr_;
-  nanobind::object settle_;                      // of nothing
   nanobind::object dtype_name_;                  // of a dtype
   std::unordered_map<PyObject*, Dtype> dtypes_;  // each key is kept alive
 };

@@ -31,17 +31,16 @@ class Description(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How C++ reads a framework's tensors by their attributes, called ``initializer`` (None once there is memory), ``device``,
-    ``dtype`` and ``shape``, and by functions of the tensor. ``settle()`` waits for the framework's operators.
+    """How C++ reads a framework's tensors: by descriptors of their class, of which ``initializer`` gives None once there is
+    memory, and by functions of the tensor. ``data_ptr`` waits for the framework's operators.
     """
 
-    initializer: str
-    device: str
-    dtype: str
-    shape: str
+    initializer: Any
+    device: Any
+    dtype: Any
+    shape: Any
     is_contiguous: Callable[[Any], bool]
     data_ptr: Callable[[Any], int]
-    settle: Callable[[], object]
     dtype_name: Callable[[Any], str]
 
 
@@ -141,13 +140,12 @@ def _mindspore_access(tensor: Any) -> Access:
     """Reach past MindSpore's wrappers in Python, of which each would cost as much as the whole reading."""
     in_cpp = tensor.__mro__[1]
     return Access(
-        initializer="init",
-        device="device",
-        dtype="_dtype",
-        shape="_shape",
+        initializer=in_cpp.init,
+        device=in_cpp.device,
+        dtype=in_cpp._dtype,
+        shape=in_cpp._shape,
         is_contiguous=in_cpp.is_contiguous,
         data_ptr=in_cpp._data_ptr,
-        settle=sys.modules["mindspore.graph.api"]._pynative_executor._executor.sync,
         dtype_name=_name_of_mindspore_dtype,
     )
 
@@ -156,15 +154,13 @@ def _describe_mindspore(tensor: Any) -> Description:
     """Read a MindSpore tensor, which has no DLPack methods, by its address.
 
     A lazily initialised one has no address before ``init_data``; ``stride()`` counts elements, whereas ``strides`` is
-    wrong for transposed views, and ``asnumpy`` copies views. Operators run behind the caller's back: one that was issued
-    before may still be reading this memory, so all of them end first. (``mindspore.runtime.synchronize`` does
-    nothing but log an error when it is called for the first time on a CPU.)
+    wrong for transposed views, and ``asnumpy`` copies views. Operators run behind the caller's back, and one that was
+    issued before may still be reading or writing this memory: ``data_ptr`` first waits for all of them.
     """
     if tensor.has_init:
         tensor.init_data()
     if not tensor.device.startswith("CPU"):
         raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .to('CPU').")
-    sys.modules["mindspore.graph.api"]._pynative_executor.sync()
     dtype = _name_of_mindspore_dtype(tensor.dtype)
     strides = None if tensor.is_contiguous() else tuple(tensor.stride())
     return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, _HOST, False, tensor)

@@ -58,8 +58,9 @@ def group_of(caller: Caller, name: str | None) -> ProcessGroup:
 
 def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGroup:
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
-    group = group_of(caller, name)
-    if not isinstance(async_op, bool):
+    refuse_tracing(caller)
+    group = known_group(caller, name)
+    if async_op is not False and async_op is not True:
         calls.refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group
 

@@ -24,7 +24,7 @@ from shim.frontends.mindspore._arguments import (
     splits,
 )
 from shim.frontends.mindspore._errors import ArgumentTypeError
-from shim.frontends.mindspore._gradients import in_place, is_recorded
+from shim.frontends.mindspore._gradients import belongs, in_place
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
 __all__ = [
@@ -47,9 +47,8 @@ def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op
     """Combine all ranks' *tensor* into every rank's."""
     found = group_for(caller, group, async_op)
     kind = reduce_op(caller, found, op)
-    one_tensor(caller, found, "output", tensor)
     work = calls.all_reduce(caller, found, tensor, tensor, kind)
-    if not is_recorded((tensor,)):  # what in_place would find; asked here, as this call is the one that must be quick
+    if not belongs(tensor):  # what in_place would find; asked here, as this call is the one that must be quick
         return handle_of(work, async_op)
     return in_place(
         caller,

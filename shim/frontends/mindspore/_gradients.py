@@ -24,7 +24,7 @@ from shim.core.work import Work
 from shim.errors import UnsupportedError
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
-__all__ = ["Backward", "Gradient", "RecordedCall", "computed", "in_place", "is_recorded", "refuse_gradient"]
+__all__ = ["Backward", "Gradient", "RecordedCall", "belongs", "computed", "in_place", "is_recorded", "refuse_gradient"]
 
 Backward = Callable[[Sequence[Any]], Sequence[Any]]
 Gradient = Callable[[], Backward | None]  # called before the collective begins, if a gradient is being recorded
@@ -61,10 +61,15 @@ class RecordedCall:
 
 def is_recorded(tensors: Sequence[Any]) -> bool:
     """Tell whether MindSpore is recording a gradient to which one of *tensors* belongs."""
-    for tensor in tensors:  # asked first, as asking MindSpore takes longer than all the rest of a short call
-        if getattr(tensor, "_requires_grad", False) and _is_mindspore(tensor):
-            return bool(sys.modules["mindspore.graph.api"]._pynative_executor.requires_grad())
-    return False
+    return any(map(belongs, tensors))
+
+
+def belongs(tensor: Any) -> bool:
+    """Tell whether MindSpore is recording a gradient to which *tensor* belongs."""
+    # Asked in this order, as asking MindSpore takes longer than all the rest of a short call.
+    if not getattr(tensor, "_requires_grad", False) or not _is_mindspore(tensor):
+        return False
+    return bool(sys.modules["mindspore.graph.api"]._pynative_executor.requires_grad())
 
 
 def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any]) -> None:

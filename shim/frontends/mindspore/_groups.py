@@ -67,7 +67,7 @@ def known_group(caller: Caller, name: str | None) -> ProcessGroup:
     """
     if name is not None:
         string(caller, "{group}", name)
-    if not is_initialized():
+    if not groups.has_entered(FRONTEND):
         raise caller.explain(StateError("the world is not initialised\nCall init() or init_process_group() first."))
     if name is None or is_world(name):
         return groups.world(caller)

@@ -7,8 +7,9 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import DTYPES, array_of, check, make, numbers
+from mindspore_world import DTYPES, array_of, check, make, numbers, world
 
+import shim.frontends.mindspore.mint.distributed as dist
 from shim.core.tensors import copy_of, new_like, reader_for
 from shim.errors import TensorError
 
@@ -58,3 +59,15 @@ def test_a_reader_describes_views_and_tensors_still_being_computed() -> None:
 def test_sparse_tensors_have_no_reader() -> None:
     with pytest.raises(TensorError, match="dense"):
         reader_for(mindspore.COOTensor)
+
+
+@pytest.mark.ranks(2)
+def test_operators_that_still_read_a_tensor_have_ended_before_it_is_overwritten(rank: int, world_size: int) -> None:
+    with world():
+        ones = make("mindspore", np.ones((1500, 1500), "float32"))
+        for _ in range(3):
+            tensor = ones.copy()
+            product = mindspore.mint.matmul(mindspore.mint.matmul(tensor, ones), tensor)
+            dist.all_reduce(tensor)
+            check("mindspore", tensor, np.full((1500, 1500), world_size, "float32"))
+            check("mindspore", product, np.full((1500, 1500), 1500.0**2, "float32"))
