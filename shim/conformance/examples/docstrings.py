@@ -1,0 +1,53 @@
+"""Finds the examples in the docstrings of the installed frameworks, for all functions and classes whose signatures are recorded.
+
+The frameworks are imported in a process of their own, which prints the docstrings: see ``__main__``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from shim.conformance.examples.example import Example
+from shim.conformance.examples.reader import examples_in
+from shim.conformance.signatures import FRONTENDS, read
+
+__all__ = ["docstrings_of", "installed_examples"]
+
+_PATIENCE = 120.0  # seconds for the import of a framework
+_QUIET = {"GLOG_v": "4"}
+
+
+def installed_examples(framework: str) -> list[Example]:
+    """Return the examples of the installed *framework*, in the order of its recorded names."""
+    found = []
+    for function, text in _read_elsewhere(framework):
+        found += examples_in(text, framework, function, f"docstring of {function}")
+    return found
+
+
+def _read_elsewhere(framework: str) -> Sequence[tuple[str, str]]:
+    command = [sys.executable, "-m", "shim.conformance.examples", framework]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)
+    return [(name, text) for name, text in json.loads(done.stdout.splitlines()[-1])]
+
+
+def docstrings_of(framework: str) -> list[tuple[str, str]]:
+    """Return the recorded names of *framework* that it has docstrings for, each object under its first name."""
+    record = read(next(file for file in reversed(FRONTENDS.values()) if file.startswith(f"{framework}-")))
+    found: dict[int, tuple[str, str]] = {}
+    for module, names in record.modules.items():
+        try:
+            imported = importlib.import_module(module)
+        except ImportError:
+            continue  # recorded of a path that is an attribute, not a module: paddle.distributed.stream
+        for name in names:
+            thing = getattr(imported, name, None)
+            text = inspect.getdoc(thing) if thing is not None else None
+            if text and id(thing) not in found:
+                found[id(thing)] = (f"{module}.{name}", text)
+    return list(found.values())

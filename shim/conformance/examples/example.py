@@ -1,0 +1,64 @@
+"""What an example is: code in steps, and what its document shows after some of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["EVERY_RANK", "Example", "Step", "Wanted"]
+
+EVERY_RANK = -1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the document shows: text for each rank, or for ``EVERY_RANK``; ``line`` is where, counted from 1 in the text."""
+
+    text: Mapping[int, str]
+    line: int
+
+    def on(self, rank: int) -> str | None:
+        """Return what *rank* is to see, None where the document says nothing of it."""
+        return self.text.get(rank, self.text.get(EVERY_RANK))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement at the top of an example.
+
+    ``section`` counts the parts that comments such as "Another example" begin. ``ranks`` are those that the document has carry the step out,
+    None for all. ``raises`` says that the document has it raise.
+    """
+
+    source: str
+    line: int
+    section: int
+    wanted: Wanted | None = None
+    ranks: frozenset[int] | None = None
+    raises: bool = False
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example of the documentation of ``function``, the ``number``-th of it from 1.
+
+    ``ranks`` is how many the document says, or needs; ``text`` is the example as it stands, ``place`` where.
+    """
+
+    framework: str
+    function: str
+    number: int
+    text: str
+    place: str
+    steps: tuple[Step, ...]
+    ranks: int
+
+    @property
+    def name(self) -> str:
+        return self.function if self.number == 1 else f"{self.function}#{self.number}"
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the text, by which a record knows that it is about this text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:12]

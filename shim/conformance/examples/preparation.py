@@ -1,0 +1,44 @@
+"""What documents leave to their readers: the world, and names that the code takes as given. Declared here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shim.conformance.examples.example import Example
+
+__all__ = ["PREAMBLE", "begin_of", "names_of"]
+
+# Code that runs before an example, in its names. PyTorch's examples leave the imports and the initialisation to the reader.
+PREAMBLE: Mapping[str, str] = {
+    "torch": """
+import torch
+import torch.distributed as dist
+from datetime import timedelta
+""",
+    "paddle": "",
+    "mindspore": "",
+}
+_BEGIN = {
+    "torch": """
+if not dist.is_initialized():
+    dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+rank, world_size = dist.get_rank(), dist.get_world_size()
+""",
+}
+_INITIALISES = {"torch": ("init_process_group", "Store(")}
+
+
+def begin_of(example: Example) -> str:
+    """Return the code that puts *example* into the world, unless it does so itself."""
+    itself = any(call in step.source for call in _INITIALISES.get(example.framework, ()) for step in example.steps)
+    return "" if itself else _BEGIN.get(example.framework, "")
+
+
+def names_of(example: Example) -> str:
+    """Return code for the name that the document is about, where the example uses it bare."""
+    module, _, name = example.function.rpartition(".")
+    if any(
+        name in step.source and f".{name}" not in step.source and "import" not in step.source for step in example.steps
+    ):
+        return f"from {module} import {name}\n"
+    return ""

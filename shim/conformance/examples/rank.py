@@ -1,0 +1,211 @@
+"""What happens in a rank process: run an example step by step, and say what this rank saw."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import io
+import linecache
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shim.conformance.examples.devices import rewritten
+from shim.conformance.examples.example import Example, Step
+from shim.conformance.examples.outputs import Output, differs, plain
+from shim.conformance.examples.preparation import PREAMBLE, begin_of, names_of
+from shim.core import groups, rendezvous
+from shim.core.callers import Caller
+from shim.substitution.imports import scoped_builtins
+
+__all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
+
+_ME = Caller("shim conformance")
+_FILE = "<example {}>"
+
+
+@dataclass(frozen=True)
+class StepSight:
+    """What one step gave: what was seen, how that differs from what is shown, and the error it ended with."""
+
+    line: int
+    outputs: tuple[str, ...]
+    difference: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What one rank saw of an example, and why its code was changed for this machine."""
+
+    steps: tuple[StepSight, ...]
+    changes: tuple[str, ...]
+
+    @property
+    def failure(self) -> StepSight | None:
+        """The first step that did not do as the document says."""
+        return next((step for step in self.steps if step.error is not None or step.difference is not None), None)
+
+
+@dataclass
+class _Screen:
+    """What the example shows, in place of a terminal."""
+
+    outputs: list[Output] = field(default_factory=list)
+
+    def print(
+        self, *things: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
+    ) -> None:
+        if file is not None:
+            builtins.print(*things, sep=sep, end=end, file=file, flush=flush)
+            return
+        text = (" " if sep is None else sep).join(map(str, things))
+        self.outputs.append(Output(text, plain(things[0]) if len(things) == 1 else None))
+
+    def display(self, value: Any) -> None:
+        if value is not None:
+            self.outputs.append(Output(repr(value), plain(value)))
+
+    def take(self) -> list[Output]:
+        taken, self.outputs = self.outputs, []
+        return taken
+
+
+def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
+    """Run *example* on this rank, on the frontends or (not *substituted*) on the framework itself; leave the world after it."""
+    screen = _Screen()
+    built = scoped_builtins() if substituted else dict(vars(builtins))
+    built["print"] = screen.print
+    names: dict[str, Any] = {"__name__": "__main__", "__builtins__": built}
+    run = _Run(example, rank, names, screen)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return run.carried_out()
+    finally:
+        _leave()
+
+
+class _Run:
+    def __init__(self, example: Example, rank: int, names: dict[str, Any], screen: _Screen) -> None:
+        self.example = example
+        self.rank = rank
+        self.names = names
+        self.screen = screen
+        self.changes: list[str] = []
+        self.pending: list[Output] = []  # seen, and not compared yet
+        self.absent: set[str] = set()  # names that only other ranks have
+
+    def carried_out(self) -> Sight:
+        example = self.example
+        begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
+        exec(compile(begin, "<before the example>", "exec"), self.names)
+        seen = []
+        for index, step in enumerate(example.steps):
+            if not self._is_mine(step):
+                continue
+            sight = self._see(index, step)
+            seen.append(sight)
+            if sight.error is not None:
+                break
+        return Sight(tuple(seen), tuple(dict.fromkeys(self.changes)))
+
+    def _is_mine(self, step: Step) -> bool:
+        mine = step.ranks is None or self.rank in step.ranks
+        tree = ast.parse(step.source)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if mine and not used & self.absent:
+            return True
+        self.absent |= {
+            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        return False
+
+    def _see(self, index: int, step: Step) -> StepSight:
+        try:
+            with self._raising(step):
+                self._execute(index, step)
+        except BaseException:  # an example's own exit or interrupt is its failure, not the end of the process
+            outputs = [*self.pending, *self.screen.take()]
+            return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
+        self.pending += self.screen.take()
+        outputs = self.pending
+        wanted = None if step.wanted is None else step.wanted.on(self.rank)
+        if step.wanted is not None:
+            self.pending = []
+        difference = None if wanted is None or step.raises else differs(wanted, outputs)
+        return StepSight(step.line, tuple(output.text for output in outputs), difference)
+
+    @contextlib.contextmanager
+    def _raising(self, step: Step) -> Iterator[None]:
+        """Let a step raise that is documented to; which ranks it does so on, the document leaves open."""
+        try:
+            yield
+        except Exception:
+            if not step.raises:
+                raise
+
+    def _execute(self, index: int, step: Step) -> None:
+        if self._take_as_given(index, step):
+            return
+        source, reasons = rewritten(self.example.framework, step.source)
+        self.changes += reasons
+        file = _FILE.format(f"{self.example.name}, line {step.line}")
+        linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.splitlines()], file)
+        tree = ast.parse(source, file)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, file, "exec"), self.names)
+        if isinstance(last, ast.Expr):
+            self.screen.display(eval(compile(ast.Expression(last.value), file, "eval"), self.names))
+
+    def _take_as_given(self, index: int, step: Step) -> bool:
+        """Give a name the value that the document shows for it, where the example shows it before it has one.
+
+        So documents say what a reader is to begin with. ``name = ...`` is an empty tensor like the one that is shown next.
+        """
+        tree = ast.parse(step.source).body[0]
+        if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) and step.wanted is not None:
+            name = tree.value.id
+            wanted = step.wanted.on(self.rank)
+            section = [other for other in self.example.steps[:index] if other.section == step.section]
+            if (
+                wanted is None
+                or any(_mentions(other, name) for other in section)
+                or (name in self.names and not step.section)
+            ):
+                return False
+            self.names[name] = self._value_of(wanted)
+            self.screen.display(self.names[name])
+            return True
+        if isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Constant) and tree.value.value is ...:
+            name = ast.unparse(tree.targets[0])
+            later = (other for other in self.example.steps[index:] if other.source.strip() == name)
+            shown = next((other.wanted.on(self.rank) for other in later if other.wanted is not None), None)
+            if shown is not None:
+                self.names[name] = _emptied(self._value_of(shown))
+                return True
+        return False
+
+    def _value_of(self, text: str) -> Any:
+        framework = self.names.get(self.example.framework)
+        scope = {"tensor": getattr(framework, "tensor", None)}
+        return eval(text.strip(), scope)
+
+
+def _mentions(step: Step, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(step.source)))
+
+
+def _emptied(value: Any) -> Any:
+    return [_emptied(entry) for entry in value] if isinstance(value, list) else value.new_empty(value.shape)
+
+
+def _leave() -> None:
+    if groups.is_initialized():
+        groups.close_group(groups.world(_ME))
+
+
+def see_on_this_rank(example: Example, substituted: bool) -> Sight:
+    """Run *example* on the rank that this process is."""
+    return see_example(example, rendezvous.locate().rank, substituted)

@@ -1,0 +1,175 @@
+"""Takes the text of a document apart into examples: prompts or blocks of code, and what is shown after them.
+
+Two ways of writing are read. With prompts, what stands between the prompts is shown; a continued statement has ``...`` or
+one more ``>>>``, as PyTorch writes it. Without, in a block of code, only comments show something. In both, comments that
+follow code may show it too, as Paddle writes it. ``labels`` knows how documents say of which rank they speak.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from shim.conformance.examples import labels
+from shim.conformance.examples.example import Example, Step, Wanted
+
+__all__ = ["example_of", "examples_in"]
+
+_PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
+_BLOCK = re.compile(r"\s*\.\. (code-block|code|sourcecode)::\s*(python|pycon|ipython|py)?\d?\s*$")
+_RAISES = re.compile(r"#.*\b[Rr]aises (an )?exception")
+_NEW_SECTION = re.compile(r"#.*\b([Aa]nother example|[Cc]ase \d|[Uu]sage \d|[Ee]xample with)\b")
+
+
+@dataclass
+class _Line:
+    """A line of code of an example with its number in the text, or what is shown (``code`` is None)."""
+
+    number: int
+    code: str | None
+    shown: str = ""
+    after_gap: bool = False
+
+
+@dataclass
+class _Block:
+    first: int
+    lines: list[_Line] = field(default_factory=list)
+    raw: list[str] = field(default_factory=list)
+
+
+def examples_in(text: str, framework: str, function: str, place: str) -> list[Example]:
+    """Return the examples of the document *text*, which is about *function*."""
+    blocks = list(_prompt_blocks(text)) or list(_code_blocks(text))
+    found = []
+    for number, block in enumerate(blocks, start=1):
+        example = example_of(block.lines, framework, function, place, number, "\n".join(block.raw), text)
+        if example is not None:
+            found.append(example)
+    return found
+
+
+def _prompt_blocks(text: str) -> Iterator[_Block]:
+    """Cut at every directive and heading between prompts: what follows is another example with names of its own."""
+    block: _Block | None = None
+    gap = False
+    for number, line in enumerate(text.expandtabs().splitlines(), start=1):
+        prompt = _PROMPT.match(line)
+        if prompt:
+            if block is None:
+                block = _Block(number)
+            block.lines.append(_Line(number, line[prompt.end() :].rstrip(), after_gap=gap))
+            block.raw.append(line)
+            gap = False
+        elif block is not None:
+            if _BLOCK.match(line) or _is_heading(line):
+                yield block
+                block, gap = None, False
+            elif not line.strip():
+                gap = True
+                block.raw.append(line)
+            elif not gap:
+                block.lines.append(_Line(number, None, line.strip("\n")))
+                block.raw.append(line)
+    if block is not None:
+        yield block
+
+
+def _is_heading(line: str) -> bool:
+    return bool(re.match(r"\s*(Tutorial )?[Ee]xamples?( \d+)?\s*::?\s*$", line))
+
+
+def _code_blocks(text: str) -> Iterator[_Block]:
+    lines = text.expandtabs().splitlines()
+    for start, line in enumerate(lines):
+        if not _BLOCK.match(line):
+            continue
+        margin = len(line) - len(line.lstrip())
+        body: list[tuple[int, str]] = []
+        for number in range(start + 1, len(lines)):
+            inner = lines[number]
+            if inner.strip() and len(inner) - len(inner.lstrip()) <= margin:
+                break
+            if not body and (not inner.strip() or inner.strip().startswith(":")):
+                continue
+            body.append((number + 1, inner))
+        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).splitlines()
+        if dedented:
+            lines_of_code = [_Line(number, code) for (number, _), code in zip(body, dedented, strict=True)]
+            yield _Block(start + 1, lines_of_code, [inner for _, inner in body])
+
+
+def example_of(
+    lines: list[_Line], framework: str, function: str, place: str, number: int, text: str, context: str
+) -> Example | None:
+    """Make the example of *lines*; None where there is no code in them, or it is no Python."""
+    code = [line for line in lines if line.code is not None]
+    source = "\n".join(line.code or "" for line in code)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    if not tree.body:
+        return None
+    steps = _steps(tree, lines, code)
+    return Example(framework, function, number, text, place, tuple(steps), labels.ranks_of(context, steps))
+
+
+def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step]:
+    starts = [min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) for node in tree.body]
+    ends = [node.end_lineno or node.lineno for node in tree.body]
+    shown = _shown_after(lines, code, ends)
+    steps: list[Step] = []
+    section = 0
+    restricted: frozenset[int] | None = None
+    begin = 0
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        comments = [line.code or "" for line in code[begin : start - 1]]
+        if any(_NEW_SECTION.search(comment) for comment in comments):
+            section += 1
+        for comment in comments:
+            restricted = labels.process_of(comment, restricted)
+        source = "\n".join(line.code or "" for line in code[start - 1 : end])
+        raises = bool(_RAISES.search(source))
+        step = Step(source, code[start - 1].number, section, None, restricted, raises)
+        steps.append(replace(step, wanted=shown.get(index)))
+        begin = end
+    return steps
+
+
+def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict[int, Wanted]:
+    """Return what is shown after each step, by the step's number: text between prompts, or comments."""
+    position = {id(line): number for number, line in enumerate(code, start=1)}
+    step_of_line = [sum(end < number for end in ends) for number in range(1, len(code) + 2)]
+    texts: dict[int, list[tuple[int, str]]] = {}
+    current = -1
+    last_code_end = 0
+    for line in lines:
+        if line.code is None:
+            texts.setdefault(current, []).append((line.number, line.shown))
+            continue
+        number = position[id(line)]
+        index = step_of_line[number - 1]
+        inside = index < len(ends) and any(
+            start <= number <= end for start, end in [(_start(ends, index), ends[index])]
+        )
+        stripped = line.code.strip()
+        if stripped.startswith("#") and number > last_code_end:
+            if current >= 0 and labels.is_shown(stripped) and not line.after_gap:
+                texts.setdefault(current, []).append((line.number, stripped.lstrip("# ")))
+        elif stripped and inside:
+            current = index
+            last_code_end = ends[index]
+    wanted = {}
+    for index, shown in texts.items():
+        by_rank = labels.by_rank([text for _, text in shown])
+        if index >= 0 and by_rank:
+            wanted[index] = Wanted(by_rank, shown[0][0])
+    return wanted
+
+
+def _start(ends: list[int], index: int) -> int:
+    return ends[index - 1] + 1 if index else 1

@@ -1,0 +1,36 @@
+"""The ``__import__`` that gives those who call it views of the frameworks."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from shim.substitution.views import FRAMEWORKS, view_of
+
+__all__ = ["import_view", "scoped_builtins"]
+
+_import = builtins.__import__
+
+
+def import_view(
+    name: str,
+    globals: Mapping[str, object] | None = None,
+    locals: Mapping[str, object] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    """Import as ``builtins.__import__`` does, and return the view of a framework's module."""
+    module = _import(name, globals, locals, fromlist or (), level)
+    if level or name.partition(".")[0] not in FRAMEWORKS:
+        return module
+    return view_of(module)
+
+
+def scoped_builtins() -> dict[str, Any]:
+    """Return the builtins for the globals of a module whose imports get views.
+
+    Python takes a module's builtins from its own ``__builtins__``, so nothing outside the module is changed.
+    """
+    return {**vars(builtins), "__import__": import_view}

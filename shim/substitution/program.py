@@ -1,0 +1,94 @@
+"""Substitution for a program: a script or module, and the modules of its own that it imports."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from shim.substitution.imports import scoped_builtins
+
+__all__ = ["run_module", "run_script", "run_source"]
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module of the program, whose imports get views as well."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = scoped_builtins()
+        super().exec_module(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules below *folder*, as far as they are the program's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.origin is None or type(spec.loader) is not SourceFileLoader:
+            return None
+        origin = Path(spec.origin).resolve()
+        if not origin.is_relative_to(self.folder) or any(origin.is_relative_to(place) for place in _installed()):
+            return None
+        spec.loader = _Loader(name, spec.origin)
+        return spec
+
+
+def _installed() -> list[Path]:
+    """Return the folders of packages that are not the program's own, though they may lie below its folder."""
+    places = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
+    return [Path(place).resolve() for place in places if os.path.isabs(place)] + [Path(__file__).resolve().parents[1]]
+
+
+def run_script(script: str, arguments: Sequence[str] = ()) -> None:
+    """Run the file *script* as ``python script arguments`` does, with views for its imports and for its own modules'."""
+    path = os.path.abspath(script)
+    sys.argv[:] = [script, *arguments]
+    sys.path[0:1] = [os.path.dirname(path)]
+    sys.meta_path.insert(0, _Finder(Path(path).resolve().parent))
+    loader = SourceFileLoader("__main__", path)
+    _run_as_main(compile(loader.get_data(path), path, "exec"), path, None)
+
+
+def run_module(name: str, arguments: Sequence[str] = ()) -> None:
+    """Run the module *name* as ``python -m name arguments`` does, with views for its imports and its package's."""
+    sys.path[0:1] = [os.getcwd()]
+    sys.meta_path.insert(0, _Finder(Path.cwd().resolve()))
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{name}.__main__")
+    if spec is None or not isinstance(spec.loader, SourceFileLoader) or spec.origin is None:
+        raise ImportError(f"No module named {name!r} that has Python source")
+    code = spec.loader.get_code(spec.name)
+    assert code is not None
+    sys.argv[:] = [spec.origin, *arguments]
+    _run_as_main(code, spec.origin, spec)
+
+
+def _run_as_main(code: CodeType, path: str, spec: ModuleSpec | None) -> None:
+    main = ModuleType("__main__")
+    main.__file__ = path
+    main.__spec__ = spec
+    main.__dict__["__package__"] = spec.parent if spec is not None else None
+    main.__dict__["__builtins__"] = scoped_builtins()
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def run_source(source: str, name: str, names: dict[str, Any]) -> None:
+    """Run *source*, called *name* in tracebacks, with the globals *names*, whose builtins it sets if they have none."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    names.setdefault("__builtins__", scoped_builtins())
+    exec(compile(source, name, "exec"), names)
