@@ -1,7 +1,7 @@
 """Runs examples on the real frameworks, on this machine's CPU, beside which the frontends' verdicts are shown.
 
 Each framework gets the world that its own launcher would give it. A rank that crashed or hangs takes its world with it, and the next
-example gets a new one; so does one after an example that ended in an error on some ranks alone.
+example gets a new one; so does one after an example that ended in an error.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ __all__ = ["judge_reference", "run_reference", "see_on_this_rank"]
 
 _DEADLINE = 45.0  # seconds for one example; the first of a world imports the framework
 _SCHEDULER = "import mindspore.communication as communication; communication.init()"
+
+# What in an example's code leaves the framework in no state for another one.
+_ENDING = ("destroy_", "release", "enable_static", "disable_signal")
 
 Variables = list[dict[str, str]]  # of each rank's environment
 
@@ -54,11 +57,10 @@ def _run(pool: RankPool, example: Example, variables: Variables) -> Outcome:
 
 
 def _is_spoiled(outcome: Outcome) -> bool:
-    """Tell whether the world may be in no state for another example."""
-    errors = {rank for rank, _, text in outcome.failures if "Error" in text or "rank " in text}
-    return bool(errors) and (
-        len(errors) < outcome.example.ranks or any(_ended(text) for _, _, text in outcome.failures)
-    )
+    """Tell whether the world may be in no state for another example: an error went before, or the example ended it."""
+    if any("Traceback" in text or _ended(text) for _, _, text in outcome.failures):
+        return True
+    return any(word in step.source for step in outcome.example.steps for word in _ENDING)
 
 
 def _ended(text: str) -> bool:
