@@ -2,13 +2,15 @@
 
 A public function is one without a leading underscore that a module below ``shim/frontends`` whose path has none lists
 in ``__all__``, wherever in the frontends it is defined. It has a docstring of at most six lines, no decorator, and one statement,
-as a rule a return, without loops and branches. Every parameter of every function in the frontends is read.
+as a rule a return, without loops and branches. So has one with an underscore that is recorded of a framework, because programs
+call it there. Every parameter of every function in the frontends is read.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from checks.source import Function, Module, definition, is_public, modules, string_list
@@ -37,7 +39,9 @@ def check(root: Path) -> list[str]:
     by_name = {module.name: module for module in modules(root, "shim/frontends")}
     findings = []
     unused = set(MAY_HAVE_MORE_STATEMENTS)
-    for name, module, function in public_functions(by_name):
+    public = list(public_functions(by_name, _recorded_names(root)))
+    called = {id(function) for _, _, function in public}
+    for name, module, function in public:
         findings += [f"{module.path}:{function.lineno}: {name} {what}" for what in _faults(name, function)]
         unused.discard(name)
     for module in by_name.values():
@@ -45,7 +49,7 @@ def check(root: Path) -> list[str]:
             findings += [
                 f"{module.path}:{function.lineno}: {function.name} ignores its parameter {parameter}:"
                 " honour it, or raise UnsupportedError when it is not the default"
-                for parameter in _unread(function)
+                for parameter in _unread(function, is_public(function.name) or id(function) in called)
             ]
     findings += [
         f"checks/frontend_functions.py: nothing public is called {name}, which may have more" for name in unused
@@ -53,13 +57,22 @@ def check(root: Path) -> list[str]:
     return findings
 
 
-def public_functions(by_name: dict[str, Module]) -> Iterator[tuple[str, Module, Function]]:
-    """Yield each public function once, under the name of the module that defines it."""
+def _recorded_names(root: Path) -> set[str]:
+    """Return the names with a leading underscore that are recorded of the frameworks."""
+    files = (root / "shim/conformance/signatures").glob("*.json")
+    modules_of = [json.loads(file.read_text(encoding="utf-8"))["modules"] for file in files]
+    return {name for modules in modules_of for names in modules.values() for name in names if not is_public(name)}
+
+
+def public_functions(
+    by_name: dict[str, Module], recorded: Set[str] = frozenset()
+) -> Iterator[tuple[str, Module, Function]]:
+    """Yield each public function, those *recorded* too, once, under the name of the module that defines it."""
     seen = set()
     for module in by_name.values():
         if not is_public(module.name):
             continue
-        for name in filter(is_public, string_list(module.tree, "__all__") or []):
+        for name in (*filter(is_public, string_list(module.tree, "__all__") or []), *sorted(recorded)):
             found = definition(by_name, module, name)
             if found is None or isinstance(found[1], ast.ClassDef) or id(found[1]) in seen:
                 continue
@@ -90,7 +103,7 @@ def _functions(tree: ast.Module) -> Iterator[Function]:
             yield node
 
 
-def _unread(function: Function) -> list[str]:
+def _unread(function: Function, public: bool) -> list[str]:
     """Return the parameters that the body of *function* never reads.
 
     A declaration reads none. A function that is not public may say that it is given more than it needs: by an
@@ -98,7 +111,7 @@ def _unread(function: Function) -> list[str]:
     """
     if _is_declaration(function):
         return []
-    uses = ast.Load if is_public(function.name) else (ast.Load, ast.Del)
+    uses = ast.Load if public else (ast.Load, ast.Del)
     read = {
         node.id
         for statement in function.body
@@ -106,7 +119,7 @@ def _unread(function: Function) -> list[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, uses)
     }
     unread = [name for name in parameters_of(function.args) if name not in read and name not in ("self", "cls")]
-    return unread if is_public(function.name) else [name for name in unread if is_public(name)]
+    return unread if public else [name for name in unread if is_public(name)]
 
 
 def _is_declaration(function: Function) -> bool:

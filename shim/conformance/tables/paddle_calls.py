@@ -200,7 +200,8 @@ def _stream(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     yield from _stream_parts(tensors, rank, size)
     outputs = []
     stream.gather(tensors.make(numbers(rank)), outputs if rank == 0 else None, use_calc_stream=True)
-    yield Check("stream.gather", tensors.read_all(outputs), everyone(size) if rank == 0 else [])
+    if rank == 0:
+        yield Check("stream.gather", tensors.read_all(outputs), everyone(size))
     output = tensors.make(numbers(rank))
     if rank > 0:
         stream.recv(output, rank - 1, use_calc_stream=True)
@@ -260,7 +261,8 @@ def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> 
     yield Check(f"alltoall_single of {dtype}", tensors.read(tensor), np.stack([whole[rank] for whole in everything]))
     outputs = []
     dist.gather(tensors.make(mine), outputs if rank == 0 else None)
-    yield Check(f"gather of {dtype}", tensors.read_all(outputs), everything if rank == 0 else [])
+    if rank == 0:
+        yield Check(f"gather of {dtype}", tensors.read_all(outputs), everything)
     tensor = tensors.blank(shape, dtype)
     dist.scatter(tensor, tensors.make_all(everything) if rank == 0 else None)
     yield Check(f"scatter of {dtype}", tensors.read(tensor), mine)
