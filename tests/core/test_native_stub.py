@@ -6,9 +6,10 @@ import ast
 import re
 from pathlib import Path
 
+import shim
 from shim import _native
 
-STUB = Path(_native.__file__).with_name("_native.pyi")
+STUB = Path(shim.__file__).with_name("_native.pyi")  # an editable install has the module elsewhere
 
 # Where the stub says more than C++ can, in the module's words.
 NARROWER = {
