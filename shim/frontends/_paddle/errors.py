@@ -14,7 +14,6 @@ __all__ = [
     "GroupMissingError",
     "OutsiderError",
     "PaddleTensorError",
-    "RankFailedError",
     "RankIndexError",
     "paddle_function",
 ]
@@ -42,10 +41,6 @@ class GroupMissingError(StateError, AssertionError):
 
 class RankIndexError(RankError, IndexError):
     """A group rank is not one of the group's; paddle looks it up in a list."""
-
-
-class RankFailedError(ShimError, RuntimeError):
-    """A process that ``spawn`` started ended with an error; paddle raises a plain Exception."""
 
 
 class OutsiderError(NotMemberError, RuntimeError):
