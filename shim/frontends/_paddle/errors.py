@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError, TensorError
@@ -54,5 +55,5 @@ def paddle_function(name: str, errors: Mapping[type[ShimError], type[ShimError]]
     """
     classes: dict[type[ShimError], type[ShimError]] = {TensorError: PaddleTensorError}
     classes.update(errors or {})
-    outsider = "raise" if NotMemberError in classes else "warn"
-    return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)  # type: ignore[arg-type]
+    outsider: Literal["raise", "warn"] = "raise" if NotMemberError in classes else "warn"
+    return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)
