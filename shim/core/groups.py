@@ -116,6 +116,7 @@ class _State:
     token: str = ""
     process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
     groups: dict[str, ProcessGroup] = field(default_factory=dict)
+    apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
     frontends: set[str] = field(default_factory=set)
     created: int = 0  # unnamed groups asked for so far, made or refused, the same number on every rank
 
@@ -300,7 +301,7 @@ def open_apart(
 ) -> ProcessGroup:
     """Make a group of *size* processes that meet at *init_method* or *store* and have nothing to do with the world.
 
-    Its world ranks are its group ranks. Only its maker knows it, and closes it with ``close_group``.
+    Its world ranks are its group ranks. Its maker closes it with ``close_group``; the end of the process does too.
     """
     try:
         me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
@@ -308,7 +309,9 @@ def open_apart(
         engine = open_engine(Place(f"{me.key} {name}", name or me.key, ranks, me.rank, timeout))
     except ShimError as error:
         raise caller.explain(error) from None
-    return ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
+    group = ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
+    _state.apart.append(group)
+    return group
 
 
 def find_group(name: str) -> ProcessGroup | None:
@@ -335,6 +338,8 @@ def close_group(group: ProcessGroup) -> None:
     else:
         if find_group(group.name) is group:
             del _state.groups[group.name]
+        elif group in _state.apart:
+            _state.apart.remove(group)
         group._close()
 
 
@@ -357,4 +362,10 @@ def _close_all() -> None:
     _state.key = ""
 
 
-atexit.register(_close_all)
+def _close_at_exit() -> None:
+    for group in reversed(_state.apart):
+        group._close()
+    _close_all()
+
+
+atexit.register(_close_at_exit)

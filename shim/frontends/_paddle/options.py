@@ -15,10 +15,10 @@ from shim.frontends._paddle import groups as views
 from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentTypeError
 
-__all__ = ["default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
+__all__ = ["BACKENDS", "default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
 
 default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
-_BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
+BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
 
 
 def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
@@ -108,6 +108,6 @@ def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:
 
 
 def _backend_of(caller: Caller, backend: Any) -> str:
-    if backend not in _BACKENDS:
-        raise caller.explain(ArgumentAssertionError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}"))
+    if backend not in BACKENDS:
+        raise caller.explain(ArgumentAssertionError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}"))
     return str(backend)
