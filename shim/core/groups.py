@@ -219,8 +219,9 @@ def leave_world(frontend: str) -> None:
 def agree_on_group(caller: Caller, ranks: Sequence[int] | None, everyone: ProcessGroup | None = None) -> str:
     """Return the name of a new group of the world ranks *ranks* (None: all), on which all ranks of *everyone* agree.
 
-    Each of them calls this, in the order of its other collectives; None is the world. When the ranks are wrong on one of
-    them, it raises RankError or ArgumentError, and the others, as all do where they disagree, MismatchError.
+    Each of them calls this, in the order of its other collectives; None is the world. Groups that have no rank in common may be
+    named by their own ranks at once. When the ranks are wrong on one of them, it raises RankError or ArgumentError, and
+    the others, as all do where they disagree, MismatchError.
     """
     parent = world(caller)
     everyone = parent if everyone is None else everyone
@@ -228,10 +229,11 @@ def agree_on_group(caller: Caller, ranks: Sequence[int] | None, everyone: Proces
     with refusals_told(everyone):
         members = _members(caller, ranks, everyone)
     try:
-        _state.created = 1 + agree(everyone, members, _state.created)
+        made, is_alone = agree(everyone, members, _state.created)
     except ShimError as error:
         raise caller.explain(error, everyone) from None
-    return f"group_{_state.created}"
+    _state.created = made + 1
+    return f"group_{_state.created}" if is_alone else f"group_{_state.created}_{members[0]}"
 
 
 def new_group(

@@ -79,6 +79,17 @@ def test_ranks_that_differ_about_the_members_are_told(rank: int, world_size: int
             assert_all_goes_on(group)
 
 
+@pytest.mark.ranks(2, 3, 4, 7)
+def test_ranks_may_each_name_a_group_of_their_own(rank: int, world_size: int) -> None:
+    with world() as group:
+        low, high = list(range(world_size // 2)), list(range(world_size // 2, world_size))
+        for lists in ([low, high], [[other] for other in range(world_size)], [high[::-1], low]):
+            mine = next(ranks for ranks in lists if rank in ranks)
+            made = groups.new_group(ME, mine)
+            assert objects.all_gather(ME, made, (rank, made.name)) == [(other, made.name) for other in mine]
+            assert_all_goes_on(group)
+
+
 @pytest.mark.ranks(2, 3, 4)
 def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, world_size: int) -> None:
     with world() as group:
