@@ -49,7 +49,7 @@ def test_ranks_meet_through_a_store(rank: int, world_size: int, kind: str, tmp_p
 
 
 def test_a_lone_process_asks_nothing_of_its_store() -> None:
-    me = rendezvous.locate_at(object(), 0, 1)  # type: ignore[arg-type]
+    me = rendezvous.locate_at(object(), 0, 1)  # type: ignore[arg-type]  # no store at all
     assert (me.rank, me.size) == (0, 1)
 
 
