@@ -66,6 +66,7 @@ def test_ctrl_c_ends_a_wait(three: RankPool) -> None:
     interrupted, then = values(three, failing_ranks.interrupt_a_wait)[0]
     assert interrupted
     assert "interrupted" in then
+    assert "The group can no longer be used." in then
     three.close()
 
 
