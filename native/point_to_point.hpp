@@ -66,8 +66,8 @@ class PointToPoint final : public BackgroundWork {
   };
   struct Incoming {  // from one rank
     bool in_message = false;
-    Transfer* target = nullptr;  // null while in_message: put aside, or dropped
-    bool dropped = false;
+    Transfer* target = nullptr;  // null while in_message: put aside, or its receive was withdrawn
+    bool dropped = false;        // its payload is not wanted: it does not fit `target`, or that was withdrawn
     std::deque<Aside> aside;  // complete ones, and at the end the one in progress
   };
 
