@@ -190,7 +190,8 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   Transfer& transfer = **receive;
   posted_.erase(receive);
   incoming.target = &transfer;
-  if (!fits(transfer, peer, slot.dtype, slot.bytes)) {  // it ends with the message, whose sender waits for it to be taken
+  if (!fits(transfer, peer, slot.dtype,
+            slot.bytes)) {  // it ends with the message, whose sender waits for it to be taken
     incoming.dropped = true;
     group_.channel(peer, group_.rank()).refused.store(slot.message);
   }
