@@ -11,8 +11,14 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "outcome_of", "run_examples"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples"]
 
+# What the processes import whose copies run the examples of a framework.
+PRELOADED = {
+    "torch": ("torch", "torch.distributed"),
+    "paddle": ("paddle", "paddle.distributed"),
+    "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed"),
+}
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first of a pool imports the framework
 
 
@@ -33,12 +39,12 @@ class Outcome:
 def run_examples(
     examples: Sequence[Example], on_outcome: Callable[[Outcome], None] = lambda outcome: None, substituted: bool = True
 ) -> list[Outcome]:
-    """Run *examples*; tell *on_outcome* of each as it ends. One pool for each number of ranks imports the framework once."""
+    """Run *examples*; tell *on_outcome* of each as it ends. One pool for each framework and number of ranks imports it once."""
     outcomes = []
-    for ranks in sorted({example.ranks for example in examples}):
-        with RankPool(ranks, environment=QUIET) as pool:
+    for framework, ranks in sorted({(example.framework, example.ranks) for example in examples}):
+        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
             for example in examples:
-                if example.ranks == ranks:
+                if (example.framework, example.ranks) == (framework, ranks):
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
     return outcomes
