@@ -9,6 +9,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
+from mindspore.graph.api import _pynative_executor
 from mindspore_world import DTYPES, MODES, array_of, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
@@ -179,28 +180,53 @@ def test_a_send_in_a_step_that_failed_asks_nothing_of_the_next(rank: int, world_
         if rank == 0:
             with pytest.raises(KeyError):
                 mindspore.grad(failing)(tensor)
-            mindspore.common.api._pynative_executor.clear_res()  # MindSpore goes on recording after an error
+            _pynative_executor.clear_res()  # MindSpore goes on recording after an error
             check("mindspore", mindspore.grad(lambda x: (x * 5).sum())(tensor), np.full(3, 5, "float32"))
         else:
             check("mindspore", ops.Receive(0, 0, [3], mindspore.float32)(), numbers(0, 3))
 
 
+class Data(mindspore.nn.Cell):  # type: ignore[misc]
+    """The loss of a rank that takes what it receives for a constant: with *inputs*, none or one."""
+
+    def __init__(self, *inputs: Any) -> None:
+        super().__init__()
+        self.receive = ops.Receive(0, 0, [3], mindspore.float32)
+        self.inputs = inputs
+
+    def construct(self, tensor: Any) -> Any:
+        return (self.receive(*self.inputs) * tensor).sum()
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_received_tensor_alone_is_a_constant(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    class Data(mindspore.nn.Cell):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.receive = ops.Receive(0, 0, [3], mindspore.float32)
-
-        def construct(self, tensor: Any) -> Any:
-            return (self.receive() * tensor).sum()
-
+def test_what_is_received_for_a_constant_is_one(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     with world(), in_mode(mode, tmp_path):
         if rank == 0:
             ops.Send(0, 1)(make("mindspore", numbers(7, 3)))
         else:
-            check("mindspore", mindspore.grad(Data())(make("mindspore", numbers(1, 3))), numbers(7, 3))
+            network = Data(mindspore.Tensor([0.0]))
+            check("mindspore", mindspore.grad(network)(make("mindspore", numbers(1, 3))), numbers(7, 3))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("mode", MODES)
+def test_receiving_without_a_tensor_is_refused_in_a_gradient(
+    rank: int, world_size: int, mode: str, tmp_path: Path
+) -> None:
+    """The sender may be waiting for the gradient of what it has sent, and would for ever."""
+    with world(), in_mode(mode, tmp_path):
+        if rank == 0:
+            ops.Send(0, 1)(make("mindspore", numbers(7, 3)))
+        else:
+            with pytest.raises(
+                UnsupportedError, match=r"(?s)ops\.Receive: must be called with a tensor.*\nPass one whose"
+            ):
+                mindspore.grad(Data())(make("mindspore", numbers(1, 3)))
+            _pynative_executor.clear_res()
+            check(
+                "mindspore", Data()(make("mindspore", numbers(1, 3))), np.array((numbers(7, 3) * numbers(1, 3)).sum())
+            )
 
 
 @pytest.mark.ranks(2, 3)

@@ -11,7 +11,7 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import copy_of, framework_of
 from shim.core.work import Work
-from shim.errors import UnsupportedError
+from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
@@ -145,8 +145,8 @@ class _GradientOfSend(CommunicationPrimitive):
 class Receive(CellPrimitive):
     """Return the tensor of *shape* and *dtype* that rank *src_rank* of *group* sends with the same *sr_tag*.
 
-    It is called without arguments, or with one tensor whose contents mean nothing: when that one's gradient is asked for,
-    it is 0, and the gradient of what was received goes back over *group_back*. Without it none goes back.
+    It is called without arguments, or, where a gradient is recorded, with one tensor whose contents mean nothing: when that
+    one's gradient is asked for, it is 0, and that of what was received goes back over *group_back*; else none goes back.
     Raises: TypeError for arguments of wrong types; ValueError for ranks that are not in the group.
     Deviates: where MindSpore is loaded, it is a Cell and no Primitive, which has a fixed number of inputs; *dtype* may be that of
     another framework, whose tensor is then returned.
@@ -220,6 +220,8 @@ class _ReceiveAlone(CommunicationPrimitive):
         self.new = EmptyTensor(dtype, shape)
 
     def __call__(self, *args: Any) -> Any:
+        if not args and "mindspore" in sys.modules and compiled().is_recording():
+            raise self._unrecorded()
         return self.new.as_asked(super().__call__(*args))
 
     def forward(self, *tensors: Any) -> Any:
@@ -232,12 +234,16 @@ class _ReceiveAlone(CommunicationPrimitive):
     output_shape, output_dtype = made_shape, made_dtype
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Return the gradient: there is nothing that it could be taken for."""
+        raise self._unrecorded()
 
-        def _gradient(_output: Any, _dout: Any) -> tuple[Any, ...]:
-            return ()
-
-        return _gradient
+    def _unrecorded(self) -> ShimError:
+        """Return the refusal: the sender would wait for a gradient that could not be asked for here."""
+        what = "must be called with a tensor while a gradient is being recorded"
+        hint = (
+            "Pass one whose gradient is asked for, and that of what is received goes back; "
+            "or a constant, mindspore.Tensor([0.0]), and none does."
+        )
+        return self.caller.explain(UnsupportedError(f"{what}\n{hint}"))
 
 
 class _ReceiveFor(_ReceiveAlone):
