@@ -216,7 +216,7 @@ def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: no gradient comes back from *dst*.
+    Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.send.html
     """
     return _point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
@@ -236,7 +236,7 @@ def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: no gradient comes back from *dst*.
+    Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.isend.html
     """
     return _point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
@@ -277,7 +277,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> tuple[Any, ...]:
     """Carry out *p2p_op_list* together, and return what each of it received, or a 0 in its place where it sent.
 
     Raises: TypeError if the list is empty or holds anything but P2POps; ValueError for a shape without recv_dtype.
-    Deviates: no gradient comes back from a peer.
+    Deviates: a tensor to send of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.batch_isend_irecv.html
     """
     return _functional_batches.carry_out(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)
