@@ -30,11 +30,6 @@ def once(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 REFUSED: dict[str, Callable[[Any], Any]] = {
-    "prod": lambda x: mint.all_reduce(x, "prod"),
-    "prod returned": lambda x: comm_func.all_reduce(x, "prod"),
-    "max scattered": lambda x: mint.reduce_scatter_tensor(zeros(2), x, "max"),
-    "max scattered and returned": lambda x: comm_func.reduce_scatter_tensor(x, "max"),
-    "min reduced and returned": lambda x: comm_func.reduce(x, 0, "min"),
     "broadcast": lambda x: mint.broadcast(x, 0),
     "reduce": lambda x: communication.reduce(x, 0),
     "gather": lambda x: mint.gather(x, [zeros(4), zeros(4)]),

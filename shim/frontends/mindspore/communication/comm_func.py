@@ -82,7 +82,7 @@ def all_reduce(
     """Return all ranks' *tensor*, combined by *op*, "sum", "prod", "min" or "max", with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    Deviates: with "prod" its gradient is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_reduce.html
     """
     return _functional.all_reduce(_ALL_REDUCE, tensor, op, group_name(_ALL_REDUCE, group), async_op, BASIC_OPS)
@@ -109,7 +109,7 @@ def reduce_scatter_tensor(
 
     Raises: TypeError if *tensor* is no tensor, *op* no reduce op, *group* no str or *async_op* no bool; ValueError for
     rows that cannot be divided by the number of ranks.
-    Deviates: only with "sum" it has a gradient; with others that is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce_scatter_tensor.html
     """
     return _functional.reduce_scatter_tensor(
@@ -121,7 +121,7 @@ def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalCom
     """Return all ranks' *tensor*, combined by *op*, on the world's rank *dst*; elsewhere one 0, which means nothing.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op or *group* no str.
-    Deviates: only with "sum" it has a gradient; with others that is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce.html
     """
     return _functional.reduce(_REDUCE, tensor, dst, op, group_name(_REDUCE, group), BASIC_OPS)
@@ -197,7 +197,7 @@ def all_to_all_v_c(
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/communication/mindspore.communication.comm_func.all_to_all_v_c.html
     """
     return _collectives.all_to_all_by_matrix(_ALL_TO_ALL_V_C, output, input, send_count_matrix, group, async_op)

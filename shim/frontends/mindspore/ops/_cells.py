@@ -19,11 +19,11 @@ from shim.errors import ArgumentError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore.ops._primitive import (
     CommunicationPrimitive,
     GroupPrimitive,
     SignalPrimitive,
-    compiled,
     instance_of,
     plain,
 )
@@ -65,7 +65,7 @@ class CellPrimitive(GroupPrimitive):
 
     def records(self, tensors: tuple[Any, ...]) -> bool:
         """Tell whether MindSpore is recording what becomes of its *tensors*."""
-        return any(framework_of(type(each)) == "mindspore" for each in tensors) and compiled().is_recording()
+        return any(framework_of(type(each)) == "mindspore" for each in tensors) and is_recording()
 
 
 class TuplePrimitive(CellPrimitive):

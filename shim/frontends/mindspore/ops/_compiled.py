@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 from shim.core.tensors import copy_of
 from shim.errors import ShimError, UnsupportedError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, PlainPrimitive, plain
 
-__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "is_recording", "run_and_record"]
+__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "run_and_record"]
 
 _mindspore: Any = sys.modules["mindspore"]
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
-_executor: Any = sys.modules["mindspore.graph.api"]._pynative_executor
 
 _numpy: Any = sys.modules["numpy"]
 
@@ -51,11 +51,6 @@ class _Recorded(_function):  # type: ignore[misc]  # mypy does not see MindSpore
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         dout = gradients if ctx.is_tuple else gradients[0]
         return (None, *ctx.primitive.get_bprop()(*ctx.saved_tensors, None, dout))
-
-
-def is_recording() -> bool:
-    """Tell whether MindSpore is recording a gradient."""
-    return bool(_executor.requires_grad())
 
 
 def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._cells import CellPrimitive
 from shim.frontends.mindspore.ops._primitive import (
@@ -87,7 +88,7 @@ class Send(CommunicationPrimitive):
 
     def __call__(self, *args: Any) -> Any:
         # A tensor that no operator made may outlive the recording, and a hook on it would, too.
-        if len(args) == 1 and _is_intermediate(args[0]) and compiled().is_recording():
+        if len(args) == 1 and _is_intermediate(args[0]) and is_recording():
             refuse_tracing(self.caller)
             back = plain(_GradientOfSend, {"sr_tag": self.sr_tag, "rank": self.dest_rank, "group": self.group_back})
             self.forward(args[0])
@@ -220,7 +221,7 @@ class _ReceiveAlone(CommunicationPrimitive):
         self.new = EmptyTensor(dtype, shape)
 
     def __call__(self, *args: Any) -> Any:
-        if not args and "mindspore" in sys.modules and compiled().is_recording():
+        if not args and is_recording():
             raise self._unrecorded()
         return self.new.as_asked(super().__call__(*args))
 
