@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
 from typing import Any
 
@@ -266,3 +267,23 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
 def test_nothing_works_before_init(call: Any) -> None:
     with pytest.raises(StateError, match="not initialised"):
         call()
+
+
+@pytest.mark.ranks(1)
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("init_process_group", ("gloo",)),
+        ("new_group", ("0",)),
+        ("destroy_process_group", (3,)),
+        *((name, (3,)) for name in ("get_rank", "get_world_size", "get_backend", "get_process_group_ranks")),
+        *((name, (3, 0)) for name in ("get_global_rank", "get_group_rank")),
+    ],
+)
+@pytest.mark.parametrize("module", ["mint.distributed", "ops.communication"])
+def test_errors_name_the_function_that_was_called(
+    rank: int, world_size: int, module: str, name: str, arguments: tuple[Any, ...]
+) -> None:
+    function = getattr(importlib.import_module(f"shim.frontends.mindspore.{module}"), name)
+    with world(), pytest.raises((TypeError, ValueError), match=f"^mindspore.{module}.{name}: "):
+        function(*arguments)

@@ -5,19 +5,6 @@ The functions write into the tensors they are given, unless ``set_comm_ops_inpla
 
 from __future__ import annotations
 
-from shim.frontends.mindspore._process_groups import (
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_available,
-    is_initialized,
-    new_group,
-)
 from shim.frontends.mindspore._stores import TCPStore
 from shim.frontends.mindspore.ops.communication._collectives import (
     all_gather,
@@ -50,6 +37,19 @@ from shim.frontends.mindspore.ops.communication._point_to_point import (
     isend,
     recv,
     send,
+)
+from shim.frontends.mindspore.ops.communication._process_groups import (
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
 )
 from shim.frontends.mindspore.ops.communication._rooted import (
     broadcast,
