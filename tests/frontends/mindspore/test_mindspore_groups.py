@@ -154,6 +154,24 @@ def test_a_name_for_the_world(rank: int, world_size: int) -> None:
         tensor = numbers(rank, 3)
         dist.all_reduce(tensor, group="everyone")
         check("numpy", tensor, numbers(0, 3) + numbers(1, 3))
+        communication.init()
+        assert (dist.new_group(), dist.get_world_size("everyone")) == ("everyone", world_size)
+        with pytest.warns(UserWarning, match="the world is there already, and named 'everyone'"):
+            dist.init_process_group(group_name="nobody")
+    assert GlobalComm.WORLD_COMM_GROUP == "hccl_world_group"
+    with world():
+        assert dist.get_rank("everyone") == -1
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("ranks", [None, [0, 1]])
+def test_a_group_that_is_there_keeps_what_it_has(rank: int, world_size: int, ranks: list[int] | None) -> None:
+    with world(timeout=timedelta(seconds=20)):
+        name = dist.new_group(ranks)
+        for arguments in ({"timeout": timedelta(seconds=1)}, {"group_desc": "other"}):
+            with pytest.warns(UserWarning, match="exists already, with its own timeout and description"):
+                assert dist.new_group(ranks, **arguments) == name
+        assert dist.new_group(ranks, timeout=timedelta(seconds=20)) == name
 
 
 @pytest.mark.ranks(2)
