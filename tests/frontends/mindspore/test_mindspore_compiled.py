@@ -68,6 +68,36 @@ class Received(mindspore.nn.Cell):  # type: ignore[misc]
         return comm_func.recv(tensor).sum()
 
 
+class Rooted(mindspore.nn.Cell):  # type: ignore[misc]
+    def construct(self, tensor: Any) -> Any:
+        doubled = tensor * 2
+        dist.broadcast(doubled, 0)
+        return doubled.sum()
+
+
+class Sent(mindspore.nn.Cell):  # type: ignore[misc]
+    def construct(self, tensor: Any) -> Any:
+        dist.isend(tensor, 1)
+        return tensor.sum()
+
+
+class Batched(mindspore.nn.Cell):  # type: ignore[misc]
+    def construct(self, tensor: Any) -> Any:
+        dist.batch_isend_irecv([dist.P2POp("irecv", tensor, 1)])
+        return tensor.sum()
+
+
+class Exchanged(mindspore.nn.Cell):  # type: ignore[misc]
+    def construct(self, tensor: Any) -> Any:
+        return comm_func.batch_isend_irecv([comm_func.P2POp("irecv", tensor, 1)])[0].sum()
+
+
+class Objects(mindspore.nn.Cell):  # type: ignore[misc]
+    def construct(self, tensor: Any) -> Any:
+        dist.broadcast_object_list([tensor, tensor])
+        return tensor.sum()
+
+
 class Barrier(mindspore.nn.Cell):  # type: ignore[misc]
     def construct(self, tensor: Any) -> Any:
         dist.barrier()
@@ -172,9 +202,14 @@ def test_errors_keep_their_class(rank: int, world_size: int, tmp_path: Path) -> 
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("network", [InPlace, Barrier, Returning, Switched, Received])
+@pytest.mark.parametrize(
+    "network", [InPlace, Barrier, Returning, Switched, Received, Rooted, Sent, Batched, Exchanged, Objects]
+)
 def test_functions_cannot_be_compiled(rank: int, world_size: int, network: Any, tmp_path: Path) -> None:
-    """MindSpore documents them for PyNative mode; its compiler refuses what it reads in them."""
+    """MindSpore documents them for PyNative mode; its compiler refuses the `try` that it reads in ``shim/core/calls.py``.
+
+    Without any it would call them as Python, and give a gradient of zero without a word.
+    """
     with world(), in_mode(COMPILED, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 3)))
         with pytest.raises((RuntimeError, TypeError)):  # the latter where torch is loaded
