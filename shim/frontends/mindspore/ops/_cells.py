@@ -69,21 +69,27 @@ class CellPrimitive(GroupPrimitive):
 
 
 class TuplePrimitive(CellPrimitive):
-    """A primitive that does the same, ``each``, with every tensor of a tuple."""
+    """A primitive that does the same, ``each``, with every tensor of a tuple.
+
+    The ranks first agree on how many there are, but for one: that meets the agreement of another rank on another number,
+    and both are refused as different collectives.
+    """
 
     each: CommunicationPrimitive
 
     def __call__(self, *args: Any) -> Any:
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
-        plain(_Agreement, {"number": len(tensors), "group": self.group}).forward()
+        if len(tensors) != 1:
+            plain(_Agreement, {"number": len(tensors), "group": self.group}).forward()
         return tuple(self.each(tensor) for tensor in tensors)
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         return _Agreement(numbers[0], self.group)
 
     def construct(self, input_x: Any) -> Any:
-        self.chosen(len(input_x))()
+        if len(input_x) != 1:
+            self.chosen(len(input_x))()
         outputs: Any = ()
         for tensor in input_x:
             outputs = (*outputs, self.each(tensor))
