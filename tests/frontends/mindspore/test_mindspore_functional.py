@@ -216,7 +216,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "numbers": (lambda one: comm_func.all_to_all_with_output_shape([()] * 2, [1.0, 2.0]), TypeError, "input_tensor_l"),
     "dtypes": (
         lambda one: comm_func.all_to_all_with_output_shape([(2,)] * 2, [one, np.ones(2)]),
-        (TypeError, ValueError),  # type: ignore[dict-item]
+        (TypeError, ValueError),  # type: ignore[dict-item]  # either of them
         "input_tensor_list|dtype",
     ),
     "splits": (
@@ -354,9 +354,9 @@ def test_functions_are_switched_by_name(rank: int, world_size: int) -> None:
 def test_the_switch_checks_its_arguments() -> None:
     for wrong in (1, None, "True"):
         with pytest.raises(TypeError, match="is_enable must be a bool"):
-            communication.set_comm_ops_inplace(wrong)  # type: ignore[arg-type]
+            communication.set_comm_ops_inplace(wrong)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(TypeError, match="func_list must be a list"):
         communication.set_comm_ops_inplace(True, "all_reduce")
     for unknown in ("all_reduced", "init_process_group", 1):
         with pytest.raises(ValueError, match="func_list must be names of functions"):
-            communication.set_comm_ops_inplace(True, [unknown])  # type: ignore[list-item]
+            communication.set_comm_ops_inplace(True, [unknown])  # type: ignore[list-item]  # the mistake

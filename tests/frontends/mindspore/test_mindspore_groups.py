@@ -241,9 +241,9 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
             dist.new_group([0, 2])
         for ranks in ((0, 1), 1, "01"):
             with pytest.raises(TypeError, match="list of int"):
-                dist.new_group(ranks)  # type: ignore[arg-type]
+                dist.new_group(ranks)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match="list of int"):
-            dist.new_group([0, "1"])  # type: ignore[list-item]
+            dist.new_group([0, "1"])  # type: ignore[list-item]  # the mistake
         with pytest.raises(ArgumentError, match="at least one"):
             dist.new_group([])
         with pytest.raises(TypeError, match="backend"):
@@ -251,23 +251,23 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
         with pytest.raises(UnsupportedError, match="pg_options"):
             dist.new_group([0, 1], pg_options=object())
         with pytest.raises(TypeError, match="timeout"):
-            dist.new_group([0, 1], 30)  # type: ignore[arg-type]
+            dist.new_group([0, 1], 30)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match="use_local_synchronization"):
-            dist.new_group([0, 1], use_local_synchronization=1)  # type: ignore[arg-type]
+            dist.new_group([0, 1], use_local_synchronization=1)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(UnsupportedError, match="options"):
             communication.create_group("pair", [0, 1], object())
         with pytest.raises(ValueError, match="must not be the world"):
             communication.destroy_group("mccl_world_group")
         for function in (dist.get_rank, dist.get_world_size, dist.get_backend, dist.destroy_process_group):
             with pytest.raises(TypeError, match="group must be a str, got int"):
-                function(0)  # type: ignore[operator]
+                function(0)  # type: ignore[operator]  # the mistake
         for function in (communication.get_rank, communication.get_group_size, communication.destroy_group):
             with pytest.raises(TypeError, match="group must be a str, got NoneType"):
-                function(None)  # type: ignore[operator]
+                function(None)  # type: ignore[operator]  # the mistake
         with pytest.raises(ValueError, match="group rank must be"):
             communication.get_world_rank_from_group_rank("hccl_world_group", 2)
         with pytest.raises(TypeError, match="world_rank_id must be an int"):
-            communication.get_group_rank_from_world_rank("0", "hccl_world_group")  # type: ignore[arg-type]
+            communication.get_group_rank_from_world_rank("0", "hccl_world_group")  # type: ignore[arg-type]  # the mistake
 
 
 @pytest.mark.parametrize(

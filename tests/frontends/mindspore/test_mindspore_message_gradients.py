@@ -16,7 +16,7 @@ from shim.errors import UnsupportedError
 from shim.frontends.mindspore import ops
 
 
-class Sending(mindspore.nn.Cell):  # type: ignore[misc]
+class Sending(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The loss of a rank that sends and goes on with what it has sent, as the documentation does."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -29,7 +29,7 @@ class Sending(mindspore.nn.Cell):  # type: ignore[misc]
         return (self.depend(doubled, self.send(doubled)) * 3).sum()
 
 
-class Receiving(mindspore.nn.Cell):  # type: ignore[misc]
+class Receiving(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The loss of a rank whose input is also what it asks the gradient of what it receives through."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -66,7 +66,7 @@ def test_gradients_travel_back(rank: int, world_size: int, mode: str, size: int,
 def test_the_copy_that_send_returns_has_its_own_gradient_too(
     rank: int, world_size: int, mode: str, tmp_path: Path
 ) -> None:
-    class Relay(mindspore.nn.Cell):  # type: ignore[misc]
+    class Relay(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
         def __init__(self) -> None:
             super().__init__()
             self.send = ops.Send(0, 1)
@@ -122,7 +122,7 @@ def test_a_send_in_a_step_that_failed_asks_nothing_of_the_next(rank: int, world_
             check("mindspore", ops.Receive(0, 0, [3], mindspore.float32)(), numbers(0, 3))
 
 
-class Data(mindspore.nn.Cell):  # type: ignore[misc]
+class Data(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The loss of a rank that takes what it receives for a constant: with *inputs*, none or one."""
 
     def __init__(self, *inputs: Any) -> None:

@@ -17,7 +17,7 @@ from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.ops.operations import comm_ops
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive
@@ -121,7 +121,7 @@ def test_a_batch_of_other_tensors(rank: int, world_size: int, kind: str) -> None
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_batch_has_no_gradient(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    class Exchange(mindspore.nn.Cell):  # type: ignore[misc]
+    class Exchange(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
         def __init__(self) -> None:
             super().__init__()
             self.batch = ops.BatchISendIRecv(("isend", "irecv"), [1 - rank] * 2, [(3,)], (mindspore.float32,))
@@ -138,7 +138,7 @@ def test_a_batch_has_no_gradient(rank: int, world_size: int, mode: str, tmp_path
 def test_barrier(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     """Nobody is past it before the last one has come, which the last one tells through a file."""
 
-    class Waiting(mindspore.nn.Cell):  # type: ignore[misc]
+    class Waiting(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
         def __init__(self) -> None:
             super().__init__()
             self.barrier = ops.Barrier()

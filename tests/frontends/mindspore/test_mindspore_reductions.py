@@ -77,7 +77,7 @@ def test_every_dtype(rank: int, world_size: int, dtype: str, mode: str, tmp_path
         check("mindspore", Network(ops.CollectiveScatter())(tensor), numbers(0, (2, 3), dtype)[rank : rank + 1], dtype)
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive
@@ -160,7 +160,7 @@ def test_the_gradient_of_collective_gather(rank: int, world_size: int, mode: str
         check_slope(ops.CollectiveGather(1), model, scrambled(world_size, (2, 2)), rank)
 
 
-class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]
+class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, root: int) -> None:
         super().__init__()
         self.broadcast = ops.Broadcast(root)

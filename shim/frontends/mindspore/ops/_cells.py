@@ -135,12 +135,12 @@ class SizedPrimitive(CellPrimitive):
             raise ArgumentTypeError(f"must be called with {wanted}, got {len(arguments)} arguments")
         return self.member(*(_sizes_of(name, given) for name, given in zip(self.sizes, arguments[1:], strict=True)))
 
-    def choose(self, *numbers: Any) -> CommunicationPrimitive:
+    def choose(self, *numbers: Any) -> Any:
         try:
             kind, arguments = self._member_for((None, *numbers))
         except ShimError as error:
             raise self.caller.explain(error) from None
-        return kind(**arguments)  # type: ignore[no-any-return]
+        return kind(**arguments)
 
 
 def _sizes_of(name: str, given: Any) -> Sizes:

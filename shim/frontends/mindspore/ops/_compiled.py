@@ -89,7 +89,7 @@ def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
     return _Recorded.apply(_Copy(), tensor)
 
 
-class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
+class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]  # mypy does not see MindSpore
     """What makes a ``CommunicationPrimitive`` one of MindSpore's."""
 
     kind: Any
@@ -115,7 +115,7 @@ class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
         }
 
 
-class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]
+class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """What makes a ``CellPrimitive`` a Cell of MindSpore's, whose compiler reads ``construct``.
 
     ``chosen`` is called in it with numbers that the compiler knows, and is then the primitive that ``choose`` returns.
@@ -159,7 +159,7 @@ def _computation_of(primitive: Any) -> Callable[..., Any]:
 
     names = [f"input_{place}" for place in range(len(primitive.inputs))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # as inspect reads it
     return compute
 
 
