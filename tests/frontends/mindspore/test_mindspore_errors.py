@@ -170,11 +170,15 @@ def assert_usable(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [(2, r"uint8 \[2\](.|\n)*broadcast\(float64 \[1\], root 0\)"), (3, r"uint8 \[3\](.|\n)*uint8 \[2\]")],
+)
+def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int, length: int, told: str) -> None:
     with world():
         primitive = ops.Broadcast(0)
         for _ in range(2):
-            with pytest.raises(MismatchError, match=r"uint8 \[2\](.|\n)*uint8 \[1\]"):
-                primitive(tuple(np.full(1, rank + 1.0) for _ in range(2 - rank)))
+            with pytest.raises(MismatchError, match=told):
+                primitive(tuple(np.full(1, rank + 1.0) for _ in range(length - rank)))
         (same,) = primitive((np.full(1, rank + 5.0),))
         assert same.tolist() == [5.0]
