@@ -5,7 +5,6 @@ Arguments are checked by the callers; the ranks are group ranks, a shape is a tu
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +12,13 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import copy_of, framework_of, new_like
-from shim.errors import ShimError, TensorError, UnsupportedError
+from shim.core.tensors import copy_of, new_like
+from shim.errors import ShimError, UnsupportedError
+from shim.frontends.mindspore import _tensors
 from shim.frontends.mindspore._gradients import Backward, computed, is_recording
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._slopes import product_of_others, slope
+from shim.frontends.mindspore._tensors import Shape, zeros
 
 __all__ = [
     "Result",
@@ -38,10 +39,8 @@ __all__ = [
     "reduce_scatter",
     "scatter",
     "shape_of",
-    "zeros",
 ]
 
-Shape = tuple[int, ...]
 Result = tuple[tuple[Any, ...], CommHandle | None]
 Splits = Sequence[int] | None
 
@@ -259,25 +258,12 @@ def new(caller: Caller, group: ProcessGroup, tensor: Any, shape: Shape) -> Any:
         calls.refuse(caller, group, error)
 
 
-def zeros(tensor: Any, shape: Shape) -> Any:
-    """Return a new tensor like *tensor*, of *shape*, that holds zeros."""
-    if framework_of(type(tensor)) == "mindspore":
-        return sys.modules["mindspore"].mint.zeros(shape, dtype=tensor.dtype)
-    output = new_like(tensor, shape)
-    output[...] = 0
-    return output
-
-
 def shape_of(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
     """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
-    framework = framework_of(type(tensor))
-    if not framework:
-        calls.refuse(caller, group, TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}"))
-    foreign = (framework == "torch" and tensor.requires_grad) or (framework == "paddle" and not tensor.stop_gradient)
-    if foreign:
-        wanted = "{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach()."
-        calls.refuse(caller, group, UnsupportedError(wanted))
-    return tuple(tensor.shape)
+    try:
+        return _tensors.shape_of(tensor)
+    except ShimError as error:
+        calls.refuse(caller, group, error)
 
 
 def _one_or_all(tensors: Sequence[Any]) -> Any:

@@ -14,9 +14,9 @@ from shim.core.work import Batch, Work
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.mindspore._arguments import peer_in
 from shim.frontends.mindspore._batches import check_peer_and_tag, direction, group_of_all
-from shim.frontends.mindspore._differentiable import zeros
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._point_to_point import refuse_gradient_of_sent
+from shim.frontends.mindspore._tensors import zeros
 
 __all__ = ["Exchange", "carry_out"]
 

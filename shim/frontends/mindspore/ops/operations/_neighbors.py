@@ -17,8 +17,9 @@ from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._tensors import shape_of
 from shim.frontends.mindspore.ops._cells import CellPrimitive
-from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, shape_of
+from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integers, sequence
 from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
 
