@@ -1,7 +1,8 @@
 """``mindspore.communication.comm_func``: functions that return new tensors and leave their arguments as they are.
 
 MindSpore keeps them for older programs and logs that they are deprecated. Most of them have gradients; the ranks that
-they are given are ranks of the world.
+they are given are ranks of the world. A tensor of torch's or Paddle's that requires a gradient is refused: what is returned
+would be cut off from it.
 """
 
 from __future__ import annotations

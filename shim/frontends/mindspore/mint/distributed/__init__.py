@@ -1,7 +1,8 @@
 """``mindspore.mint.distributed``: collectives that write into the tensors they are given.
 
 A tensor is whatever the engine can read: MindSpore's, NumPy's, torch's or Paddle's. Groups are named by strings, and
-ranks that are given are ranks of the world.
+ranks that are given are ranks of the world. One of torch's or Paddle's that requires a gradient is overwritten as its own
+framework's collectives overwrite it: what is differentiated there knows nothing of it.
 """
 
 from __future__ import annotations

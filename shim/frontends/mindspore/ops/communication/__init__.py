@@ -1,6 +1,7 @@
 """``mindspore.ops.communication``: what ``mint.distributed`` has, and a switch.
 
 The functions write into the tensors they are given, unless ``set_comm_ops_inplace`` makes them return their results.
+What requires a gradient of torch's or Paddle's is treated as ``mint.distributed`` and ``comm_func`` treat it.
 """
 
 from __future__ import annotations
