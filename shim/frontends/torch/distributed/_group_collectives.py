@@ -45,9 +45,9 @@ def _calls() -> Any:
 class GroupCollectives:
     """What the ranks of a ProcessGroup do together; ``core`` is core's group."""
 
-    __slots__ = ("_posted",)
+    __slots__ = ("_monitored",)
     core: groups.ProcessGroup
-    _posted: Any  # what monitored_barrier still expects to receive
+    _monitored: Any  # what its monitored barriers keep for the next
 
     @overload
     def allreduce(self, tensors: _Tensors, opts: AllreduceOptions | None = None) -> Work: ...
