@@ -26,7 +26,7 @@ def store_of(caller: Caller, group: Any) -> Store:
     """Return the part of the world's store that is *group*'s, the whole of it for the world."""
     view = _groups.view_of(caller, group)
     whole = _groups.default_store(caller)
-    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.group_name, whole))
+    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.core.name, whole))
 
 
 def config_of(caller: Caller, group: Any) -> str:
