@@ -82,7 +82,7 @@ def outcome(side: Side, call: Call) -> Any:
         inputs.append(make(*shape, **options))
         return inputs[-1]
 
-    side.x = remembered  # type: ignore[method-assign]
+    side.x = remembered
     try:
         result = call(side)
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
@@ -90,7 +90,7 @@ def outcome(side: Side, call: Call) -> Any:
     except Exception as error:
         return type(error)
     finally:
-        side.x = make  # type: ignore[method-assign]
+        side.x = make
     return plain, _gradients(side, outputs, inputs)
 
 

@@ -309,7 +309,10 @@ def test_in_a_subgroup(rank: int, world_size: int) -> None:
         ]
         for call in calls:
             assert_close(outcome(ours, call), outcome(theirs, call))
-        with_gradient: Call = lambda s: s.nn.all_gather(s.x(2), s.upper)  # noqa: E731
+
+        def with_gradient(s: Side) -> Any:
+            return s.nn.all_gather(s.x(2), s.upper)
+
         # torch's backward takes ranks of the group for the world's, and finds no rank 0 in the group.
         assert outcome(theirs, with_gradient)[1] is ValueError
         right = [weights(other, rank - 1, (2,)) for other in (1, 2)]

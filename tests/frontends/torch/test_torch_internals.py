@@ -62,7 +62,7 @@ def test_names_sizes_and_tables(rank: int, world_size: int) -> None:
         assert told[-1]["ranks"] == ([] if world_size == 1 else [rank])
         with pytest.raises(TypeError):
             c10d._world.pg_names[everyone] = "mine"  # type: ignore[index]  # they are to be read
-        assert c10d._get_process_group_name(3) == "None"  # type: ignore[arg-type]
+        assert c10d._get_process_group_name(3) == "None"
         with pytest.raises(RuntimeError, match="'nope'"):
             c10d._resolve_process_group("nope")
     assert dist.get_pg_count() == 0

@@ -191,7 +191,7 @@ def test_a_subgroup_in_another_order(rank: int, world_size: int, kind: str) -> N
 @pytest.mark.ranks(2)
 def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
     import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401
-    import paddle  # noqa: F401
+    import paddle  # for ``make``, which imports nothing  # noqa: F401
 
     with world():
         for kind in ("mindspore", "paddle"):
