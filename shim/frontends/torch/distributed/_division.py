@@ -32,7 +32,7 @@ def of_equal_size(
     group_desc: str | None,
 ) -> tuple[Any, list[Any]]:
     """Do what ``new_subgroups`` documents."""
-    whole = _groups.view_of(caller, group)
+    whole = _groups.part_of_world(caller, group)
     ranks = whole.core.ranks
     if group_size is None:
         raise caller.explain(
@@ -91,7 +91,7 @@ def split(
     backend: str | None,
 ) -> ProcessGroup | None:
     """Do what ``split_group`` documents."""
-    parent = _groups.view_of(caller, parent_pg)
+    parent = _groups.part_of_world(caller, parent_pg)
     division = _groups.next_name_of(parent.core.ranks)  # counted even when it is refused: the other ranks count it
     parts = _lists(caller, "split_ranks", split_ranks)
     _require_apart(caller, "split_ranks", parts, range(parent.core.size))
@@ -116,7 +116,7 @@ def split_one(
     device_types: Any,
 ) -> ProcessGroup | None:
     """Do what ``ProcessGroup.split_group`` documents; the order of *ranks* is kept."""
-    view = _groups.member_of(caller, parent)
+    view = _groups.part_of_world(caller, parent)
     part = _lists(caller, "ranks", [ranks])[0]
     _require_apart(caller, "ranks", [part], range(view.core.size))
     refuse_option(caller, "opts", opts)
@@ -130,7 +130,7 @@ def split_one(
 
 def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int, pg_options: Any) -> ProcessGroup:
     """Do what ``shrink_group`` documents."""
-    old = _groups.view_of(caller, group)
+    old = _groups.part_of_world(caller, group)
     if not isinstance(ranks_to_exclude, list):
         raise caller.explain(ArgumentTypeError(f"ranks_to_exclude must be a list, got {ranks_to_exclude!r}"))
     if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):

@@ -8,7 +8,7 @@ from typing import Any
 
 from shim.core import groups, stores
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, StateError
+from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._group_collectives import GroupCollectives
 from shim.frontends.torch.distributed._group_methods import GroupMethods
@@ -26,6 +26,7 @@ __all__ = [
     "group",
     "group_count",
     "group_of",
+    "is_apart",
     "is_outsider",
     "is_registered",
     "is_world",
@@ -33,6 +34,7 @@ __all__ = [
     "next_name_of",
     "next_number",
     "open_view",
+    "part_of_world",
     "replace_world",
     "set_world",
     "view_of",
@@ -198,6 +200,11 @@ def is_registered(view: Any) -> bool:
     return any(view is one for one in views())
 
 
+def is_apart(view: Any) -> bool:
+    """Tell whether *view* is of a living group that met by itself, and is none of the world's."""
+    return isinstance(view, ProcessGroup) and view.core.is_alive and groups.find_group(view.core.name) is not view.core
+
+
 def default_store(caller: Caller) -> stores.Store:
     """Return the store of the world's ranks: the one they met through, or one made when the first rank asks."""
     view_of(caller, None)
@@ -254,9 +261,19 @@ def view_of(caller: Caller, group: Any) -> ProcessGroup:
 
 def member_of(caller: Caller, group: Any) -> ProcessGroup:
     """Return *group* if it is a group of which the caller is a member, and not destroyed."""
-    if not isinstance(group, ProcessGroup) or not is_registered(group):
+    if not isinstance(group, ProcessGroup) or not (is_registered(group) or is_apart(group)):
         raise caller.explain(ArgumentError(f"{{group}} must be a process group that this process is in, got {group!r}"))
     return group
+
+
+def part_of_world(caller: Caller, group: Any) -> ProcessGroup:
+    """Return the view for a ``group`` argument as ``view_of`` does; its ranks must be the world's."""
+    view = view_of(caller, group)
+    if is_apart(view):
+        raise caller.explain(
+            UnsupportedError(f"the torch frontend makes groups of the world's ranks alone, got {{group}} {view!r}")
+        )
+    return view
 
 
 def _uninitialized() -> StateError:

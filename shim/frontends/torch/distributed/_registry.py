@@ -25,6 +25,9 @@ __all__ = ["barrier_at", "config_of", "find_or_make", "named", "store_of"]
 def store_of(caller: Caller, group: Any) -> Store:
     """Return the part of the world's store that is *group*'s, the whole of it for the world."""
     view = _groups.view_of(caller, group)
+    if _groups.is_apart(view):
+        own: Store = view.get_group_store()
+        return own
     whole = _groups.default_store(caller)
     return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.core.name, whole))
 
