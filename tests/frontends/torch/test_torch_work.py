@@ -47,6 +47,22 @@ def test_a_box_that_holds_no_work() -> None:
         dist.Work.unbox(3)
 
 
+@pytest.mark.ranks(1)
+def test_a_future_of_what_fails_in_no_way_of_ours(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def wait(work: dist.Work) -> bool:
+        raise KeyError("unheard of")
+
+    with world():
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        work.wait()
+        monkeypatch.setattr(dist.Work, "wait", wait)
+        assert work.get_future_result().wait() == 2
+        with pytest.raises(KeyError, match="unheard of"):
+            work.get_future().wait()
+
+
 @pytest.mark.ranks(2)
 def test_futures(rank: int, world_size: int) -> None:
     import torch

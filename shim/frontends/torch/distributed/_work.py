@@ -112,7 +112,7 @@ class Work:
     def _complete(self, future: Any) -> None:
         try:
             self.wait()
-        except ShimError as error:
+        except Exception as error:  # whatever it is, who waits for the future is to hear of it
             future.set_exception(error)
         else:
             future.set_result(self._outputs if isinstance(self._outputs, list) else [self._outputs])
@@ -122,7 +122,7 @@ class Work:
             self.wait()
         except CollectiveTimeoutError:
             future.set_result(_TIMEOUT)
-        except ShimError:
+        except Exception:  # torch's future tells that it failed, the work's own exception tells why
             future.set_result(_ERROR)
         else:
             future.set_result(_SUCCESS)
