@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,40 @@ def test_calls_of_two_kinds_in_a_block(rank: int, world_size: int) -> None:
             )
         dist.all_reduce(tensor := numbers(rank, 3))
         check("numpy", tensor, total(world_size, 3))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.filterwarnings("ignore:.*does not belong:UserWarning")
+@pytest.mark.parametrize("async_ops", [False, True])
+def test_blocks_of_groups_that_a_rank_is_outside_of(rank: int, world_size: int, async_ops: bool) -> None:
+    with world():
+        pair, other = dist.new_group([0, 1]), dist.new_group([1, 0], sort_ranks=False)
+        first, second = numbers(rank, 3), numbers(rank + 1, 3)
+        with (
+            dist._coalescing_manager(pair, async_ops=async_ops) as outer,
+            dist._coalescing_manager(other, async_ops=async_ops) as inner,
+        ):
+            dist.all_reduce(first, group=pair, async_op=async_ops)
+            dist.all_reduce(second, group=other, async_op=async_ops)
+        for works in (outer, inner):
+            works.wait()
+            assert len(works.works) == int(async_ops and rank < 2)
+        check("numpy", first, total(2, 3) if rank < 2 else numbers(rank, 3))
+        check("numpy", second, total(2, 3, 1) if rank < 2 else numbers(rank + 1, 3))
+
+
+@pytest.mark.ranks(2)
+def test_a_block_is_of_its_thread(rank: int, world_size: int) -> None:
+    with world():
+        mine, others = numbers(rank, 3), numbers(rank + 1, 3)
+        with dist._coalescing_manager():
+            dist.all_reduce(mine)
+            beside = threading.Thread(target=dist.all_reduce, args=(others,))
+            beside.start()
+            beside.join()
+            check("numpy", others, total(world_size, 3, 1))
+            check("numpy", mine, numbers(rank, 3))
+        check("numpy", mine, total(world_size, 3))
 
 
 @pytest.mark.ranks(2)
