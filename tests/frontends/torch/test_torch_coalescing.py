@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, make, numbers, world
+from torch_world import EVERY_SIZE, SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError, TensorError, UnsupportedError
@@ -28,7 +28,7 @@ def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
             call()
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_all_reduces_in_a_block(rank: int, world_size: int, kind: str, async_ops: bool) -> None:
@@ -150,7 +150,7 @@ def test_a_block_in_a_block_of_the_same_group(rank: int, world_size: int) -> Non
         check("numpy", tensor, total(world_size, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
     """What one rank refuses is told to all once, and no call of the block is begun."""
@@ -168,7 +168,7 @@ def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
         check("numpy", tensor, total(world_size, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
@@ -226,7 +226,7 @@ def test_a_call_keeps_what_it_is_given() -> None:
     )
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
 def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
@@ -277,7 +277,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
 def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, name: str) -> None:
@@ -329,7 +329,7 @@ TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
@@ -345,7 +345,7 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> No
         assert_in_step(rank, world_size)
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 @pytest.mark.parametrize("place", [0, 2])

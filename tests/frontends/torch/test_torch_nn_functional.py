@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_torch_errors import assert_usable
-from torch_world import check, make, numbers, world
+from torch_world import SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarn
 
 KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
-SIZES = pytest.mark.ranks(2, 3)
 
 
 def everyone(world_size: int, shape: Any) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import TORCH_DTYPES, check, make, numbers, torch_numbers, world
+from torch_world import EVERY_SIZE, SIZES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
@@ -15,7 +15,7 @@ KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduce_to_every_rank(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -58,7 +58,7 @@ def test_reduce_in_a_subgroup(rank: int, world_size: int) -> None:
             check("numpy", tensor, numbers(0, 3) + numbers(2, 3) if rank == 0 else numbers(rank, 3))
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduce_scatter(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("name", MISTAKES)
 def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong, right = MISTAKES[name]
@@ -211,7 +211,7 @@ def test_the_base_functions_warn_of_their_names(rank: int, world_size: int) -> N
         assert caught[0].filename == __file__
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 3), (), (0,), (5,)]
@@ -270,7 +270,7 @@ def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, nam
         dist.barrier()
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
 def test_lists_of_different_lengths_are_told_to_all(rank: int, world_size: int) -> None:
     with world():
