@@ -217,7 +217,7 @@ def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 3), (), (0,), (5,)]
     with world():
         tensors = [make(kind, numbers(rank + place, shape)) for place, shape in enumerate(shapes)]
-        with pytest.warns(FutureWarning, match="all_reduce_coalesced is deprecated"):
+        with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_reduce_coalesced; call"):
             assert dist.all_reduce_coalesced(tensors, dist.ReduceOp.MAX) is None
         for place, (tensor, shape) in enumerate(zip(tensors, shapes, strict=True)):
             check(kind, tensor, np.max([numbers(other + place, shape) for other in range(world_size)], axis=0))
@@ -228,7 +228,7 @@ def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_reduce_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
     import torch
 
@@ -253,7 +253,7 @@ COALESCED_MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("name", COALESCED_MISTAKES)
 def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong = COALESCED_MISTAKES[name]
@@ -271,7 +271,7 @@ def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, nam
 
 
 @SIZES
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_lists_of_different_lengths_are_told_to_all(rank: int, world_size: int) -> None:
     with world():
         tensors = [np.ones(2) for _ in range(1 + (rank == 1))]

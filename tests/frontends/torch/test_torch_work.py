@@ -145,7 +145,7 @@ def test_a_compiled_function_communicates_between_its_graphs(rank: int, world_si
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_every_kind_of_call_in_a_compiled_function(rank: int, world_size: int) -> None:
     import torch
 

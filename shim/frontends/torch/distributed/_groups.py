@@ -31,6 +31,7 @@ __all__ = [
     "is_registered",
     "is_world",
     "member_of",
+    "named",
     "next_name_of",
     "next_number",
     "open_view",
@@ -183,6 +184,11 @@ def group_count() -> int:
 def views() -> list[ProcessGroup]:
     """Return the world's view and those of the subgroups this process is in, in the order they were made."""
     return ([] if _views.world is None else [_views.world]) + list(_views.subgroups.values())
+
+
+def named(name: str) -> ProcessGroup | None:
+    """Return the group called *name*, or None."""
+    return next((view for view in views() if view.group_name == name), None)
 
 
 def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:

@@ -39,10 +39,10 @@ def config_of(caller: Caller, group: Any) -> str:
 
 def named(caller: Caller, group_name: str) -> ProcessGroup:
     """Return the group of that name."""
-    for view in _groups.views():
-        if view.group_name == group_name:
-            return view
-    raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    found = _groups.named(group_name)
+    if found is None:
+        raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    return found
 
 
 def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> ProcessGroup:

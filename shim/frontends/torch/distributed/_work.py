@@ -115,7 +115,7 @@ class Work:
         except Exception as error:  # whatever it is, who waits for the future is to hear of it
             future.set_exception(error)
         else:
-            future.set_result(self._outputs if isinstance(self._outputs, list) else [self._outputs])
+            future.set_result(self.result())
 
     def _tell(self, future: Any) -> None:
         try:
@@ -157,14 +157,11 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
 
     *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
     """
-    if not async_op and seconds < 0:
-        prepared.wait()
+    if not async_op:
+        prepared.wait(seconds)
         return None
     started = prepared.start()
-    if async_op:
-        return None if started is None else Work(started, outputs, seconds)
-    prepared.wait(seconds)  # only what runs in the background can be left waiting
-    return None
+    return None if started is None else Work(started, outputs, seconds)
 
 
 def sender(prepared: work.Work, members: ProcessGroup) -> int:
