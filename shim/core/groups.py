@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.core import rendezvous
@@ -20,9 +20,7 @@ from shim.core.engines import Place, open_engine
 from shim.core.engines.base import Engine
 from shim.errors import (
     ArgumentError,
-    CollectiveTimeoutError,
     NotMemberError,
-    PeerLostError,
     RankError,
     ShimError,
     StateError,
@@ -45,7 +43,6 @@ __all__ = [
     "new_group",
     "open_apart",
     "refusals_told",
-    "require_there",
     "world",
     "world_token",
 ]
@@ -342,26 +339,6 @@ def open_apart(
     group = ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
     _state.apart.append(group)
     return group
-
-
-def require_there(caller: Caller, group: ProcessGroup, group_ranks: Iterable[int]) -> None:
-    """Raise PeerLostError when one of *group_ranks*, group ranks, is gone. Of a group apart from the world nobody knows.
-
-    Engines notice a loss where they need the rank: here that is to form a group of two, which nobody else comes to.
-    """
-    parent = _state.world
-    if parent is None or _state.groups.get(group.name) is not group:
-        return
-    for group_rank in group_ranks:
-        ranks = (parent.rank, group.ranks[group_rank])
-        name = f"{group.name} without {ranks[1]}"
-        try:
-            open_engine(Place(f"{_state.key}/{name} {ranks[0]}", name, ranks, 0, 0.0, parent.engine)).close()
-        except CollectiveTimeoutError:
-            continue
-        except PeerLostError as error:
-            error.ranks = (group_rank,)
-            raise caller.explain(error, group) from None
 
 
 def find_group(name: str) -> ProcessGroup | None:

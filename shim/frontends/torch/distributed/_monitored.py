@@ -13,7 +13,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from shim.core import calls, groups, work
+from shim.core import calls, work
 from shim.core.callers import Caller
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of, view_of
@@ -105,7 +105,9 @@ class _Peers:
                 return receive.source_rank(), message
             if time.monotonic() >= end:
                 return None
-            groups.require_there(self.caller, self.members, awaited)
+            gone = tuple(rank for rank in sorted(awaited) if self.members.engine.is_gone(rank))
+            if gone:
+                raise self.caller.explain(_failure(PeerLostError, _missing(gone), gone), self.members)
 
 
 def _hear_all(peers: _Peers, end: float, wait_all_ranks: bool) -> None:
