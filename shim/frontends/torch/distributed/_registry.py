@@ -86,7 +86,7 @@ def _came(store: Any, key: str, seconds: float) -> bool:
 
     A store that is not ours may have no class of errors for that alone, but it takes its time before it raises.
     """
-    seconds = max(seconds, 0.001)
+    seconds = max(int(seconds * 1000), 1) / 1000  # torch's own stores cut what is no whole millisecond off
     begin = time.monotonic()
     try:
         store.wait([key], timedelta(seconds=seconds))
