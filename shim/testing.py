@@ -47,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the ini options ``ranks_deadline`` and ``ranks_across_modules``."""
     parser.addini("ranks_deadline", "seconds a test marked with ranks may take on its rank processes", default="60")
     parser.addini(
+        "ranks_as_installed",
+        "on the ranks, give the project's imports of an installed framework's collectives the frontends' instead",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
         "ranks_across_modules",
         "put the tests of each world size together in the whole run, not only in each module or class",
         type="bool",
@@ -171,6 +177,7 @@ def _call_of(item: pytest.Function) -> TestCall:
             *(item.config.getoption("pythonwarnings") or ()),
             *_marked_filters(item),
         ),
+        as_installed=str(item.config.rootpath) if item.config.getini("ranks_as_installed") else None,
     )
 
 

@@ -17,12 +17,18 @@ import pytest
 from _pytest.assertion.rewrite import rewrite_asserts  # what makes a failing assert show its values
 from _pytest.config import parse_warning_filter
 
+from shim.substitution.imports import scoped_builtins
+from shim.substitution.program import substitute_below
+
 __all__ = ["Report", "TestCall", "run_test"]
 
 
 @dataclass(frozen=True)
 class TestCall:
-    """A test as it is sent to the ranks; the arguments' values are pickled one by one."""
+    """A test as it is sent to the ranks; the arguments' values are pickled one by one.
+
+    The imports of the modules below ``as_installed``, a folder, get views of the frameworks with the frontends in them; None for none.
+    """
 
     __test__ = False  # not a test itself, whatever its name says
 
@@ -32,6 +38,7 @@ class TestCall:
     arguments: dict[str, bytes]
     wants_rank: bool
     warning_filters: tuple[str, ...]
+    as_installed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,8 @@ def _module_of(call: TestCall) -> types.ModuleType:
     known = sys.modules.get(call.module)
     if known is not None and getattr(known, "__file__", None) == call.path:
         return known
+    if call.as_installed is not None:
+        substitute_below(Path(call.as_installed))
     package = call.module.rpartition(".")[0]
     if package:
         importlib.import_module(package)
@@ -84,6 +93,8 @@ def _module_of(call: TestCall) -> types.ModuleType:
     module = types.ModuleType(call.module)
     module.__file__ = call.path
     module.__package__ = package
+    if call.as_installed is not None:
+        module.__dict__["__builtins__"] = scoped_builtins()
     sys.modules[call.module] = module
     try:
         exec(compile(tree, call.path, "exec", dont_inherit=True), module.__dict__)

@@ -29,6 +29,15 @@ def test_mixed_frameworks() -> None:
     assert len(set(results)) == 1
 
 
+def test_the_tested_project() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "shim.testing", str(EXAMPLES / "tested_project")]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=240, cwd=EXAMPLES / "tested_project"
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert re.search(r"\b11 passed", ended.stdout)
+
+
 def test_weight_handover() -> None:
     reports = re.findall(r"rank \d, (\w+): checksum (\w+),", printed_by("weight_handover.py", 3))
     assert {framework for framework, _ in reports} == {"torch", "paddle", "mindspore"}

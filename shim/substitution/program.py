@@ -18,7 +18,7 @@ from typing import Any
 
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["run_module", "run_script", "run_source"]
+__all__ = ["run_module", "run_script", "run_source", "substitute_below"]
 
 
 class _Loader(SourceFileLoader):
@@ -52,12 +52,19 @@ def _installed() -> list[Path]:
     return [Path(place).resolve() for place in places if os.path.isabs(place)] + [Path(__file__).resolve().parents[1]]
 
 
+def substitute_below(folder: Path) -> None:
+    """From now on, give the imports of the modules below *folder* views; those that are loaded already stay as they are."""
+    folder = folder.resolve()
+    if not any(isinstance(finder, _Finder) and finder.folder == folder for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder(folder))
+
+
 def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     """Run the file *script* as ``python script arguments`` does, with views for its imports and for its own modules'."""
     path = os.path.abspath(script)
     sys.argv[:] = [script, *arguments]
     sys.path[0:1] = [os.path.dirname(path)]
-    sys.meta_path.insert(0, _Finder(Path(path).resolve().parent))
+    substitute_below(Path(path).parent)
     loader = SourceFileLoader("__main__", path)
     _run_as_main(compile(loader.get_data(path), path, "exec"), path, None)
 
@@ -65,7 +72,7 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     """Run the module *name* as ``python -m name arguments`` does, with views for its imports and its package's."""
     sys.path[0:1] = [os.getcwd()]
-    sys.meta_path.insert(0, _Finder(Path.cwd().resolve()))
+    substitute_below(Path.cwd())
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
