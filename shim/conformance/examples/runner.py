@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.rank import Sight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
@@ -17,12 +18,16 @@ _DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first o
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one example went, in ``seconds``: ``failures`` by rank, each with the line, what was seen and what is wrong."""
+    """How one example went, in ``seconds``: ``failures`` are (rank, line, what is wrong).
+
+    ``sights`` has what the ranks saw, without those that died or were late.
+    """
 
     example: Example
     failures: tuple[tuple[int, int, str], ...]
     changes: tuple[str, ...]
     seconds: float
+    sights: Mapping[int, Sight] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -30,14 +35,21 @@ class Outcome:
 
 
 def run_examples(
-    examples: Sequence[Example], on_outcome: Callable[[Outcome], None] = lambda outcome: None, substituted: bool = True
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    substituted: bool = True,
+    on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples*; tell *on_outcome* of each as it ends. One pool for each number of ranks imports the framework once."""
+    """Run *examples*; tell *on_begin* of each as it begins, *on_outcome* as it ends.
+
+    One pool for each number of ranks imports the framework once.
+    """
     outcomes = []
     for ranks in sorted({example.ranks for example in examples}):
         with RankPool(ranks, environment=QUIET) as pool:
             for example in examples:
                 if example.ranks == ranks:
+                    on_begin(example)
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
     return outcomes
@@ -48,12 +60,15 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
     failures: list[tuple[int, int, str]] = []
     changes: list[str] = []
+    sights: dict[int, Sight] = {}
     for answer in answers:
         if answer.error is not None:
             failures.append((answer.rank, 0, answer.error))
             continue
+        sights[answer.rank] = answer.value
         changes += answer.value.changes
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)

@@ -1,0 +1,94 @@
+"""Runs all examples of a source on one side, and judges them by what is on record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shim.conformance.examples.docstrings import installed_examples
+from shim.conformance.examples.example import Example
+from shim.conformance.examples.recording import version_of
+from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.selection import is_chosen
+from shim.conformance.examples.sides import REFERENCE, RUNNERS, SHIM, Runner
+from shim.conformance.examples.verdicts import Judgement, Record, Verdict, judge, missing, read_records
+
+__all__ = ["Source", "SourceRun", "installed_source", "run_source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where examples were found: an installed framework at a version.
+
+    ``records`` has, by side, what is expected of each example by its name; it is empty for a version that has not been recorded.
+    """
+
+    framework: str
+    version: str
+    examples: tuple[Example, ...]
+    records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
+
+    def is_recorded(self, side: str) -> bool:
+        return bool(self.records.get(side))
+
+
+@dataclass(frozen=True)
+class SourceRun:
+    """What became of the examples of ``source`` on ``side``; ``unseen`` are on record, were chosen, and were not run."""
+
+    source: Source
+    side: str
+    judgements: tuple[Judgement, ...]
+    unseen: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        return Counter(judgement.verdict for judgement in self.judgements)
+
+    @property
+    def changed(self) -> list[Judgement]:
+        """The judgements that the record does not say."""
+        return [judgement for judgement in self.judgements if judgement.change is not None]
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether nothing failed, nothing changed, and all that is on record was run."""
+        return not self.counts[Verdict.FAIL] and not self.changed and not self.unseen
+
+
+def installed_source(framework: str) -> Source:
+    """Read the examples of the installed *framework*, and what is on record of them."""
+    version = version_of(framework)
+    records = {side: read_records(framework, version, side) for side in (SHIM, REFERENCE)}
+    return Source(framework, version, tuple(installed_examples(framework)), records)
+
+
+def run_source(
+    source: Source,
+    side: str = SHIM,
+    patterns: Sequence[str] = (),
+    on_begin: Callable[[Example], None] = lambda example: None,
+    on_judgement: Callable[[Judgement], None] = lambda judgement: None,
+    runner: Runner | None = None,
+) -> SourceRun:
+    """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
+
+    Where nothing is on record of a source, its examples are judged by themselves: none is said to have changed.
+    """
+    recorded = source.is_recorded(side)
+    records = {name: record for name, record in source.records.get(side, {}).items() if is_chosen(name, patterns)}
+    examples = [example for example in source.examples if is_chosen(example.name, patterns)]
+    judgements: list[Judgement] = []
+    begin = time.perf_counter()
+
+    def on_outcome(outcome: Outcome) -> None:
+        judgement = judge(outcome, records.get(outcome.example.name))
+        judgements.append(judgement if recorded else replace(judgement, change=None))
+        on_judgement(judgements[-1])
+
+    (runner or RUNNERS[side])(examples, on_begin, on_outcome)
+    unseen = tuple(missing(judgements, records))
+    return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin)
