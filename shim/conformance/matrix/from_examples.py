@@ -13,7 +13,7 @@ from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Judgement
 from shim.conformance.matrix.cells import DOCSTRING, ENGINE, Cell, Column, Failure, Row, Seen, Subject
 
-__all__ = ["rows_of_examples", "subject_of"]
+__all__ = ["cell_of", "failures_of", "rows_of_examples", "subject_of"]
 
 
 def subject_of(run: SourceRun) -> Subject:
