@@ -179,6 +179,11 @@ nb::object exception_or_none(const Work& work) {
 NB_MODULE(_native, module) {
   module.doc() = "The native engine for ranks on one host.";
   translate_failures();
+#ifdef NDEBUG
+  // What is alive at the end need not be an error of ours: a thread that waits holds its work, and so does the
+  // traceback of a failed work in a future of torch's, where Python cannot collect it.
+  nb::set_leak_warnings(false);
+#endif
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
 

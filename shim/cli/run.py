@@ -25,6 +25,13 @@ def run(
     module: Annotated[
         bool, typer.Option("-m", help="SCRIPT is the name of a module, run as `python -m` runs it.")
     ] = False,
+    as_installed: Annotated[
+        bool,
+        typer.Option(
+            "--as-installed",
+            help="Run a program that imports the installed frameworks themselves: its imports of their collectives get ours.",
+        ),
+    ] = False,
     log_dir: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +55,8 @@ def run(
     if not module:
         _check_script(program[0])
     _make_folder(log_dir)
-    python = [sys.executable, *(["-m"] if module else []), *program]
+    through = ["-m", "shim.substitution"] if as_installed else []
+    python = [sys.executable, *through, *(["-m"] if module else []), *program]
     raise typer.Exit(run_ranks(python, ranks, _environment(env or []), log_dir))
 
 

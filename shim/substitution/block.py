@@ -26,7 +26,7 @@ def as_installed() -> Iterator[None]:
     other threads' of other modules; names that the block has bound keep their meaning after it. A framework's module that
     was imported before the block is the framework's own.
     """
-    scope = sys._getframe(2).f_globals
+    scope = _globals_of_caller()
     with _lock:
         if not _modules:
             builtins.__import__ = _import_for_blocks
@@ -35,9 +35,16 @@ def as_installed() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _modules.remove(scope)
+            del _modules[next(i for i, module in enumerate(_modules) if module is scope)]
             if not _modules and builtins.__import__ is _import_for_blocks:
                 builtins.__import__ = _import
+
+
+def _globals_of_caller() -> dict[str, Any]:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"] in (__name__, "contextlib"):
+        frame = frame.f_back
+    return frame.f_globals
 
 
 def _import_for_blocks(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:

@@ -64,6 +64,8 @@ class ModuleView(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         real, frontend = self.__dict__["_shim_real"], self.__dict__["_shim_frontend"]
+        if name == "__all__":  # asked for by `import *`, of a module that leaves it to its names
+            return [public for public in dir(self) if not public.startswith("_")]
         if frontend is not None and name in frontend.__all__:
             found = getattr(frontend, name)
         else:

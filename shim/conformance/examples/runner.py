@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.rank import Sight
 from shim.conformance.runner import QUIET
+from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "run_examples"]
+__all__ = ["Outcome", "outcome_of", "run_examples"]
 
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first of a pool imports the framework
 
@@ -58,6 +59,11 @@ def run_examples(
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
+    return outcome_of(example, answers, time.perf_counter() - begin)
+
+
+def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> Outcome:
+    """Return what became of *example*, given what each rank answered: a ``Sight``, or an error."""
     failures: list[tuple[int, int, str]] = []
     changes: list[str] = []
     sights: dict[int, Sight] = {}
@@ -70,5 +76,4 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    seconds = time.perf_counter() - begin
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)

@@ -11,7 +11,7 @@ import pytest
 from torch_world import check, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, MismatchError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 
@@ -218,6 +218,28 @@ def test_what_is_refused_on_every_rank(rank: int) -> None:
                 call()
         dist.barrier()
         assert dist.get_pg_count() == 1
+
+
+@pytest.mark.ranks(2, 3, 4)
+def test_what_is_refused_on_one_rank_is_told_to_all(rank: int, world_size: int) -> None:
+    everyone = list(range(world_size))
+    with world():
+        for divide, wrong, right in (
+            (dist.new_subgroups, world_size + 1, world_size),
+            (dist.new_subgroups, None, world_size),
+            (dist.new_subgroups, "1", world_size),
+            (dist.new_subgroups_by_enumeration, [[0, 0]], [everyone]),
+            (dist.new_subgroups_by_enumeration, [], [everyone]),
+            (dist.new_subgroups_by_enumeration, [["a"]], [everyone]),
+        ):
+            for odd in everyone:
+                if rank == odd:
+                    with pytest.raises((ArgumentError, TypeError)):
+                        divide(wrong)
+                else:
+                    with pytest.raises(MismatchError, match=rf"rank {odd}: refused: torch.distributed.new_subgroups"):
+                        divide(right)
+            assert_group(divide(right)[0], everyone, rank)
 
 
 @pytest.mark.ranks(2)

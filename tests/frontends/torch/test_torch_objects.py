@@ -264,3 +264,16 @@ def test_wrong_arguments_of_sending(rank: int, world_size: int, name: str) -> No
             wrong(rank, world_size)
         assert isinstance(caught.value, ShimError)
         dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_a_receiver_is_told_that_its_sender_refused(rank: int) -> None:
+    with world():
+        for wrong in ([], (1,), [lambda: 1]):
+            if rank == 0:
+                with pytest.raises(ShimError, match="object_list must"):
+                    dist.send_object_list(wrong, 1)
+            else:
+                with pytest.raises(MismatchError, match=r"rank 0 refused to send: .*object_list must"):
+                    dist.recv_object_list([None], 0)
+        dist.barrier()

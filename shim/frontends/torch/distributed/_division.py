@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from operator import index
 from typing import Any
@@ -34,15 +35,16 @@ def of_equal_size(
     """Do what ``new_subgroups`` documents."""
     whole = _groups.view_of(caller, group)
     ranks = whole.core.ranks
-    if group_size is None:
-        raise caller.explain(
-            ArgumentError(
-                "group_size must be given: its default is the number of accelerators, and there are none here"
+    with groups.refusals_told(whole.core) if whole is _groups.world_view() else nullcontext():
+        if group_size is None:
+            raise caller.explain(
+                ArgumentError(
+                    "group_size must be given: its default is the number of accelerators, and there are none here"
+                )
             )
-        )
-    size = _integer(caller, "group_size", group_size)
-    if size <= 0 or size > len(ranks) or len(ranks) % size:
-        raise caller.explain(ArgumentError(f"group_size must divide the {len(ranks)} ranks, got {size}"))
+        size = _integer(caller, "group_size", group_size)
+        if size <= 0 or size > len(ranks) or len(ranks) % size:
+            raise caller.explain(ArgumentError(f"group_size must divide the {len(ranks)} ranks, got {size}"))
     parts = [list(ranks[start : start + size]) for start in range(0, len(ranks), size)]
     return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, whole is not _groups.world_view())
 
@@ -57,8 +59,9 @@ def by_enumeration(
 ) -> tuple[Any, list[Any]]:
     """Do what ``new_subgroups_by_enumeration`` documents; nothing is made when any of the lists is wrong."""
     world = _groups.view_of(caller, None).core
-    parts = _lists(caller, "ranks_per_subgroup_list", ranks_per_subgroup_list)
-    _require_apart(caller, "ranks_per_subgroup_list", parts, world.ranks)
+    with groups.refusals_told(world):
+        parts = _lists(caller, "ranks_per_subgroup_list", ranks_per_subgroup_list)
+        _require_apart(caller, "ranks_per_subgroup_list", parts, world.ranks)
     return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, False)
 
 

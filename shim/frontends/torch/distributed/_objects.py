@@ -80,7 +80,9 @@ def send_list(caller: Caller, group: Any, items: Any, dst: Any, group_dst: Any, 
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
     peer = peer_of(caller, group, dst, group_dst)
-    objects.send(caller, members, _some(caller, group, "input", items), peer)
+    with objects.refusals_sent(members, peer):
+        given = _some(caller, group, "input", items)
+    objects.send(caller, members, given, peer)
 
 
 def receive_list(caller: Caller, group: Any, slots: Any, src: Any, group_src: Any, device: Any, use_batch: bool) -> int:
@@ -110,7 +112,7 @@ def _slots_for_all(caller: Caller, group: Any, places: list[Any]) -> list[Any]:
 
 
 def _some(caller: Caller, group: Any, role: str, items: Any) -> list[Any]:
-    """Return *items*, which must be a list of at least one; the peer, who may come later, is not told."""
+    """Return *items*, which must be a list of at least one."""
     if isinstance(items, list) and items:
         return items
     error = _nothing_in(role) if isinstance(items, list) else _no_list(role, items)

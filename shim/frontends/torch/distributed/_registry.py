@@ -249,10 +249,6 @@ class _World:
     Deviates: they cannot be changed; groups are made by ``new_group`` and destroyed by ``destroy_process_group``.
     """
 
-    def __init__(self) -> None:
-        self.pg_coalesce_state: Mapping[ProcessGroup, list[Any]] = MappingProxyType({})
-        self.comms: tuple[Any, ...] = ()
-
     @property
     def default_pg(self) -> ProcessGroup | None:
         """The group of all ranks, or None."""
@@ -297,6 +293,16 @@ class _World:
     def pg_to_tag(self) -> Mapping[ProcessGroup, str]:
         """The tag of each group."""
         return MappingProxyType({pg: pg.tag for pg in _groups.views()})
+
+    @property
+    def pg_coalesce_state(self) -> Mapping[ProcessGroup, list[Any]]:
+        """Nothing: the calls of a block are kept elsewhere."""
+        return MappingProxyType({})
+
+    @property
+    def comms(self) -> list[Any]:
+        """No communicators of torchcomms: the engine has none."""
+        return []
 
     @property
     def pg_config_info(self) -> list[dict[str, Any]]:
