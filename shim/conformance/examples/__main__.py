@@ -8,4 +8,4 @@ import sys
 from shim.conformance.examples.docstrings import docstrings_of
 
 if __name__ == "__main__":
-    print(json.dumps(docstrings_of(sys.argv[1])))
+    sys.stdout.write(json.dumps(docstrings_of(sys.argv[1])) + "\n")

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.rank import StepSight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
 __all__ = ["Outcome", "run_examples"]
 
-_DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 30.0  # seconds for one example; most take milliseconds
+_PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def run_examples(
 
 
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
+    pool.run("shim.conformance.examples.rank:import_framework", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
     failures: list[tuple[int, int, str]] = []
@@ -56,4 +59,14 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
+    failures += _unseen([answer.value.steps for answer in answers if answer.error is None])
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
+
+
+def _unseen(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
+    by_line: dict[int, list[bool]] = {}
+    for steps in sights:
+        for step in steps:
+            by_line.setdefault(step.line, []).append(step.silent)
+    return [(0, line, "shown, and seen on no rank") for line, silent in by_line.items() if all(silent)]
