@@ -91,12 +91,14 @@ def _run_cases(plan: Plan, console: Console) -> runner.Run | None:
 
 
 def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:
+    runs: list[SourceRun] = []
     with ProgressTable(plan.totals, console) as progress:
-        return [
-            run_source(source, side, plan.patterns, progress.begin, partial(progress.count, side))
-            for source in plan.sources
-            for side in plan.sides
-        ]
+        for source in plan.sources:
+            ours = None
+            for side in plan.sides:
+                ours = run_source(source, side, plan.patterns, progress.begin, partial(progress.count, side), ours)
+                runs.append(ours)
+    return runs
 
 
 def _write(matrix: Matrix, files: dict[str, Path | None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shim.conformance.examples.example import Example
 
-__all__ = ["PREAMBLE", "begin_of", "names_of"]
+__all__ = ["AFTERWARDS", "PREAMBLE", "begin_of", "names_of", "variables_of"]
 
 # Code that runs before an example, in its names. PyTorch's examples leave the imports and the initialisation to the reader.
 PREAMBLE: Mapping[str, str] = {
@@ -17,6 +17,21 @@ from datetime import timedelta
 """,
     "paddle": "",
     "mindspore": "",
+}
+# Code that runs after an example, in names of its own, to put back what it may have set for the whole process.
+AFTERWARDS: Mapping[str, str] = {
+    "torch": "",
+    "paddle": "",
+    "mindspore": """
+import mindspore
+from mindspore.ops.communication import set_comm_ops_inplace
+mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+set_comm_ops_inplace(True)
+""",
+}
+# MindSpore's documents ask the reader to start their examples with msrun, which sets these.
+_VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "mindspore": {"RANK_ID": "{rank}", "RANK_SIZE": "{size}", "DEVICE_ID": "{rank}"},
 }
 _BEGIN = {
     "torch": """
@@ -42,3 +57,9 @@ def names_of(example: Example) -> str:
     ):
         return f"from {module} import {name}\n"
     return ""
+
+
+def variables_of(example: Example, rank: int) -> dict[str, str]:
+    """Return the environment variables that *rank* of *example* gets from the launcher that its documents ask for."""
+    variables = _VARIABLES.get(example.framework, {})
+    return {name: value.format(rank=rank, size=example.ranks) for name, value in variables.items()}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from shim.conformance.examples import labels
 from shim.conformance.examples.example import Example, Step, Wanted
+from shim.conformance.examples.world_sizes import ranks_of
 
 __all__ = ["example_of", "examples_in"]
 
@@ -115,7 +116,7 @@ def example_of(
     if not tree.body:
         return None
     steps = _steps(tree, lines, code)
-    return Example(framework, function, number, text, place, tuple(steps), labels.ranks_of(context, steps))
+    return Example(framework, function, number, text, place, tuple(steps), ranks_of(text, context, steps))
 
 
 def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step]:
@@ -149,7 +150,8 @@ def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict
     last_code_end = 0
     for line in lines:
         if line.code is None:
-            texts.setdefault(current, []).append((line.number, line.shown))
+            if labels.is_label(line.shown) or not line.shown.strip().startswith("#"):
+                texts.setdefault(current, []).append((line.number, line.shown))
             continue
         number = position[id(line)]
         index = step_of_line[number - 1]

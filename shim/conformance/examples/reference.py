@@ -34,15 +34,18 @@ Variables = list[dict[str, str]]  # of each rank's environment
 
 
 def run_reference(
-    examples: Sequence[Example], on_outcome: Callable[[Outcome], None] = lambda outcome: None
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples*, which are one framework's, with that framework; tell *on_outcome* of each as it ends."""
+    """Run *examples*, which are one framework's, with that framework; tell *on_begin* and *on_outcome* of each."""
     outcomes = []
     for ranks in sorted({example.ranks for example in examples}):
         waiting = [example for example in examples if example.ranks == ranks]
         while waiting:
             with _world_of(waiting[0].framework, ranks) as (pool, variables):
                 while waiting:
+                    on_begin(waiting[0])
                     outcomes.append(_run(pool, waiting.pop(0), variables))
                     on_outcome(outcomes[-1])
                     if _is_spoiled(outcomes[-1]):

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.rank import Sight
+from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
 __all__ = ["Outcome", "outcome_of", "run_examples"]
 
-_DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 30.0  # seconds for one example; most take milliseconds
+_PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def run_examples(
 
 
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
+    pool.run("shim.conformance.examples.rank:import_framework", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
     return outcome_of(example, answers, time.perf_counter() - begin)
@@ -76,4 +78,14 @@ def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> O
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
+    failures += _unseen([sight.steps for sight in sights.values()])
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)
+
+
+def _unseen(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
+    by_line: dict[int, list[bool]] = {}
+    for steps in sights:
+        for step in steps:
+            by_line.setdefault(step.line, []).append(step.silent)
+    return [(0, line, "shown, and seen on no rank") for line, silent in by_line.items() if all(silent)]

@@ -12,8 +12,8 @@ from shim.conformance.examples.example import Example
 from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
-from shim.conformance.examples.sides import REFERENCE, RUNNERS, SHIM, Runner
-from shim.conformance.examples.verdicts import Judgement, Record, Verdict, judge, missing, read_records
+from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
+from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
 
 __all__ = ["Source", "SourceRun", "installed_source", "run_source"]
 
@@ -55,8 +55,9 @@ class SourceRun:
 
     @property
     def passed(self) -> bool:
-        """Tell whether nothing failed, nothing changed, and all that is on record was run."""
-        return not self.counts[Verdict.FAIL] and not self.changed and not self.unseen
+        """Tell whether nothing changed, all that is on record was run, and nothing failed that is ours."""
+        ours_failed = self.side == SHIM and self.counts[Verdict.FAIL] > 0
+        return not ours_failed and not self.changed and not self.unseen
 
 
 def installed_source(framework: str) -> Source:
@@ -72,23 +73,27 @@ def run_source(
     patterns: Sequence[str] = (),
     on_begin: Callable[[Example], None] = lambda example: None,
     on_judgement: Callable[[Judgement], None] = lambda judgement: None,
-    runner: Runner | None = None,
+    ours: SourceRun | None = None,
+    sides: Mapping[str, Side] = SIDES,
 ) -> SourceRun:
     """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
 
+    *ours* is what became of them on the frontends, with which the framework itself is compared.
     Where nothing is on record of a source, its examples are judged by themselves: none is said to have changed.
     """
     recorded = source.is_recorded(side)
     records = {name: record for name, record in source.records.get(side, {}).items() if is_chosen(name, patterns)}
     examples = [example for example in source.examples if is_chosen(example.name, patterns)]
+    known = {judgement.outcome.example.name: judgement for judgement in ours.judgements} if ours else {}
     judgements: list[Judgement] = []
     begin = time.perf_counter()
 
     def on_outcome(outcome: Outcome) -> None:
-        judgement = judge(outcome, records.get(outcome.example.name))
+        name = outcome.example.name
+        judgement = sides[side].judge(outcome, records.get(name), known.get(name))
         judgements.append(judgement if recorded else replace(judgement, change=None))
         on_judgement(judgements[-1])
 
-    (runner or RUNNERS[side])(examples, on_begin, on_outcome)
+    sides[side].run(examples, on_outcome, on_begin=on_begin)
     unseen = tuple(missing(judgements, records))
     return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin)
