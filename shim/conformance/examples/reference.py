@@ -22,7 +22,7 @@ from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
-__all__ = ["judge_reference", "run_reference", "see_on_this_rank"]
+__all__ = ["Variables", "judge_reference", "run_reference", "see_on_this_rank"]
 
 _DEADLINE = 45.0  # seconds for one example; the first of a world imports the framework
 _SCHEDULER = "import mindspore.communication as communication; communication.init()"

@@ -11,7 +11,7 @@ from shim.conformance.examples.reference import judge_reference, run_reference
 from shim.conformance.examples.runner import Outcome, run_examples
 from shim.conformance.examples.verdicts import Judgement, Record, judge
 
-__all__ = ["REFERENCE", "SHIM", "SIDES", "Side"]
+__all__ = ["REFERENCE", "SHIM", "SIDES", "Judge", "Runner", "Side"]
 
 SHIM, REFERENCE = "shim", "reference"
 

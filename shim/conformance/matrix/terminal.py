@@ -76,7 +76,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
             _print_reasons(matrix, verdict, console)
     _print_failures(matrix, console)
     _print_changes(matrix, console)
-    console.print(_summary(matrix))
+    console.print(_summary(matrix), soft_wrap=True)
 
 
 def print_rows(matrix: Matrix, console: Console) -> None:

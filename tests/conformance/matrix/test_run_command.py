@@ -1,0 +1,128 @@
+"""``shim conformance``: options, files and the exit status, with examples that are made up."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from functools import partial
+
+import pytest
+from made_up import a_judgement, a_source_run
+from typer.testing import CliRunner
+
+from shim.cli.conformance import conformance
+from shim.conformance import plan
+from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples.suite import SourceRun
+from shim.conformance.examples.verdicts import Verdict
+
+command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
+GOOD = a_judgement("torch.distributed.all_gather")
+BAD = a_judgement("torch.distributed.gather", Verdict.FAIL, failures=[(0, 3, "item 1: shown 1, seen 2")])
+FILES = {"--json": '"schema": 2', "--junit": "<testsuites", "--markdown": "# Documented", "--html": "<!doctype html>"}
+
+
+@pytest.fixture
+def shim_conformance(monkeypatch):
+    """Invoke the command where torch alone is installed and has the examples *judgements* are about."""
+
+    def invoke(*arguments, judgements=(GOOD,), unseen=()):
+        source = a_source_run(judgements).source
+
+        def run_source(source, side, patterns, on_begin, on_judgement, ours):
+            chosen = [one for one in judgements if plan.is_chosen(one.outcome.example.name, patterns)]
+            for judgement in chosen:
+                on_begin(judgement.outcome.example)
+                on_judgement(judgement)
+            assert (ours is None) == (side == SHIM)
+            return SourceRun(source, side, tuple(chosen), tuple(unseen), 0.5)
+
+        monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
+        monkeypatch.setattr(plan, "DOCUMENTS", ())
+        monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=lambda name: source))
+        monkeypatch.setattr(command, "run_source", run_source)
+        return CliRunner().invoke(conformance, list(arguments), env={"COLUMNS": "160"})
+
+    return invoke
+
+
+def test_what_passes_ends_with_0_and_what_is_not_installed_is_said(shim_conformance):
+    result = shim_conformance()
+    assert result.exit_code == 0, result.output
+    assert "torch: 1 examples run" in result.output
+    assert "paddle: not installed, its examples cannot be read" in result.output
+
+
+@pytest.mark.parametrize(
+    ("judgements", "unseen"),
+    [
+        ((GOOD, BAD), ()),
+        ((a_judgement("torch.distributed.x", change="the document has changed"),), ()),
+        ((GOOD,), ("gone",)),
+    ],
+    ids=["a failure", "a change", "one that is gone"],
+)
+def test_what_does_not_pass_ends_with_1(shim_conformance, judgements, unseen):
+    assert shim_conformance(judgements=judgements, unseen=unseen).exit_code == 1
+
+
+def test_a_framework_that_was_asked_for_has_to_be_there(shim_conformance):
+    result = shim_conformance("--framework", "torch,paddle")
+    assert result.exit_code == 1
+    assert "paddle: asked for and not installed" in result.output
+    assert shim_conformance("--framework", "torch").exit_code == 0
+
+
+def test_examples_are_chosen_by_name(shim_conformance):
+    result = shim_conformance("run", "--example", "all_gather", judgements=(GOOD, BAD))
+    assert result.exit_code == 0, result.output
+    result = shim_conformance("--example", "all_gathr", judgements=(GOOD, BAD))
+    assert result.exit_code == 2
+    assert "is it torch.distributed.all_gather" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_all_files_are_written_also_of_what_fails(shim_conformance, tmp_path):
+    options = [word for option in FILES for word in (option, str(tmp_path / option.strip("-")))]
+    assert shim_conformance(*options, judgements=(GOOD, BAD)).exit_code == 1
+    for option, begin in FILES.items():
+        assert begin in (tmp_path / option.strip("-")).read_text(encoding="utf-8")
+
+
+def test_the_framework_itself_stands_beside(shim_conformance, tmp_path):
+    file = tmp_path / "result.json"
+    result = shim_conformance("--reference", "--every", "--json", str(file))
+    assert result.exit_code == 0, result.output
+    assert [column["side"] for column in json.loads(file.read_text())["columns"]] == ["reference", "shim"]
+    assert "itself" in result.output
+
+
+def test_the_list_has_what_is_on_record_and_runs_nothing(shim_conformance, monkeypatch):
+    result = shim_conformance("list", judgements=(GOOD, BAD))
+    assert result.exit_code == 0, result.output
+    lines = [line.replace("│", " ").split() for line in result.output.splitlines()]
+    assert ["torch.distributed.all_gather", "2", "3", "pass"] in lines
+    assert "examples run" not in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["signatures", "--help"], ["tables", "--help"]])
+def test_every_command_says_what_it_does(arguments):
+    result = CliRunner().invoke(conformance, arguments, env={"COLUMNS": "120"})
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+def test_an_unknown_command_is_refused():
+    assert CliRunner().invoke(conformance, ["tabels"]).exit_code == 2
+
+
+def test_examples_run_on_this_machine(tmp_path):
+    file = tmp_path / "result.json"
+    name = "torch.distributed.all_gather"
+    arguments = ["--framework", "torch", "--tensors", "torch", "--example", name, "--json", str(file)]
+    result = CliRunner().invoke(conformance, arguments, env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    [example] = json.loads(file.read_text(encoding="utf-8"))["examples"]
+    cell = example["cells"]["shim torch shared_memory"]
+    assert (example["name"], cell["verdict"]) == (name, "pass")
+    assert {rank for seen in cell["seen"] for rank in seen["ranks"]} == {0, 1}
+    assert all(seen["difference"] is None and seen["seen"] for seen in cell["seen"])
