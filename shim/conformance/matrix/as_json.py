@@ -40,7 +40,7 @@ def as_json(matrix: Matrix) -> dict[str, Any]:
         "seconds": round(matrix.seconds, 3),
         "shim": shim.__version__,
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "tensors": dict(matrix.versions),
         "absent": list(matrix.absent),
         "missing": list(matrix.missing),

@@ -156,10 +156,16 @@ class Chromium:
         for character in text:
             self.press(character)
 
-    def screenshot(self, file: Path) -> None:
-        """Write what the page looks like now to *file*, a PNG."""
-        shot = self.send("Page.captureScreenshot", format="png")
-        file.write_bytes(base64.b64decode(shot["data"]))
+    def show(self, markup: str) -> None:
+        """Put *markup* in the place of the page."""
+        frame = self.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
+        self.send("Page.navigate", url="about:blank")
+        self.send("Page.setDocumentContent", frameId=frame, html=markup)
+        self.wait_for("document.readyState === 'complete' && [...document.images].every((image) => image.complete)")
+
+    def screenshot(self) -> bytes:
+        """Return what the page looks like now, as a PNG."""
+        return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
 
     def requests(self) -> list[str]:
         """Return the addresses that pages have asked for so far."""
