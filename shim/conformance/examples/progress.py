@@ -63,7 +63,8 @@ class ProgressTable:
         self._counts[part][judgement.verdict] += 1
         self._bar.update(self._task, advance=1)
         if not self._console.is_terminal and self._done(part) == self._totals[part]:
-            self._console.print(Text(f"{_title(part)}: {self._totals[part]} examples run"))
+            number = self._totals[part]
+            self._console.print(Text(f"{_title(part)}: {number} example{'s' * (number != 1)} run"))
 
     def _done(self, part: tuple[str, str]) -> int:
         return sum(self._counts[part].values())

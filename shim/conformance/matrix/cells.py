@@ -20,6 +20,7 @@ __all__ = [
     "Row",
     "Seen",
     "Subject",
+    "error_of",
     "ranks_in_words",
 ]
 
@@ -67,10 +68,11 @@ class Failure:
     def summary(self) -> str:
         """The failure in a line: of a traceback, that which names the error."""
         place = f", line {self.line}" if self.line else ""
-        return f"{ranks_in_words(self.ranks)}{place}: {_first_of_error(self.text)}"
+        return f"{ranks_in_words(self.ranks)}{place}: {error_of(self.text)}"
 
 
-def _first_of_error(text: str) -> str:
+def error_of(text: str) -> str:
+    """Return the line of *text*, a traceback or another failure, that says what is wrong."""
     _, traceback, after = text.rpartition("Traceback (most recent call last):\n")
     lines = (after if traceback else text).strip("\n").splitlines()
     named = (line for line in lines if line and not line.startswith(" "))  # frames of a traceback are indented

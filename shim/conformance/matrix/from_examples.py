@@ -11,7 +11,7 @@ from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Judgement
-from shim.conformance.matrix.cells import DOCSTRING, ENGINE, Cell, Column, Failure, Row, Seen, Subject
+from shim.conformance.matrix.cells import DOCSTRING, ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
 __all__ = ["cell_of", "failures_of", "rows_of_examples", "subject_of"]
 
@@ -92,10 +92,14 @@ def _line(entry: tuple[tuple[int, str | None, str, str | None], list[int]]) -> t
 
 
 def failures_of(failures: Sequence[tuple[int, int, str]]) -> tuple[Failure, ...]:
-    """Return *failures*, (rank, line, text) each; those that differ by the rank they name alone are one, told as the first was."""
+    """Return *failures*, (rank, line, text) each; those that are alike but for the rank they name are one, told as the first was.
+
+    Tracebacks are alike when they end in the same error.
+    """
     found: dict[tuple[int, str], Failure] = {}
     for rank, line, text in sorted(failures):
-        alike = (line, re.sub(rf"\brank {rank}\b", "rank", text))
+        told = error_of(text) if "Traceback" in text else text
+        alike = (line, re.sub(rf"\brank {rank}\b", "rank", told))
         first = found.get(alike, Failure((), line, text))
         found[alike] = replace(first, ranks=(*first.ranks, rank))
     return tuple(found.values())

@@ -139,9 +139,13 @@ def _place(row: Row, column: Column, rest: str) -> Text:
     return Text(f"{row.name}{where}{rest}")
 
 
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
 def _summary(matrix: Matrix) -> Text:
     cells = sum(matrix.counts.values())
-    parts = [f"{len(matrix.rows)} examples, {cells} verdicts"]
+    parts = [f"{_number(len(matrix.rows), 'example')}, {_number(cells, 'verdict')}"]
     parts += [f"{count} {verdict.value}" for verdict, count in sorted(matrix.counts.items(), key=lambda item: -item[1])]
     parts += [f"{len(matrix.missing)} missing"] if matrix.missing else []
     text = f"\n{', '.join(parts)}, in {matrix.seconds:.1f} s: {'passed' if matrix.passed else 'not passed'}."

@@ -6,9 +6,11 @@ import json
 import re
 from xml.etree import ElementTree
 
-from made_up import NASTY, a_matrix
+from made_up import NASTY, a_judgement, a_matrix, a_source_run
 
 from shim.conformance.matrix.as_json import as_json
+from shim.conformance.matrix.cells import Matrix
+from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 from shim.conformance.matrix.html import as_html
 from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
@@ -66,6 +68,13 @@ def test_junit_counts_what_it_has():
     assert suites["torch, not run"].find("testcase").get("name") == "torch.distributed.gone"
 
 
+def test_junit_fails_what_passes_and_should_not():
+    run = a_source_run([a_judgement("torch.distributed.x", change="the document has changed")])
+    root = ElementTree.fromstring(as_junit(Matrix(tuple(rows_of_examples([run])), (subject_of(run),), False, 1.0)))
+    assert [suite.get("failures") for suite in root] == ["1"]
+    assert root.find("testsuite/testcase/failure").get("message") == "the document has changed"
+
+
 def test_markdown_s_tables_have_as_many_cells_in_every_row():
     text = as_markdown(a_matrix(missing=["mindspore"]))
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
@@ -92,6 +101,7 @@ def test_nothing_in_the_data_ends_the_page_s_script():
     assert page.count("</script>") == 2
     assert NASTY not in page
     data = re.search(r'<script type="application/json" id="data">(.*)</script>', page)
+    assert not re.search("[<>&]", data[1])
     assert json.loads(data[1])["examples"][4]["cells"]["shim paddle shared_memory"]["seen"][0]["seen"] == NASTY
 
 

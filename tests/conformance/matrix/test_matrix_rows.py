@@ -52,9 +52,10 @@ def test_a_difference_stands_beside_what_was_seen():
 
 
 def test_failures_that_differ_by_the_rank_they_name_alone_are_one():
-    told = [(rank, 4, f"Traceback of rank {rank} of 12") for rank in (0, 1, 11)]
+    traceback = "Traceback (most recent call last):\n  File {0}\nValueError: rank {0} of 12"
+    told = [(rank, 4, traceback.format(rank)) for rank in (0, 1, 11)]
     assert failures_of([*told, (2, 4, "another"), (3, 5, "another")]) == (
-        Failure((0, 1, 11), 4, "Traceback of rank 0 of 12"),
+        Failure((0, 1, 11), 4, traceback.format(0)),
         Failure((2,), 4, "another"),
         Failure((3,), 5, "another"),
     )

@@ -49,7 +49,7 @@ def shim_conformance(monkeypatch):
 def test_what_passes_ends_with_0_and_what_is_not_installed_is_said(shim_conformance):
     result = shim_conformance()
     assert result.exit_code == 0, result.output
-    assert "torch: 1 examples run" in result.output
+    assert "torch: 1 example run" in result.output
     assert "paddle: not installed, its examples cannot be read" in result.output
 
 
