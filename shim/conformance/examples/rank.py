@@ -14,6 +14,7 @@ from typing import Any
 
 from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example, Step
+from shim.conformance.examples.handles import unwaited
 from shim.conformance.examples.outputs import Output, differs, output_of
 from shim.conformance.examples.preparation import AFTERWARDS, PREAMBLE, begin_of, names_of, variables_of
 from shim.conformance.examples.surroundings import as_program
@@ -21,9 +22,10 @@ from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["Sight", "StepSight", "import_framework", "see_example", "see_on_this_rank"]
+__all__ = ["Sight", "StepSight", "make_ready", "see_example", "see_on_this_rank"]
 
 _ME = Caller("shim conformance")
+_ended: list[dict[str, Any]] = []  # the names of examples that have run
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
             contextlib.redirect_stdout(io.StringIO()),
             as_program(example, variables_of(example, rank), built) as program,
         ):
+            _ended.append(program.__dict__)
             return _Run(example, rank, program.__dict__, screen).carried_out()
     finally:
         _leave()
@@ -143,8 +146,14 @@ class _Run:
         if step.wanted is not None:
             self.pending = []
         silent = not outputs and wanted is not None and _speaks_under_a_condition(step, self.rank)
-        difference = None if wanted is None or step.raises or silent else differs(wanted, outputs, len(own))
+        difference = None
+        if wanted is not None and not step.raises and not silent:
+            difference = self._unsure(index) or differs(wanted, outputs, len(own))
         return StepSight(step.line, tuple(output.text for output in outputs), difference, silent=silent)
+
+    def _unsure(self, index: int) -> str | None:
+        name = unwaited(self.names, [step.source for step in self.example.steps[: index + 1]])
+        return f"shown before {name} has been waited for" if name else None
 
     @contextlib.contextmanager
     def _raising(self, step: Step) -> Iterator[None]:
@@ -248,6 +257,11 @@ def see_on_this_rank(example: Example, substituted: bool) -> Sight:
     return see_example(example, rendezvous.locate().rank, substituted)
 
 
-def import_framework(framework: str) -> None:
-    """Import *framework*, which takes seconds, before an example is timed."""
+def make_ready(framework: str) -> None:
+    """Import *framework*, which takes seconds, before an example is timed, and let go what the one before has left in its names.
+
+    Until then it is there for the other ranks, which may need what this rank serves them, as a store.
+    """
     importlib.import_module(framework)
+    while _ended:
+        _ended.pop().clear()

@@ -46,7 +46,7 @@ def run_examples(
 
 
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
-    pool.run("shim.conformance.examples.rank:import_framework", example.framework, deadline=_PATIENCE)
+    pool.run("shim.conformance.examples.rank:make_ready", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
     failures: list[tuple[int, int, str]] = []
