@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shim.conformance.examples.example import EVERY_RANK
 
-__all__ = ["by_rank", "is_label", "is_shown", "process_of"]
+__all__ = ["by_rank", "is_label", "is_shown", "process_of", "rank_of"]
 
 # At the end of a line: "# Rank 0", "# Rank 0 and 1", "(2 GPUs, out for rank 1)"
 _TRAILING = re.compile(r"#\s*[Rr]anks?[- _]?(\d+(?:(?:\s*(?:,|and|&)\s*)\d+)*)\s*$")
@@ -21,6 +21,7 @@ _LEADING = re.compile(
 # "Other processes: [0.]": those of which nothing else is said
 _OTHERS = re.compile(r"^#?\s*[Oo]ther \w+:\s*(?P<text>.*)$")
 _PROCESS = re.compile(r"#.*\b[Rr]un on process (\d+)")
+_ON_RANK = re.compile(r"#.*\b[Oo]n rank (\d+):?\s*$")
 _EITHER = re.compile(r"#.*\b(either|both|all)\b")
 
 
@@ -79,6 +80,12 @@ def _leading(line: str) -> tuple[list[int], str] | None:
 
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def rank_of(comment: str) -> int | None:
+    """Return the rank of which a *comment* before code says that the output is shown: "For example, on rank 2:"."""
+    found = _ON_RANK.match(comment.strip())
+    return int(found[1]) if found else None
 
 
 def process_of(comment: str, before: frozenset[int] | None) -> frozenset[int] | None:

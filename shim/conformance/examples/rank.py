@@ -15,7 +15,7 @@ from typing import Any
 from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.handles import unwaited
-from shim.conformance.examples.outputs import Output, differs, plain
+from shim.conformance.examples.outputs import Output, differs, output_of
 from shim.conformance.examples.preparation import AFTERWARDS, PREAMBLE, begin_of, names_of, variables_of
 from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
@@ -68,11 +68,10 @@ class _Screen:
             builtins.print(*things, sep=sep, end=end, file=file, flush=flush)
             return
         text = (" " if sep is None else sep).join(map(str, things))
-        self.outputs.append(Output(text, plain(things[0]) if len(things) == 1 else None))
+        self.outputs.append(output_of(text, things))
 
     def display(self, value: Any) -> None:
-        if value is not None:
-            self.outputs.append(Output(repr(value), plain(value)))
+        self.outputs.append(output_of(repr(value), [value], echo=True))
 
     def take(self) -> list[Output]:
         taken, self.outputs = self.outputs, []
@@ -105,11 +104,13 @@ class _Run:
         self.changes: list[str] = []
         self.pending: list[Output] = []  # seen, and not compared yet
         self.absent: set[str] = set()  # names that only other ranks have
+        self.prepared: frozenset[str] = frozenset()  # names that there were before the example
 
     def carried_out(self) -> Sight:
         example = self.example
         begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
         exec(compile(begin, "<before the example>", "exec"), self.names)
+        self.prepared = frozenset(self.names)
         seen = []
         for index, step in enumerate(example.steps):
             if not self._is_mine(step):
@@ -126,9 +127,7 @@ class _Run:
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         if mine and not used & self.absent:
             return True
-        self.absent |= {
-            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        self.absent |= _stored(step)
         return False
 
     def _see(self, index: int, step: Step) -> StepSight:
@@ -138,7 +137,10 @@ class _Run:
         except BaseException:  # an example's own exit or interrupt is its failure, not the end of the process
             outputs = [*self.pending, *self.screen.take()]
             return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
-        self.pending += self.screen.take()
+        own = self.screen.take()
+        if step.wanted is None:  # documents leave out values that statements display
+            own = [output for output in own if not output.echo]
+        self.pending += own
         outputs = self.pending
         wanted = None if step.wanted is None else step.wanted.on(self.rank)
         if step.wanted is not None:
@@ -146,7 +148,7 @@ class _Run:
         silent = not outputs and wanted is not None and _speaks_under_a_condition(step, self.rank)
         difference = None
         if wanted is not None and not step.raises and not silent:
-            difference = self._unsure(index) or differs(wanted, outputs)
+            difference = self._unsure(index) or differs(wanted, outputs, len(own))
         return StepSight(step.line, tuple(output.text for output in outputs), difference, silent=silent)
 
     def _unsure(self, index: int) -> str | None:
@@ -173,27 +175,28 @@ class _Run:
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, file, "exec"), self.names)
         if isinstance(last, ast.Expr):
-            self.screen.display(eval(compile(ast.Expression(last.value), file, "eval"), self.names))
+            value = eval(compile(ast.Expression(last.value), file, "eval"), self.names)
+            if value is not None or isinstance(last.value, ast.Name):  # some documents show that a name is None
+                self.screen.display(value)
+        elif step.wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
+            target = tree.body[-1].targets[0]  # what is shown after an assignment is the value
+            if isinstance(target, ast.Name):
+                self.screen.display(self.names[target.id])
 
     def _take_as_given(self, index: int, step: Step) -> bool:
         """Give a name the value that the document shows for it, where the example shows it before it has one.
 
         So documents say what a reader is to begin with. ``name = ...`` is an empty tensor like the one that is shown next.
         """
-        tree = ast.parse(step.source).body[0]
-        if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) and step.wanted is not None:
-            name = tree.value.id
-            wanted = step.wanted.on(self.rank)
-            section = [other for other in self.example.steps[:index] if other.section == step.section]
-            if (
-                wanted is None
-                or any(_mentions(other, name) for other in section)
-                or (name in self.names and not step.section)
-            ):
+        wanted = None if step.wanted is None else step.wanted.on(self.rank)
+        name = _bare_name(step)
+        if name is not None:
+            if wanted is None or not self._is_given(index):
                 return False
             self.names[name] = self._value_of(wanted)
             self.screen.display(self.names[name])
             return True
+        tree = ast.parse(step.source).body[0]
         if isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Constant) and tree.value.value is ...:
             name = ast.unparse(tree.targets[0])
             later = (other for other in self.example.steps[index:] if other.source.strip() == name)
@@ -202,6 +205,20 @@ class _Run:
                 self.names[name] = _emptied(self._value_of(shown))
                 return True
         return False
+
+    def _is_given(self, index: int) -> bool:
+        """Tell whether the names that are shown one after the other at step *index* are what the reader begins with.
+
+        They are where one of them has had no value before: so a document begins anew with a name that it has used.
+        """
+        steps = self.example.steps
+        first, last = index, index
+        while first and _bare_name(steps[first - 1]) and steps[first - 1].wanted is not None:
+            first -= 1
+        while last + 1 < len(steps) and _bare_name(steps[last + 1]) and steps[last + 1].wanted is not None:
+            last += 1
+        known = self.prepared.union(*(_stored(step) for step in steps[:first]))
+        return any(_bare_name(step) not in known for step in steps[first : last + 1])
 
     def _value_of(self, text: str) -> Any:
         framework = self.names.get(self.example.framework)
@@ -215,8 +232,15 @@ def _speaks_under_a_condition(step: Step, rank: int) -> bool:
     return not named and isinstance(ast.parse(step.source).body[-1], ast.If)
 
 
-def _mentions(step: Step, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(step.source)))
+def _bare_name(step: Step) -> str | None:
+    """Return the name that *step* is nothing but, None where it is more."""
+    tree = ast.parse(step.source).body[0]
+    return tree.value.id if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) else None
+
+
+def _stored(step: Step) -> set[str]:
+    nodes = ast.walk(ast.parse(step.source))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _emptied(value: Any) -> Any:
