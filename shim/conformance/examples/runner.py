@@ -73,10 +73,22 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    failures += _unseen([answer.value.steps for answer in answers if answer.error is None])
+    sights = [answer.value.steps for answer in answers if answer.error is None]
+    failures += [*_unseen(sights), *_unraised(example, sights)]
     if len({_end_of(answer) for answer in answers}) > 1:
         pool.close()  # ranks that did not get equally far cannot be sure to meet in the next example
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
+
+
+def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that is documented to raise and that all ranks got through."""
+    raised = {step.line for steps in sights for step in steps if step.raised}
+    through = {step.line for steps in sights for step in steps} - raised
+    return [
+        (0, step.line, "documented to raise, and raised on no rank")
+        for step in example.steps
+        if step.raises and step.line in through
+    ]
 
 
 def _end_of(answer: Answer) -> tuple[int, bool] | None:
