@@ -11,7 +11,7 @@ from shim.conformance.examples.rank import StepSight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "run_examples"]
+__all__ = ["Outcome", "run_examples", "unseen_steps"]
 
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
 _PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
@@ -59,11 +59,11 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    failures += _unseen([answer.value.steps for answer in answers if answer.error is None])
+    failures += unseen_steps([answer.value.steps for answer in answers if answer.error is None])
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
 
 
-def _unseen(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
     """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
     by_line: dict[int, list[bool]] = {}
     for steps in sights:
