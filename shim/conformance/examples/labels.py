@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shim.conformance.examples.example import EVERY_RANK
 
-__all__ = ["by_rank", "is_label", "is_shown", "process_of", "rank_of"]
+__all__ = ["by_rank", "is_label", "is_shown", "process_of", "rank_of", "resumes"]
 
 # At the end of a line: "# Rank 0", "# Rank 0 and 1", "(2 GPUs, out for rank 1)"
 _TRAILING = re.compile(r"#\s*[Rr]anks?[- _]?(\d+(?:(?:\s*(?:,|and|&)\s*)\d+)*)\s*$")
@@ -20,6 +20,8 @@ _LEADING = re.compile(
 )
 # "Other processes: [0.]": those of which nothing else is said
 _OTHERS = re.compile(r"^#?\s*[Oo]ther \w+:\s*(?P<text>.*)$")
+# On a line of its own: "# Print result in process 1:", whose numbers are no ranks
+_OF_PROCESS = re.compile(r"^#.*\b(?:in|of|on) process \d+:$")
 _PROCESS = re.compile(r"#.*\b[Rr]un on process (\d+)")
 _ON_RANK = re.compile(r"#.*\b[Oo]n rank (\d+):?\s*$")
 _EITHER = re.compile(r"#.*\b(either|both|all)\b")
@@ -37,6 +39,12 @@ def is_shown(comment: str) -> bool:
 def is_label(line: str) -> bool:
     """Tell whether a *line* says of which rank it, or what follows it, is shown."""
     return any(pattern.search(line.strip()) for pattern in (_TRAILING, _LEADING, _OTHERS))
+
+
+def resumes(line: str) -> bool:
+    """Tell whether a comment on a *line* after a gap says that what follows it is shown by the code before."""
+    stripped = line.strip()
+    return bool(_OF_PROCESS.match(stripped)) or (stripped.startswith("#") and is_label(stripped))
 
 
 def by_rank(lines: Sequence[str]) -> dict[int, str]:

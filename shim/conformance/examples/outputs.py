@@ -14,7 +14,7 @@ from typing import Any
 
 from shim.conformance.examples.differences import all_differences
 
-__all__ = ["Output", "differs", "output_of"]
+__all__ = ["Output", "differs", "output_of", "tokens_of"]
 
 _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
 _TOKEN = re.compile(rf"[+-]?{_REAL}\s?[+-]\s?{_REAL}j|[+-]?{_REAL}j?(?![A-Za-z_])|\w+|[^\w\s]")
@@ -88,14 +88,14 @@ def differs(wanted: str, outputs: Sequence[Output], own: int | None = None) -> s
 
 
 def _differs(wanted: str, outputs: Sequence[Output]) -> str | None:
-    shown = _tokens(wanted)
-    seen = _tokens("\n".join(output.text for output in outputs))
+    shown = tokens_of(wanted)
+    seen = tokens_of("\n".join(output.text for output in outputs))
     first = _difference(shown, seen)
     if first is None:
         return None
     written = "\n".join(output.tensors for output in outputs)
     tensors = bool(_TENSOR.search(wanted))
-    other = _difference(_tokens(_TENSOR.sub("tensor(", wanted)), _tokens(written if tensors else _bare(written)))
+    other = _difference(tokens_of(_TENSOR.sub("tensor(", wanted)), tokens_of(written if tensors else _bare(written)))
     return None if other is None else f"{first}; {all_differences(shown, seen)}"
 
 
@@ -104,7 +104,8 @@ def _bare(text: str) -> str:
     return re.sub(r"tensor\(([^()]*)\)", r"\1", text)
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """Return what is compared of *text*: its words, numbers and brackets."""
     found = _TOKEN.findall(_PLACES.sub("", text).replace('"', "'"))
     return [token for token in found if token not in _IGNORED]
 

@@ -8,7 +8,6 @@ import contextlib
 import importlib
 import io
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +32,7 @@ class StepSight:
     """What one step gave: what was seen, how that differs from what is shown, and the error it ended with.
 
     It is ``silent`` where it shows something under a condition only, as on one rank, and the document does not say on which.
+    It has ``raised`` where it is documented to.
     """
 
     line: int
@@ -40,6 +40,7 @@ class StepSight:
     difference: str | None = None
     error: str | None = None
     silent: bool = False
+    raised: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,14 @@ class _Run:
         return False
 
     def _see(self, index: int, step: Step) -> StepSight:
+        raised = False
         try:
-            with self._raising(step):
-                self._execute(index, step)
-        except BaseException:  # an example's own exit or interrupt is its failure, not the end of the process
-            outputs = [*self.pending, *self.screen.take()]
-            return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
+            self._execute(index, step)
+        except BaseException as error:  # an example's own exit or interrupt is its failure, not the end of the process
+            if not step.raises or not isinstance(error, Exception):
+                outputs = [*self.pending, *self.screen.take()]
+                return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
+            raised = True  # which ranks do so, the document leaves open
         own = self.screen.take()
         if step.wanted is None:  # documents leave out values that statements display
             own = [output for output in own if not output.echo]
@@ -149,20 +152,11 @@ class _Run:
         difference = None
         if wanted is not None and not step.raises and not silent:
             difference = self._unsure(index) or differs(wanted, outputs, len(own))
-        return StepSight(step.line, tuple(output.text for output in outputs), difference, silent=silent)
+        return StepSight(step.line, tuple(output.text for output in outputs), difference, None, silent, raised)
 
     def _unsure(self, index: int) -> str | None:
         name = unwaited(self.names, [step.source for step in self.example.steps[: index + 1]])
         return f"shown before {name} has been waited for" if name else None
-
-    @contextlib.contextmanager
-    def _raising(self, step: Step) -> Iterator[None]:
-        """Let a step raise that is documented to; which ranks it does so on, the document leaves open."""
-        try:
-            yield
-        except Exception:
-            if not step.raises:
-                raise
 
     def _execute(self, index: int, step: Step) -> None:
         if self._take_as_given(index, step):

@@ -72,7 +72,8 @@ def _prompt_blocks(text: str) -> Iterator[_Block]:
             elif not line.strip():
                 gap = True
                 block.raw.append(line)
-            elif not gap:
+            elif not gap or labels.resumes(line):
+                gap = False
                 block.lines.append(_Line(number, None, line.strip("\n")))
                 block.raw.append(line)
     if block is not None:

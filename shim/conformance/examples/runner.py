@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.programs import is_program, run_program
 from shim.conformance.examples.rank import StepSight
 from shim.conformance.runner import QUIET
+from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
 __all__ = ["Outcome", "run_examples", "unseen_steps"]
@@ -36,13 +38,25 @@ def run_examples(
 ) -> list[Outcome]:
     """Run *examples*; tell *on_outcome* of each as it ends. One pool for each number of ranks imports the framework once."""
     outcomes = []
-    for ranks in sorted({example.ranks for example in examples}):
+    programs = [example for example in examples if is_program(example)]
+    others = [example for example in examples if not is_program(example)]
+    for ranks in sorted({example.ranks for example in others}):
         with RankPool(ranks, environment=QUIET) as pool:
-            for example in examples:
+            for example in others:
                 if example.ranks == ranks:
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
+    for example in programs:
+        outcomes.append(_run_by_itself(example, substituted))
+        on_outcome(outcomes[-1])
     return outcomes
+
+
+def _run_by_itself(example: Example, substituted: bool) -> Outcome:
+    begin = time.perf_counter()
+    failures, changes = run_program(example, substituted, _PATIENCE)
+    seconds = time.perf_counter() - begin
+    return Outcome(example, tuple((0, line, text) for line, text in failures), tuple(changes), seconds)
 
 
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
@@ -59,8 +73,30 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    failures += unseen_steps([answer.value.steps for answer in answers if answer.error is None])
+    sights = [answer.value.steps for answer in answers if answer.error is None]
+    failures += [*unseen_steps(sights), *_unraised(example, sights)]
+    if len({_end_of(answer) for answer in answers}) > 1:
+        pool.close()  # ranks that did not get equally far cannot be sure to meet in the next example
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
+
+
+def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that is documented to raise and that all ranks got through."""
+    raised = {step.line for steps in sights for step in steps if step.raised}
+    through = {step.line for steps in sights for step in steps} - raised
+    return [
+        (0, step.line, "documented to raise, and raised on no rank")
+        for step in example.steps
+        if step.raises and step.line in through
+    ]
+
+
+def _end_of(answer: Answer) -> tuple[int, bool] | None:
+    """Return the line that a rank ended at, and whether with an error; None where it did not see the end."""
+    if answer.error is not None or not answer.value.steps:
+        return None
+    last = answer.value.steps[-1]
+    return last.line, last.error is not None
 
 
 def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:

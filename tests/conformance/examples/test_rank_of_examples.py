@@ -6,17 +6,24 @@ import sys
 
 import pytest
 
+from shim.conformance.examples import preparation
 from shim.conformance.examples import rank as rank_module
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.rank import Sight, StepSight, make_ready, see_example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.runner import unseen_steps
 
-NEEDS_NOTHING = "paddle"  # whose examples begin with nothing of its own
+PLAIN = "plain"  # a framework of which there is nothing
+
+
+@pytest.fixture(autouse=True)
+def no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    for codes in (preparation.PREAMBLE, preparation.AFTERWARDS):
+        monkeypatch.setitem(codes, PLAIN, "")
 
 
 def example(*lines: str) -> Example:
-    (found,) = examples_in("\n".join(lines), NEEDS_NOTHING, "function", "here")
+    (found,) = examples_in("\n".join(lines), PLAIN, "function", "here")
     return found
 
 
