@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["unwaited"]
 
-_WAITS = re.compile(r"\b(?:wait|synchronize)\w*\(")
+_WAITS = re.compile(r"(?<!def )\b(?:wait|synchronize)\w*\(")
 
 
 def unwaited(names: Mapping[str, Any], sources: Iterable[str]) -> str | None:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shim.conformance.examples.differences import all_differences
+
 __all__ = ["Output", "differs", "output_of", "tokens_of"]
 
 _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
@@ -87,13 +89,14 @@ def differs(wanted: str, outputs: Sequence[Output], own: int | None = None) -> s
 
 def _differs(wanted: str, outputs: Sequence[Output]) -> str | None:
     shown = tokens_of(wanted)
-    first = _difference(shown, tokens_of("\n".join(output.text for output in outputs)))
+    seen = tokens_of("\n".join(output.text for output in outputs))
+    first = _difference(shown, seen)
     if first is None:
         return None
     written = "\n".join(output.tensors for output in outputs)
     tensors = bool(_TENSOR.search(wanted))
     other = _difference(tokens_of(_TENSOR.sub("tensor(", wanted)), tokens_of(written if tensors else _bare(written)))
-    return None if other is None else first
+    return None if other is None else f"{first}; {all_differences(shown, seen)}"
 
 
 def _bare(text: str) -> str:

@@ -13,7 +13,7 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "run_examples"]
+__all__ = ["Outcome", "run_examples", "unseen_steps"]
 
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
 _PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
@@ -74,7 +74,7 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
     sights = [answer.value.steps for answer in answers if answer.error is None]
-    failures += [*_unseen(sights), *_unraised(example, sights)]
+    failures += [*unseen_steps(sights), *_unraised(example, sights)]
     if len({_end_of(answer) for answer in answers}) > 1:
         pool.close()  # ranks that did not get equally far cannot be sure to meet in the next example
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), time.perf_counter() - begin)
@@ -99,7 +99,7 @@ def _end_of(answer: Answer) -> tuple[int, bool] | None:
     return last.line, last.error is not None
 
 
-def _unseen(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
     """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
     by_line: dict[int, list[bool]] = {}
     for steps in sights:
