@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shim.conformance.examples.example import EVERY_RANK
 
-__all__ = ["by_rank", "is_label", "is_shown", "process_of"]
+__all__ = ["by_rank", "is_label", "is_shown", "process_of", "rank_of", "resumes"]
 
 # At the end of a line: "# Rank 0", "# Rank 0 and 1", "(2 GPUs, out for rank 1)"
 _TRAILING = re.compile(r"#\s*[Rr]anks?[- _]?(\d+(?:(?:\s*(?:,|and|&)\s*)\d+)*)\s*$")
@@ -20,7 +20,10 @@ _LEADING = re.compile(
 )
 # "Other processes: [0.]": those of which nothing else is said
 _OTHERS = re.compile(r"^#?\s*[Oo]ther \w+:\s*(?P<text>.*)$")
+# On a line of its own: "# Print result in process 1:", whose numbers are no ranks
+_OF_PROCESS = re.compile(r"^#.*\b(?:in|of|on) process \d+:$")
 _PROCESS = re.compile(r"#.*\b[Rr]un on process (\d+)")
+_ON_RANK = re.compile(r"#.*\b[Oo]n rank (\d+):?\s*$")
 _EITHER = re.compile(r"#.*\b(either|both|all)\b")
 
 
@@ -36,6 +39,12 @@ def is_shown(comment: str) -> bool:
 def is_label(line: str) -> bool:
     """Tell whether a *line* says of which rank it, or what follows it, is shown."""
     return any(pattern.search(line.strip()) for pattern in (_TRAILING, _LEADING, _OTHERS))
+
+
+def resumes(line: str) -> bool:
+    """Tell whether a comment on a *line* after a gap says that what follows it is shown by the code before."""
+    stripped = line.strip()
+    return bool(_OF_PROCESS.match(stripped)) or (stripped.startswith("#") and is_label(stripped))
 
 
 def by_rank(lines: Sequence[str]) -> dict[int, str]:
@@ -79,6 +88,12 @@ def _leading(line: str) -> tuple[list[int], str] | None:
 
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def rank_of(comment: str) -> int | None:
+    """Return the rank of which a *comment* before code says that the output is shown: "For example, on rank 2:"."""
+    found = _ON_RANK.match(comment.strip())
+    return int(found[1]) if found else None
 
 
 def process_of(comment: str, before: frozenset[int] | None) -> frozenset[int] | None:

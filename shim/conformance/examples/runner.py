@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.programs import is_program, run_program
 from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "outcome_of", "run_examples"]
+__all__ = ["Outcome", "outcome_of", "run_examples", "unseen_steps"]
 
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
 _PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
@@ -47,20 +48,35 @@ def run_examples(
     One pool for each number of ranks imports the framework once.
     """
     outcomes = []
-    for ranks in sorted({example.ranks for example in examples}):
+    programs = [example for example in examples if is_program(example)]
+    others = [example for example in examples if not is_program(example)]
+    for ranks in sorted({example.ranks for example in others}):
         with RankPool(ranks, environment=QUIET) as pool:
-            for example in examples:
+            for example in others:
                 if example.ranks == ranks:
                     on_begin(example)
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
+    for example in programs:
+        on_begin(example)
+        outcomes.append(_run_by_itself(example, substituted))
+        on_outcome(outcomes[-1])
     return outcomes
 
 
+def _run_by_itself(example: Example, substituted: bool) -> Outcome:
+    begin = time.perf_counter()
+    failures, changes = run_program(example, substituted, _PATIENCE)
+    seconds = time.perf_counter() - begin
+    return Outcome(example, tuple((0, line, text) for line, text in failures), tuple(changes), seconds)
+
+
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
-    pool.run("shim.conformance.examples.rank:import_framework", example.framework, deadline=_PATIENCE)
+    pool.run("shim.conformance.examples.rank:make_ready", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
+    if len({_end_of(answer) for answer in answers}) > 1:
+        pool.close()  # ranks that did not get equally far cannot be sure to meet in the next example
     return outcome_of(example, answers, time.perf_counter() - begin)
 
 
@@ -78,11 +94,31 @@ def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> O
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    failures += _unseen([sight.steps for sight in sights.values()])
+    steps = [sight.steps for sight in sights.values()]
+    failures += [*unseen_steps(steps), *_unraised(example, steps)]
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)
 
 
-def _unseen(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that is documented to raise and that all ranks got through."""
+    raised = {step.line for steps in sights for step in steps if step.raised}
+    through = {step.line for steps in sights for step in steps} - raised
+    return [
+        (0, step.line, "documented to raise, and raised on no rank")
+        for step in example.steps
+        if step.raises and step.line in through
+    ]
+
+
+def _end_of(answer: Answer) -> tuple[int, bool] | None:
+    """Return the line that a rank ended at, and whether with an error; None where it did not see the end."""
+    if answer.error is not None or not answer.value.steps:
+        return None
+    last = answer.value.steps[-1]
+    return last.line, last.error is not None
+
+
+def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
     """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
     by_line: dict[int, list[bool]] = {}
     for steps in sights:

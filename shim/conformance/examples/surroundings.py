@@ -26,7 +26,7 @@ __all__ = ["as_program"]
 def as_program(example: Example, variables: Mapping[str, str], built: dict[str, Any]) -> Iterator[ModuleType]:
     """Make *example* the program of this process and give its module, whose builtins are *built*; run nothing of it."""
     module, main, folder = ModuleType("__main__"), sys.modules["__main__"], os.getcwd()
-    before = {name: os.environ.get(name) for name in variables}
+    before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="shim-example-") as own:
         file = Path(own) / f"{example.name}.py"
         file.write_text(_program(example), encoding="utf-8")
@@ -40,9 +40,9 @@ def as_program(example: Example, variables: Mapping[str, str], built: dict[str, 
         finally:
             os.chdir(folder)
             sys.modules["__main__"] = main
-            for name, value in before.items():
-                os.environ.pop(name)
-                os.environ.update({} if value is None else {name: value})
+            for name in set(os.environ) - set(before):
+                del os.environ[name]
+            os.environ.update(before)
 
 
 def _program(example: Example) -> str:

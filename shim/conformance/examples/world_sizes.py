@@ -12,9 +12,9 @@ __all__ = ["ranks_of"]
 
 _DEFAULT = 2
 # "2 devices", "2 process groups, 2 ranks", "world_size of 3", "(2 GPUs)", "Launch 2 processes", "two ranks"
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8}
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 _COUNT = re.compile(
-    r"\b(\d+|two|three|four|eight) (?:\w+ )?(?:devices|ranks|GPUs|gpus|processes|cards|workers)\b|world_size of (\d+)"
+    r"\b(\d+|two|three|four|eight) (?:\w+ )?(?:devices|ranks|GPUs|gpus|processes|cards|workers)\b|world_size of (\d+)|\b(one) card\b"
 )
 _SHOWN_SIZE = re.compile(r"_size is\s*:\s*(\d+)")
 _SERVES_A_STORE = re.compile(r"Store\([^()]*is_master=True\)")
@@ -40,11 +40,14 @@ def ranks_of(own: str, document: str, steps: Sequence[Step]) -> int:
 
 def _stated(text: str) -> int:
     found = _COUNT.search(text)
-    return 0 if found is None else _NUMBERS.get(found[1], 0) or int(found[1] or found[2])
+    if found is None:
+        return 0
+    number = found[1] or found[2] or found[3]
+    return _NUMBERS.get(number, 0) or int(number)
 
 
 def _named_ranks(source: str) -> Iterator[int]:
-    """Give the ranks in lists of numbers that are called ranks, or that a group is made of."""
+    """Give the ranks in (nested) lists of numbers that are called ranks, or that a group is made of."""
     for node in ast.walk(ast.parse(source)):
         if (isinstance(node, ast.Assign) and "rank" in ast.unparse(node.targets[0])) or (
             isinstance(node, ast.keyword) and "rank" in (node.arg or "")
@@ -60,3 +63,4 @@ def _numbers_in(node: ast.expr) -> Iterator[int]:
         for entry in node.elts:
             if isinstance(entry, ast.Constant) and type(entry.value) is int:
                 yield entry.value
+            yield from _numbers_in(entry)
