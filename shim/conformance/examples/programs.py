@@ -11,14 +11,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.outputs import tokens_of
 from shim.conformance.runner import QUIET
 
-__all__ = ["is_program", "run_program"]
+__all__ = ["ProgramSight", "is_program", "run_program"]
 
 _MAIN = '__name__ == "__main__"'
 _LAST_LINES = 12  # of what a program that fails has printed to its standard error
@@ -26,13 +26,21 @@ _CPUS = 2  # a program that starts a process for each CPU finds no more
 _RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB")
 
 
+class ProgramSight(NamedTuple):
+    """What became of a program: ``failures`` with their lines, why its code was ``changed``, and what its processes ``printed``."""
+
+    failures: list[tuple[int, str]]
+    changed: list[str]
+    printed: str
+
+
 def is_program(example: Example) -> bool:
     """Tell whether *example* is a program that starts the ranks itself."""
     return any(_MAIN in step.source.replace("'", '"') for step in example.steps)
 
 
-def run_program(example: Example, substituted: bool, deadline: float) -> tuple[list[tuple[int, str]], list[str]]:
-    """Run *example* in at most *deadline* seconds; return its failures with their lines, and why its code was changed.
+def run_program(example: Example, substituted: bool, deadline: float) -> ProgramSight:
+    """Run *example* in at most *deadline* seconds.
 
     It fails where its status is not 0, where one of its processes prints a traceback, and where a line that the document shows is
     not printed as often as it is shown. Which process prints it when, is not known from outside.
@@ -45,10 +53,10 @@ def run_program(example: Example, substituted: bool, deadline: float) -> tuple[l
         starter = ["-m", "shim.substitution"] if substituted else []
         status, output, errors = _finished([sys.executable, *starter, str(file)], folder, deadline)
     if status is None:
-        return [(line, f"had not ended after {deadline:g} s\n{_end_of(errors)}")], reasons
+        return ProgramSight([(line, f"had not ended after {deadline:g} s\n{_end_of(errors)}")], reasons, output)
     if status != 0 or "Traceback (most recent call last)" in errors:
-        return [(line, f"ended with status {status}\n{_end_of(errors)}")], reasons
-    return list(_unprinted(example, output.splitlines())), reasons
+        return ProgramSight([(line, f"ended with status {status}\n{_end_of(errors)}")], reasons, output)
+    return ProgramSight(list(_unprinted(example, output.splitlines())), reasons, output)
 
 
 def _finished(command: list[str], folder: str, deadline: float) -> tuple[int | None, str, str]:

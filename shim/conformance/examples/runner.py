@@ -23,7 +23,8 @@ _PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
 class Outcome:
     """How one example went, in ``seconds``: ``failures`` are (rank, line, what is wrong).
 
-    ``sights`` has what the ranks saw, without those that died or were late.
+    ``sights`` has what the ranks saw, without those that died or were late; ``printed`` is what a program printed
+    that started the ranks itself, None for other examples.
     """
 
     example: Example
@@ -31,6 +32,7 @@ class Outcome:
     changes: tuple[str, ...]
     seconds: float
     sights: Mapping[int, Sight] = field(default_factory=dict)
+    printed: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -66,9 +68,10 @@ def run_examples(
 
 def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     begin = time.perf_counter()
-    failures, changes = run_program(example, substituted, _PATIENCE)
+    seen = run_program(example, substituted, _PATIENCE)
     seconds = time.perf_counter() - begin
-    return Outcome(example, tuple((0, line, text) for line, text in failures), tuple(changes), seconds)
+    failures = tuple((0, line, text) for line, text in seen.failures)
+    return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
 
 
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:

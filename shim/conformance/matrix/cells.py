@@ -47,7 +47,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the document shows after the code in ``line``, None for nothing, and what ``ranks`` saw there; ``difference`` is None for none."""
+    """What the document shows after the code in ``line``, None for nothing, and what ``ranks`` saw there; ``difference`` is None for none.
+
+    ``ranks`` is empty for a program that starts the ranks itself: its processes' output is told together.
+    """
 
     line: int
     ranks: tuple[int, ...]

@@ -74,6 +74,12 @@ def cell_of(judgement: Judgement) -> Cell:
 def _seen(outcome: Outcome) -> list[Seen]:
     """Return what ranks saw at the lines that show something, those together that saw the same of the same."""
     wanted = {step.line: step.wanted for step in outcome.example.steps if step.wanted is not None}
+    if outcome.printed is not None:
+        texts = {line: "\n".join(each.text.values()) for line, each in wanted.items()}
+        last = outcome.example.steps[-1].line
+        return [Seen(line, (), text, outcome.printed) for line, text in texts.items()] or [
+            Seen(last, (), None, outcome.printed)
+        ]
     ranks: dict[tuple[int, str | None, str, str | None], list[int]] = {}
     for rank, sight in sorted(outcome.sights.items()):
         for step in sight.steps:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from made_up import TRACEBACK, a_judgement, a_matrix, a_source_run, source_runs
+import dataclasses
+
+from made_up import TRACEBACK, a_judgement, a_matrix, a_source_run, an_example, an_outcome, source_runs
 
 from shim.conformance.cases import DOCUMENTS
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import ENGINE, Column, Failure, Seen
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import failures_of, rows_of_examples
@@ -49,6 +51,12 @@ def test_a_difference_stands_beside_what_was_seen():
     [row] = rows_of_examples([a_source_run([judgement])])
     assert row.cells[OURS].seen[1] == Seen(4, (1,), "[1, 2]", "[1, 2]", "item 1: shown 1, seen 2")
     assert row.cells[OURS].failures == (Failure((1,), 4, "item 1: shown 1, seen 2"),)
+
+
+def test_a_program_s_output_is_told_together():
+    outcome = dataclasses.replace(an_outcome(an_example("torch.distributed.x")), sights={}, printed="1\n0\n")
+    [row] = rows_of_examples([a_source_run([Judgement(outcome, Verdict.PASS)])])
+    assert row.cells[OURS].seen == (Seen(4, (), "[1, 2]", "1\n0\n"), Seen(8, (), "[0]\n[1]", "1\n0\n"))
 
 
 def test_failures_that_differ_by_the_rank_they_name_alone_are_one():

@@ -34,5 +34,6 @@ function breakable(text) {
 }
 
 function inWords(ranks) {
+  if (!ranks.length) return "the program";
   return ranks.length > 1 ? `ranks ${ranks.join(", ")}` : `rank ${ranks[0]}`;
 }
