@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -84,13 +85,17 @@ def _seen(outcome: Outcome) -> list[Seen]:
     for rank, sight in sorted(outcome.sights.items()):
         for step in sight.steps:
             if step.line in wanted and step.error is None:
-                shown = wanted[step.line].on(rank)
+                shown = _dedented(wanted[step.line].on(rank))
                 if shown is not None or step.outputs:
                     sighted = (step.line, shown, "\n".join(step.outputs), step.difference)
                     ranks.setdefault(sighted, []).append(rank)
     return [
         Seen(line, tuple(on), shown, seen, how) for (line, shown, seen, how), on in sorted(ranks.items(), key=_line)
     ]
+
+
+def _dedented(text: str | None) -> str | None:
+    return None if text is None else textwrap.dedent(text)
 
 
 def _line(entry: tuple[tuple[int, str | None, str, str | None], list[int]]) -> tuple[int, list[int]]:

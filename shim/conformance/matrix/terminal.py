@@ -107,8 +107,13 @@ def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
     places = _places(matrix, verdict)
     if places:
         console.print(Text(f"\n{verdict.value.capitalize()}", style=STYLES[verdict]))
+    told: dict[tuple[str, str], list[Column]] = {}
     for row, column, cell in places:
-        console.print(_place(row, column, f": {cell.reason}"), soft_wrap=True)
+        told.setdefault((row.name, cell.reason), []).append(column)
+    rows = {row.name: row for row, _, _ in places}
+    for (name, reason), columns in told.items():
+        place = _place(rows[name], columns[0], "") if len(columns) == 1 else Text(f"{name} (both)")
+        console.print(place + Text(f": {reason}"), soft_wrap=True)
 
 
 def _print_failures(matrix: Matrix, console: Console) -> None:

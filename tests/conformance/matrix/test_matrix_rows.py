@@ -37,7 +37,7 @@ def test_an_example_s_code_keeps_its_lines():
 
 
 def test_ranks_that_saw_the_same_are_together_and_others_apart():
-    [row] = rows_of_examples([a_source_run([a_judgement("torch.distributed.x", ranks=3)])])
+    [row] = rows_of_examples([a_source_run([a_judgement("torch.distributed.x", ranks=3, shown="    [1, 2]")])])
     assert row.cells[OURS].seen == (
         Seen(4, (0, 1, 2), "[1, 2]", "[1, 2]"),
         Seen(8, (0,), "[0]", "[0]"),

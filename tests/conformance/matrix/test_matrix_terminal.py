@@ -9,6 +9,7 @@ from made_up import a_judgement, a_matrix, a_source_run, an_example
 from rich.console import Console
 
 from shim.conformance.examples.progress import ProgressTable
+from shim.conformance.examples.sides import REFERENCE
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
@@ -46,6 +47,14 @@ def test_each_reason_and_failure_is_told_with_its_place():
     assert "[bold]" in text  # markup in an example is printed as it is
     assert "6 examples, 11 verdicts" in text
     assert text.rstrip().endswith("not passed.")
+
+
+def test_a_reason_that_holds_on_both_sides_is_told_once():
+    wrong = a_judgement("torch.distributed.x", Verdict.DOCUMENT_WRONG, "it is wrong", failures=[(0, 4, "x")])
+    runs = [a_source_run([wrong]), a_source_run([wrong], side=REFERENCE)]
+    text = printed(Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), True, 1.0))
+    assert text.count("it is wrong") == 1
+    assert "torch.distributed.x (both): it is wrong" in text
 
 
 def test_of_many_failures_each_has_a_line():
