@@ -122,6 +122,11 @@ class PyGroup {
     if (!member_->group.has_left()) member_->progress.refuse(reason);
   }
 
+  bool is_gone(int rank) const {
+    check_rank("rank", rank, member_->group.size());
+    return rank != member_->group.rank() && member_->group.is_gone(rank);
+  }
+
   void close() { member_->close(); }
 
  private:
@@ -221,6 +226,7 @@ NB_MODULE(_native, module) {
           },
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
+      .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("close", &PyGroup::close);
 }
 

@@ -18,7 +18,13 @@ from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
 from shim.core.engines import Place, open_engine
 from shim.core.engines.base import Engine
-from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError
+from shim.errors import (
+    ArgumentError,
+    NotMemberError,
+    RankError,
+    ShimError,
+    StateError,
+)
 
 __all__ = [
     "DEFAULT_TIMEOUT",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from shim.launch.endings import GRACE
@@ -43,7 +43,9 @@ def _program() -> str:
 class _Rank:
     """One rank process, with the pipes and the file its output goes to."""
 
-    def __init__(self, rank: int, size: int, job: str, environment: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, rank: int, size: int, job: str, environment: Mapping[str, str] | None, preload: Sequence[str]
+    ) -> None:
         self.rank = rank
         self.hung_up = False
         self._printed = 0
@@ -54,7 +56,7 @@ class _Rank:
         self.answers = os.fdopen(answers_in, "rb")
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _program(), str(tasks_in), str(answers_out)],
+                [sys.executable, "-c", _program(), str(tasks_in), str(answers_out), *preload],
                 stdin=subprocess.DEVNULL,
                 stdout=self.output,
                 stderr=subprocess.STDOUT,
@@ -99,13 +101,17 @@ class RankPool:
     Each finds its rank and the job in its environment, so that a frontend's init function needs no arguments;
     *environment* is added to it. When a rank dies or is late, all are ended, and the next run starts new ones.
     Use it as a context manager, or close it.
+
+    With *preload*, the processes import these modules and do nothing else themselves: each run happens in fresh copies of them, so
+    that it finds everything as it is after the imports, whatever the runs before it did, and one that dies ends its copy alone.
     """
 
-    def __init__(self, size: int, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, size: int, environment: Mapping[str, str] | None = None, preload: Sequence[str] = ()) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one rank, got {size}")
         self.size = size
         self._environment = environment
+        self._preload = preload
         self._ranks: list[_Rank] = []
 
     def run(
@@ -120,7 +126,7 @@ class RankPool:
         task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
         if not self._ranks:
             job = new_job_key()
-            self._ranks = [_Rank(rank, self.size, job, self._environment) for rank in range(self.size)]
+            self._ranks = [_Rank(rank, self.size, job, self._environment, self._preload) for rank in range(self.size)]
         for rank in self._ranks:
             rank.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from shim.launch.endings import dying_with
+from shim.launch.endings import dying_with, how_it_ended
 
 __all__ = ["main", "read_message", "write_message"]
 
@@ -62,16 +62,52 @@ def _carry_out(task: bytes) -> bytes:
         return pickle.dumps((None, traceback.format_exc()))
 
 
+def _carry_out_in_copy(task: bytes) -> bytes:
+    """Run a pickled task in a copy of this process, which ends with it, and return the pickled answer."""
+    reading, writing = os.pipe()
+    parent = os.getpid()
+    copy = os.fork()
+    if copy == 0:
+        dying_with(parent)()
+        os.close(reading)
+        _tell_stacks()
+        answer = _carry_out(task)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with os.fdopen(writing, "wb") as stream:
+            stream.write(answer)
+        os._exit(0)  # what this process would do at its end is the business of the one it was copied from
+    os.close(writing)
+    signal.signal(signal.SIGUSR1, lambda *_: os.kill(copy, signal.SIGUSR1))
+    with os.fdopen(reading, "rb") as stream:
+        answer = stream.read()
+    _, ended = os.waitpid(copy, 0)
+    status = os.waitstatus_to_exitcode(ended)
+    return (
+        answer
+        if status == 0 and answer
+        else pickle.dumps((None, f"this rank died: its process {how_it_ended(status)}"))
+    )
+
+
+def _tell_stacks() -> None:
+    """Write the stacks of all threads when the pool asks where a late rank is."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+
+
 def main() -> None:
-    """Serve tasks until the pool closes its end."""
+    """Serve tasks until the pool closes its end. Arguments after the descriptors name modules to import before the first one."""
     dying_with(os.getppid())()
     tasks = os.fdopen(int(sys.argv[1]), "rb")
     answers = os.fdopen(int(sys.argv[2]), "wb")
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1, all_threads=True)  # the pool asks where a late rank is
+    _tell_stacks()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
+    preloaded = sys.argv[3:]
+    for module in preloaded:
+        importlib.import_module(module)
     while (task := read_message(tasks)) is not None:
-        answer = _carry_out(task)
+        answer = _carry_out_in_copy(task) if preloaded else _carry_out(task)
         sys.stdout.flush()
         sys.stderr.flush()
         write_message(answers, answer)

@@ -1,13 +1,11 @@
 """Runs examples on the real frameworks, on this machine's CPU, beside which the frontends' verdicts are shown.
 
-Each framework gets the world that its own launcher would give it. A rank that crashed or hangs takes its world with it, and the next
-example gets a new one; so does one after an example that ended in an error.
+Each example finds the framework as it is after its import, and the world that the framework's own launcher would give it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import socket
 import subprocess
@@ -17,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.rank import Sight, see_example
-from shim.conformance.examples.runner import Outcome, outcome_of
+from shim.conformance.examples.runner import PRELOADED, Outcome, outcome_of
 from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
@@ -27,9 +25,6 @@ __all__ = ["Variables", "judge_reference", "run_reference", "see_on_this_rank"]
 _DEADLINE = 45.0  # seconds for one example; the first of a world imports the framework
 _SCHEDULER = "import mindspore.communication as communication; communication.init()"
 
-# What in an example's code leaves the framework in no state for another one.
-_ENDING = ("destroy_", "release", "enable_static", "disable_signal")
-
 Variables = list[dict[str, str]]  # of each rank's environment
 
 
@@ -38,32 +33,24 @@ def run_reference(
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples*, which are one framework's, with that framework; tell *on_begin* and *on_outcome* of each."""
+    """Run *examples* with their frameworks themselves; tell *on_begin* and *on_outcome* of each."""
     outcomes = []
-    for ranks in sorted({example.ranks for example in examples}):
-        waiting = [example for example in examples if example.ranks == ranks]
-        while waiting:
-            with _world_of(waiting[0].framework, ranks) as (pool, variables):
-                while waiting:
-                    on_begin(waiting[0])
-                    outcomes.append(_run(pool, waiting.pop(0), variables))
+    for framework, ranks in sorted({(example.framework, example.ranks) for example in examples}):
+        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
+            for example in examples:
+                if (example.framework, example.ranks) == (framework, ranks):
+                    on_begin(example)
+                    outcomes.append(_run(pool, example))
                     on_outcome(outcomes[-1])
-                    if _is_spoiled(outcomes[-1]):
-                        break
     return outcomes
 
 
-def _run(pool: RankPool, example: Example, variables: Variables) -> Outcome:
+def _run(pool: RankPool, example: Example) -> Outcome:
     begin = time.perf_counter()
-    answers = pool.run("shim.conformance.examples.reference:see_on_this_rank", example, variables, deadline=_DEADLINE)
+    target = "shim.conformance.examples.reference:see_on_this_rank"
+    with _world_of(example.framework, pool.size) as variables:
+        answers = pool.run(target, example, variables, deadline=_DEADLINE)
     return outcome_of(example, answers, time.perf_counter() - begin)
-
-
-def _is_spoiled(outcome: Outcome) -> bool:
-    """Tell whether the world may be in no state for another example: an error went before, or the example ended it."""
-    if any("Traceback" in text or _ended(text) for _, _, text in outcome.failures):
-        return True
-    return any(word in step.source for step in outcome.example.steps for word in _ENDING)
 
 
 def _ended(text: str) -> bool:
@@ -71,43 +58,28 @@ def _ended(text: str) -> bool:
 
 
 def see_on_this_rank(example: Example, variables: Variables) -> Sight:
-    """Run *example* with the framework itself on the rank that this process is, and leave its world."""
+    """Run *example* with the framework itself on the rank that this process is."""
     rank = int(os.environ["RANK"])
     os.environ.update(variables[rank])
-    try:
-        return see_example(example, rank, substituted=False)
-    finally:
-        if example.framework == "torch":
-            _leave_torch()
-
-
-def _leave_torch() -> None:
-    distributed = importlib.import_module("torch.distributed")
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
+    return see_example(example, rank, substituted=False)
 
 
 @contextlib.contextmanager
-def _world_of(framework: str, ranks: int) -> Iterator[tuple[RankPool, Variables]]:
-    """Give rank processes, and what the framework's launcher would put into each one's environment."""
-    ports = _free_ports(ranks + 1)
-    variables: Variables = [{} for _ in range(ranks)]
-    scheduler: subprocess.Popen[bytes] | None = None
+def _world_of(framework: str, ranks: int) -> Iterator[Variables]:
+    """Give what the framework's launcher would put into each rank's environment; see to what else it would start."""
+    ports = _free_ports(ranks)
     if framework == "torch":
-        for one in variables:
-            one |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])}
+        yield [{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])} for _ in range(ranks)]
     elif framework == "paddle":
-        variables = _paddle_variables(ports[:ranks])
+        yield _paddle_variables(ports)
     else:
         variables = _mindspore_variables(ranks, ports[0])
         environment = {**os.environ, **QUIET, **variables[0], "MS_ROLE": "MS_SCHED"}
         command = [sys.executable, "-c", _SCHEDULER]
         scheduler = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        with RankPool(ranks, environment=QUIET) as pool:
-            yield pool, variables
-    finally:
-        if scheduler is not None:
+        try:
+            yield variables
+        finally:
             scheduler.kill()
             scheduler.wait()
 

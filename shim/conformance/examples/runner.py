@@ -13,8 +13,14 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["Outcome", "outcome_of", "run_examples", "unseen_steps"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "unseen_steps"]
 
+# What the processes import whose copies run the examples of a framework.
+PRELOADED = {
+    "torch": ("torch", "torch.distributed"),
+    "paddle": ("paddle", "paddle.distributed"),
+    "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed"),
+}
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
 _PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
 
@@ -47,15 +53,15 @@ def run_examples(
 ) -> list[Outcome]:
     """Run *examples*; tell *on_begin* of each as it begins, *on_outcome* as it ends.
 
-    One pool for each number of ranks imports the framework once.
+    One pool for each framework and number of ranks imports it once.
     """
     outcomes = []
     programs = [example for example in examples if is_program(example)]
     others = [example for example in examples if not is_program(example)]
-    for ranks in sorted({example.ranks for example in others}):
-        with RankPool(ranks, environment=QUIET) as pool:
+    for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
+        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
             for example in others:
-                if example.ranks == ranks:
+                if (example.framework, example.ranks) == (framework, ranks):
                     on_begin(example)
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
@@ -78,8 +84,6 @@ def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
     pool.run("shim.conformance.examples.rank:make_ready", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
-    if len({_end_of(answer) for answer in answers}) > 1:
-        pool.close()  # ranks that did not get equally far cannot be sure to meet in the next example
     return outcome_of(example, answers, time.perf_counter() - begin)
 
 
@@ -111,14 +115,6 @@ def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[t
         for step in example.steps
         if step.raises and step.line in through
     ]
-
-
-def _end_of(answer: Answer) -> tuple[int, bool] | None:
-    """Return the line that a rank ended at, and whether with an error; None where it did not see the end."""
-    if answer.error is not None or not answer.value.steps:
-        return None
-    last = answer.value.steps[-1]
-    return last.line, last.error is not None
 
 
 def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:

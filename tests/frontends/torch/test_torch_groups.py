@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from torch_world import EVERY_SIZE, SIZES, check, numbers, world
 
 import shim.frontends.paddle_3.distributed as paddle
 import shim.frontends.torch.distributed as dist
@@ -16,7 +16,7 @@ from shim.core import groups
 from shim.errors import ArgumentError, MismatchError, StateError, UnsupportedError
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 def test_the_world(rank: int, world_size: int) -> None:
     assert dist.is_available()
     assert not dist.is_initialized()
@@ -221,7 +221,7 @@ def test_what_new_group_refuses(rank: int) -> None:
         assert group.core.timeout == 9.0
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 def test_a_group_refused_on_one_rank_is_refused_on_all(rank: int, world_size: int) -> None:
     """The next one is the same on all ranks, whatever was wrong."""
     with world():

@@ -168,7 +168,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
     "broadcast of a tuple": (
         TypeError,
         "object_list",
-        lambda rank, n: dist.broadcast_object_list((1,)),
+        lambda rank, n: dist.broadcast_object_list((1,), (rank + 1) % n),  # into one: the root's may be a tuple
         lambda rank, n: dist.broadcast_object_list([1]),
     ),
     "broadcast from outside": (
@@ -250,6 +250,12 @@ SENDING: dict[str, tuple[type[Exception], str, Any]] = {
     "no slots": (ValueError, "object_list", lambda rank, n: dist.recv_object_list([], (rank + 1) % n)),
     "slots in a tuple": (TypeError, "object_list", lambda rank, n: dist.recv_object_list((1,), (rank + 1) % n)),
     "not picklable": (TypeError, "object_list", lambda rank, n: dist.send_object_list([lambda: 1], (rank + 1) % n)),
+    "no flag": (TypeError, "use_batch", lambda rank, n: dist.send_object_list([1], (rank + 1) % n, use_batch="yes")),
+    "no flag to receive": (
+        TypeError,
+        "use_batch",
+        lambda rank, n: dist.recv_object_list([1], 1 - rank, use_batch=None),
+    ),
     "device": (UnsupportedError, "device", lambda rank, n: dist.send_object_list([1], (rank + 1) % n, device=0)),
     "device of slots": (UnsupportedError, "device", lambda rank, n: dist.recv_object_list([1], 1 - rank, device="xpu")),
 }

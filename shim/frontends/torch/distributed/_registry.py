@@ -25,8 +25,11 @@ __all__ = ["barrier_at", "config_of", "find_or_make", "named", "store_of"]
 def store_of(caller: Caller, group: Any) -> Store:
     """Return the part of the world's store that is *group*'s, the whole of it for the world."""
     view = _groups.view_of(caller, group)
+    if _groups.is_apart(view):
+        own: Store = view.get_group_store()
+        return own
     whole = _groups.default_store(caller)
-    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.group_name, whole))
+    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.core.name, whole))
 
 
 def config_of(caller: Caller, group: Any) -> str:
@@ -36,10 +39,10 @@ def config_of(caller: Caller, group: Any) -> str:
 
 def named(caller: Caller, group_name: str) -> ProcessGroup:
     """Return the group of that name."""
-    for view in _groups.views():
-        if view.group_name == group_name:
-            return view
-    raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    found = _groups.named(group_name)
+    if found is None:
+        raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    return found
 
 
 def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> ProcessGroup:
