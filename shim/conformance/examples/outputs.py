@@ -131,6 +131,11 @@ def _same_number(a: str, b: str) -> bool:
     size = max(abs(x), abs(y))
     if "e" in (a + b).lower():
         return abs(x - y) <= 10.0**-_FEW_DIGITS * size
-    decimals = [len(part) for part in _DECIMALS.findall(a + " " + b)]
-    rounding = 10.0**-_FEW_DIGITS if max(decimals, default=0) >= _FEW_DIGITS else 0.0
-    return bool(decimals) and abs(x - y) <= max(rounding, _EXACT * size)
+    if "." not in a + b:
+        return False
+    rounding = 10.0**-_FEW_DIGITS if min(_decimals(a), _decimals(b)) >= _FEW_DIGITS else 0.0
+    return abs(x - y) <= max(rounding, _EXACT * size)
+
+
+def _decimals(number: str) -> int:
+    return max((len(part) for part in _DECIMALS.findall(number)), default=0)

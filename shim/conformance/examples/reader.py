@@ -98,8 +98,8 @@ def _code_blocks(text: str) -> Iterator[_Block]:
             if not body and (not inner.strip() or inner.strip().startswith(":")):
                 continue
             body.append((number + 1, inner))
-        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).splitlines()
-        if dedented:
+        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).split("\n")
+        if body:
             lines_of_code = [_Line(number, code) for (number, _), code in zip(body, dedented, strict=True)]
             yield _Block(start + 1, lines_of_code, [inner for _, inner in body])
 
