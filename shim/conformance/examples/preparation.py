@@ -25,12 +25,14 @@ AFTERWARDS: Mapping[str, str] = {
 import torch
 torch.set_default_dtype(torch.float32)
 torch.set_default_device(None)
+torch.manual_seed(0)
 """,
     "paddle": """
 import paddle
 paddle.disable_static()
 paddle.set_default_dtype("float32")
 paddle.set_device("cpu")
+paddle.seed(0)
 """,
     "mindspore": """
 import mindspore

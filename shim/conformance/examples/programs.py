@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from shim.conformance.runner import QUIET
 __all__ = ["ProgramSight", "is_program", "run_program"]
 
 _MAIN = '__name__ == "__main__"'
+_STARTS = re.compile(r"\b(?:spawn|Process)\(")
 _LAST_LINES = 12  # of what a program that fails has printed to its standard error
 _CPUS = 2  # a program that starts a process for each CPU finds no more
 _RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB")
@@ -36,7 +38,8 @@ class ProgramSight(NamedTuple):
 
 def is_program(example: Example) -> bool:
     """Tell whether *example* is a program that starts the ranks itself."""
-    return any(_MAIN in step.source.replace("'", '"') for step in example.steps)
+    source = "\n".join(step.source for step in example.steps).replace("'", '"')
+    return _MAIN in source and _STARTS.search(source) is not None
 
 
 def run_program(example: Example, substituted: bool, deadline: float) -> ProgramSight:

@@ -201,18 +201,23 @@ class _Run:
         return False
 
     def _is_given(self, index: int) -> bool:
-        """Tell whether the names that are shown one after the other at step *index* are what the reader begins with.
+        """Tell whether the name that is shown at step *index* is what the reader begins with.
 
-        They are where one of them has had no value before: so a document begins anew with a name that it has used.
+        It is where it has had no value before. So is every name that is shown in the same run as such a one, as documents begin anew with a
+        name that they have used; but not one that the code right before has made what it is.
         """
         steps = self.example.steps
         first, last = index, index
-        while first and _bare_name(steps[first - 1]) and steps[first - 1].wanted is not None:
+        while first and _is_shown_name(steps[first - 1]):
             first -= 1
-        while last + 1 < len(steps) and _bare_name(steps[last + 1]) and steps[last + 1].wanted is not None:
+        while last + 1 < len(steps) and _is_shown_name(steps[last + 1]):
             last += 1
         known = self.prepared.union(*(_stored(step) for step in steps[:first]))
-        return any(_bare_name(step) not in known for step in steps[first : last + 1])
+        name = _bare_name(steps[index])
+        if name not in known and name not in self.names:
+            return True
+        made = first > 0 and any(name == node.id for node in _names_in(steps[first - 1]))
+        return not made and any(_bare_name(step) not in known for step in steps[first : last + 1])
 
     def _value_of(self, text: str) -> Any:
         framework = self.names.get(self.example.framework)
@@ -232,9 +237,16 @@ def _bare_name(step: Step) -> str | None:
     return tree.value.id if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) else None
 
 
+def _is_shown_name(step: Step) -> bool:
+    return step.wanted is not None and _bare_name(step) is not None
+
+
+def _names_in(step: Step) -> list[ast.Name]:
+    return [node for node in ast.walk(ast.parse(step.source)) if isinstance(node, ast.Name)]
+
+
 def _stored(step: Step) -> set[str]:
-    nodes = ast.walk(ast.parse(step.source))
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in _names_in(step) if isinstance(node.ctx, ast.Store)}
 
 
 def _emptied(value: Any) -> Any:

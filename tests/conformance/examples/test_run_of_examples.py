@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from shim.conformance.examples import runner
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.runner import Outcome, run_examples
@@ -23,8 +24,7 @@ tensor([4, 6]) # Rank 1
 """
 GIVEN = """
 >>> x = torch.zeros(1)
->>> x
-tensor([0.])
+>>> dist.barrier()
 
 >>> x
 tensor([5]) # Rank 0
@@ -45,6 +45,7 @@ TEXTS = {
     "a signature": GOOD.replace("all_reduce(tensor)", "all_reduce(output=tensor)"),
     "a function": GOOD.replace("all_reduce", "all_reduced"),
     "what is given": GIVEN.replace("tensor([1, 2, 3])", "tensor([0])").replace("out\n", "x - 11\n"),
+    "what was made, beside what is given": ">>> x = torch.ones(1)\n>>> x\ntensor([2.])\n>>> splits\n[1, 2]\n",
     "an assignment": ">>> x = torch.ones(1) * rank\n>>> # x for rank 0: [0]\n>>> # x for rank 1: [1]\n",
     "an assignment, wrongly": ">>> x = torch.ones(1) * rank\n>>> # x for rank 0: [0]\n>>> # x for rank 1: [2]\n",
     "no value": ">>> x = None\n>>> x\nNone\n",
@@ -63,6 +64,7 @@ TEXTS = {
     "after a group": GOOD,
 }
 FAILS = {
+    "what was made, beside what is given": (1, "shown 2., seen 1."),
     "a value, on one rank": (1, "shown 7, seen 6"),
     "a value, before the call": (1, "shown 5, seen 4"),
     "a signature": (0, "unexpected keyword argument 'output'"),
@@ -95,6 +97,16 @@ def test_what_is_as_shown_passes(outcomes: dict[str, Outcome], what: str) -> Non
 def test_what_is_corrupted_fails(outcomes: dict[str, Outcome], what: str) -> None:
     rank, told = FAILS[what]
     assert any(told in text for failed, _, text in outcomes[what].failures if failed == rank), outcomes[what].failures
+
+
+def test_an_example_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_DEADLINE", 2.0)
+    text = ">>> import time\n>>> if rank == 1:\n>>>     time.sleep(1000)\n>>> dist.barrier()\n"
+    (hangs,) = examples_in(text, "torch", "torch.distributed.barrier", "a test")
+    late, good = run_examples([hangs, example_of("good")])
+    assert all("had not answered after 2 s" in told for _, _, told in late.failures)
+    assert {rank for rank, _, _ in late.failures} == {0, 1}
+    assert good.failures == ()
 
 
 def test_only_the_rank_that_sees_something_else_fails(outcomes: dict[str, Outcome]) -> None:
