@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from shim.conformance.case import Document
 from shim.conformance.cases import DOCUMENTS
 from shim.conformance.examples.selection import is_chosen, unmatched
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import Source, SourceRun, installed_source
+from shim.conformance.examples.suite import Source, SourceRun, installed_source, sources_in_files
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_cases import framework_of, name_of, rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 from shim.conformance.runner import Run, Selection, select_kinds
 
-__all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of"]
+__all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of", "plan_of_files"]
 
 FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
 
@@ -76,6 +77,26 @@ def make_plan(
         absent if frameworks else (),
         tuple(unmatched(names, patterns)),
     )
+
+
+def plan_of_files(
+    paths: Sequence[Path],
+    frameworks: Sequence[str] | None = None,
+    patterns: Sequence[str] = (),
+    reference: bool = False,
+) -> Plan:
+    """Choose among the examples in files and folders. Their frameworks have to be there.
+
+    Raises ValueError or SyntaxError where a file cannot be read, OSError where it is not there.
+    """
+    sources, missing = sources_in_files(paths, is_installed)
+    wanted = FRAMEWORKS if frameworks is None else frameworks
+    chosen = tuple(source for source in sources if source.framework in wanted)
+    absent = tuple(name for name in missing if name in wanted)
+    names = [example.name for source in chosen for example in source.examples]
+    sides = (SHIM, REFERENCE) if reference else (SHIM,)
+    unknown = tuple(unmatched(names, patterns))
+    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, absent, absent, unknown)
 
 
 def _part_of(page: Document, patterns: Sequence[str]) -> Document:

@@ -22,7 +22,7 @@ from shim.conformance.matrix.html import as_html
 from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
 from shim.conformance.matrix.terminal import print_matrix
-from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of
+from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of, plan_of_files
 
 __all__ = ["plan_from", "run"]
 
@@ -32,6 +32,15 @@ def _file(option: str, what: str) -> Any:
 
 
 def run(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            exists=True,
+            help="Files and folders whose examples to run instead: Markdown, reStructuredText, HTML, Python.",
+            show_default=False,
+        ),
+    ] = None,
     framework: Frameworks = None,
     example: Examples = None,
     tensors: Tensors = None,
@@ -46,7 +55,7 @@ def run(
     markdown_file: Annotated[Path | None, _file("--markdown", "a summary and the table as Markdown")] = None,
     html_file: Annotated[Path | None, _file("--html", "a page to look into every example")] = None,
 ) -> None:
-    """Run the documented examples of the frameworks, as they are installed here, on this machine.
+    """Run the documented examples of the frameworks, as they are installed here, or those of FILES, on this machine.
 
     These are the examples in the frameworks' docstrings, as they are written, and cases of five documents with every kind of
     tensor. The exit status is 1 where one fails, where a verdict is not the one on record, and where one that is
@@ -57,7 +66,10 @@ def run(
         check_folder(option, file)
     console = console_of()
     begin = time.perf_counter()
-    plan = plan_from(framework, example, tensors, reference, console)
+    if paths:
+        plan = _plan_of_files(paths, framework, example, tensors, reference)
+    else:
+        plan = plan_from(framework, example, tensors, reference, console)
     cases = _run_cases(plan, console)
     runs = _run_examples(plan, console)
     matrix = matrix_of(plan, cases, runs, time.perf_counter() - begin)
@@ -80,6 +92,22 @@ def plan_from(
         plan = make_plan(frameworks, example or (), kinds, reference)
     if plan.unknown:
         raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
+    return plan
+
+
+def _plan_of_files(
+    paths: list[Path], framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool
+) -> Plan:
+    if tensors is not None:
+        raise typer.BadParameter("--tensors goes without FILES: their examples say which tensors they make")
+    try:
+        plan = plan_of_files(paths, chosen("--framework", framework, FRAMEWORKS), example or (), reference)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    if plan.unknown:
+        raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
+    if not plan.sources and not plan.absent:
+        raise typer.BadParameter(f"there are no examples in {', '.join(map(str, paths))}")
     return plan
 
 

@@ -13,7 +13,7 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "unseen_steps"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_by_itself", "run_examples", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 PRELOADED = {
@@ -67,12 +67,13 @@ def run_examples(
                     on_outcome(outcomes[-1])
     for example in programs:
         on_begin(example)
-        outcomes.append(_run_by_itself(example, substituted))
+        outcomes.append(run_by_itself(example, substituted))
         on_outcome(outcomes[-1])
     return outcomes
 
 
-def _run_by_itself(example: Example, substituted: bool) -> Outcome:
+def run_by_itself(example: Example, substituted: bool) -> Outcome:
+    """Run *example*, a program that starts its ranks, in a process of its own."""
     begin = time.perf_counter()
     seen = run_program(example, substituted, _PATIENCE)
     seconds = time.perf_counter() - begin

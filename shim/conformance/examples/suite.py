@@ -6,21 +6,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.files import examples_in_files
 from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
 
-__all__ = ["Source", "SourceRun", "installed_source", "run_source"]
+__all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
+
+DOCSTRING, FILE = "docstring", "file"  # where examples stand
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where examples were found: an installed framework at a version.
+    """Where examples were found: in an installed framework's docstrings, or in files (``kind``), which run with it.
 
     ``records`` has, by side, what is expected of each example by its name; it is empty for a version that has not been recorded.
     """
@@ -29,6 +33,7 @@ class Source:
     version: str
     examples: tuple[Example, ...]
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
+    kind: str = DOCSTRING
 
     def is_recorded(self, side: str) -> bool:
         return bool(self.records.get(side))
@@ -67,6 +72,19 @@ def installed_source(framework: str) -> Source:
     return Source(framework, version, tuple(installed_examples(framework)), records)
 
 
+def sources_in_files(paths: Sequence[Path], is_installed: Callable[[str], bool]) -> tuple[list[Source], list[str]]:
+    """Return the examples in files and folders by framework, and the frameworks of other examples, which are not installed.
+
+    Nothing is on record of them. Raises ValueError or SyntaxError for a file that cannot be read.
+    """
+    by_framework: dict[str, list[Example]] = {}
+    for example in examples_in_files(paths):
+        by_framework.setdefault(example.framework, []).append(example)
+    present = [name for name in by_framework if is_installed(name)]
+    sources = [Source(name, version_of(name), tuple(by_framework[name]), {}, FILE) for name in present]
+    return sources, [name for name in by_framework if name not in present]
+
+
 def run_source(
     source: Source,
     side: str = SHIM,
@@ -74,7 +92,7 @@ def run_source(
     on_begin: Callable[[Example], None] = lambda example: None,
     on_judgement: Callable[[Judgement], None] = lambda judgement: None,
     ours: SourceRun | None = None,
-    sides: Mapping[str, Side] = SIDES,
+    sides: Mapping[str, Side] | None = None,
 ) -> SourceRun:
     """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
 
@@ -84,16 +102,17 @@ def run_source(
     recorded = source.is_recorded(side)
     records = {name: record for name, record in source.records.get(side, {}).items() if is_chosen(name, patterns)}
     examples = [example for example in source.examples if is_chosen(example.name, patterns)]
+    chosen = (SIDES if sides is None else sides)[side]
     known = {judgement.outcome.example.name: judgement for judgement in ours.judgements} if ours else {}
     judgements: list[Judgement] = []
     begin = time.perf_counter()
 
     def on_outcome(outcome: Outcome) -> None:
         name = outcome.example.name
-        judgement = sides[side].judge(outcome, records.get(name), known.get(name))
+        judgement = chosen.judge(outcome, records.get(name), known.get(name))
         judgements.append(judgement if recorded else replace(judgement, change=None))
         on_judgement(judgements[-1])
 
-    sides[side].run(examples, on_outcome, on_begin=on_begin)
+    chosen.run(examples, on_outcome, on_begin=on_begin)
     unseen = tuple(missing(judgements, records))
     return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin)

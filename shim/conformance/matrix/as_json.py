@@ -29,7 +29,7 @@ def as_json(matrix: Matrix) -> dict[str, Any]:
         subjects    [{framework, version, side: "shim" | "reference", found, run, verdicts: {verdict: count},
                       unseen: [names on record that were not run], recorded: whether any verdict is on record}]
         columns     [{key, title, side, tensors, engine}], tensors and engine empty for the framework itself
-        examples    [{name, framework, kind: "docstring" | "case", place, ranks, notes: [text], code: [[line, text]],
+        examples    [{name, framework, kind: "docstring" | "case" | "file", place, ranks, notes: [text], code: [[line, text]],
                       cells: {column's key: {verdict, reason, change: text or null, seconds, rules: [text],
                                              seen: [{line, ranks, shown: text or null, seen, difference: text or null}],
                                              failures: [{line, ranks, summary, text}]}}}]

@@ -12,7 +12,7 @@ from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Judgement
-from shim.conformance.matrix.cells import DOCSTRING, ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
+from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
 __all__ = ["cell_of", "failures_of", "rows_of_examples", "subject_of"]
 
@@ -33,21 +33,25 @@ def subject_of(run: SourceRun) -> Subject:
 
 
 def rows_of_examples(runs: Sequence[SourceRun]) -> list[Row]:
-    """Return one row for each example that was run, with a cell for every side, in the order of the documents."""
+    """Return one row for each example that was run, with a cell for every side, in the order of the documents.
+
+    *runs* are of one source.
+    """
     judged: dict[str, dict[Column, Judgement]] = {}
     for run in runs:
         for judgement in run.judgements:
             name = judgement.outcome.example.name
             judged.setdefault(name, {})[_column(run.side, run.source.framework)] = judgement
     examples = {example.name: example for run in runs for example in run.source.examples}
-    return [_row(examples[name], judged[name]) for name in examples if name in judged]
+    kind = runs[0].source.kind if runs else ""
+    return [_row(examples[name], kind, judged[name]) for name in examples if name in judged]
 
 
 def _column(side: str, framework: str) -> Column:
     return Column(side, framework, ENGINE) if side == SHIM else Column(side, "", "")
 
 
-def _row(example: Example, judged: dict[Column, Judgement]) -> Row:
+def _row(example: Example, kind: str, judged: dict[Column, Judgement]) -> Row:
     code = [
         (step.line + offset, line)
         for step in example.steps
@@ -55,7 +59,7 @@ def _row(example: Example, judged: dict[Column, Judgement]) -> Row:
         if line.strip()
     ]
     cells = {column: cell_of(judgement) for column, judgement in judged.items()}
-    return Row(example.name, example.framework, DOCSTRING, example.place, example.ranks, tuple(code), cells)
+    return Row(example.name, example.framework, kind, example.place, example.ranks, tuple(code), cells)
 
 
 def cell_of(judgement: Judgement) -> Cell:

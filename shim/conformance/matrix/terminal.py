@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.suite import FILE
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import CASE, Cell, Column, Matrix, Row, Subject
 
@@ -58,11 +59,13 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
     """Print counts, reasons and failures, with *every* also each example's verdicts, and a line that sums up."""
     if every:
         print_rows(matrix, console)
+    of_files = any(row.kind == FILE for row in matrix.rows)
     if matrix.subjects:
-        console.print(Text("The frameworks' own examples, run on this machine", style="bold"))
+        whose = "The files' examples" if of_files else "The frameworks' own examples"
+        console.print(Text(f"{whose}, run on this machine", style="bold"))
         console.print(counts_table(matrix.subjects))
     for subject in matrix.subjects:
-        if not subject.recorded:
+        if not subject.recorded and not of_files:
             text = f"{subject.framework} {subject.version}: no verdicts are on record of {_side(subject)}, these are this run's"
             console.print(Text(text, style="dim"))
     for name in matrix.absent:

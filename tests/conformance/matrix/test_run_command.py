@@ -7,12 +7,13 @@ import json
 from functools import partial
 
 import pytest
-from made_up import a_judgement, a_source_run
+from made_up import a_judgement, a_source_run, an_outcome
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
 from shim.conformance import plan
-from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples import suite
+from shim.conformance.examples.sides import SHIM, SIDES, Side
 from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Verdict
 
@@ -109,6 +110,67 @@ def test_every_command_says_what_it_does(arguments):
     result = CliRunner().invoke(conformance, arguments, env={"COLUMNS": "120"})
     assert result.exit_code == 0
     assert "Usage" in result.output
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """A folder with a case of torch and one of paddle, of which torch alone is installed; nothing is run."""
+    monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
+    monkeypatch.setattr(suite, "version_of", lambda name: "1.2.3")
+    monkeypatch.setattr(
+        suite,
+        "SIDES",
+        {
+            SHIM: Side(
+                lambda examples, on_outcome, on_begin: [on_outcome(an_outcome(each)) for each in examples],
+                SIDES[SHIM].judge,
+            )
+        },
+    )
+    for name in ("torch", "paddle"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "case.py").write_text(f"# ranks: 2, 3\nimport {name}\nprint(1)\n# shows: 1\n")
+    return tmp_path
+
+
+def of_files(*arguments):
+    return CliRunner().invoke(conformance, ["run", *map(str, arguments)], env={"COLUMNS": "160"})
+
+
+def test_files_are_run_in_place_of_docstrings_and_cases(files):
+    result = of_files(files / "torch", "--json", files / "result.json")
+    assert result.exit_code == 0, result.output
+    assert "The files' examples" in result.output
+    told = json.loads((files / "result.json").read_text())
+    assert [(each["name"], each["kind"], each["ranks"]) for each in told["examples"]] == [
+        ("case.py", "file", 2),
+        ("case.py#2", "file", 3),
+    ]
+
+
+def test_files_of_a_framework_that_is_not_installed_do_not_pass(files):
+    result = of_files(files)
+    assert result.exit_code == 1
+    assert "paddle: asked for and not installed" in result.output
+    assert of_files(files, "--framework", "torch").exit_code == 0
+
+
+def test_files_without_examples_are_refused(files):
+    (files / "empty.md").write_text("nothing")
+    for arguments in (["empty.md"], ["absent.md"], ["torch", "--example", "xyz"], ["torch", "--tensors", "torch"]):
+        result = of_files(files / arguments[0], *arguments[1:])
+        assert result.exit_code == 2, arguments
+
+
+def test_two_recorded_versions_are_compared():
+    result = CliRunner().invoke(conformance, ["signatures", "--from", "paddle 2.6.2", "--to", "paddle 3.3.1"])
+    assert result.exit_code == 0
+    assert "paddle.distributed.alltoall_single" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--from", "paddle 2.6.2"], ["--from", "paddle 2", "--to", "paddle 3.3.1"]])
+def test_versions_that_are_not_there_are_refused(arguments):
+    assert CliRunner().invoke(conformance, ["signatures", *arguments]).exit_code == 2
 
 
 def test_an_unknown_command_is_refused():

@@ -41,8 +41,10 @@ function showCounts() {
 }
 
 function showFilters() {
-  for (const framework of new Set(data.examples.map((example) => example.framework))) {
-    find("framework").append(make("option", { value: framework }, framework));
+  for (const name of ["framework", "kind"]) {
+    const values = new Set(data.examples.map((example) => example[name]));
+    find(name).append(...[...values].map((value) => make("option", { value }, value)));
+    find(name).hidden = values.size < 2;
   }
   const present = new Set(data.examples.flatMap((example) => Object.values(example.cells).map((cell) => cell.verdict)));
   for (const verdict of data.verdicts.filter((each) => present.has(each))) {
