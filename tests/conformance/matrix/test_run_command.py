@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 from made_up import a_judgement, a_source_run, an_outcome
@@ -20,6 +22,7 @@ from shim.conformance.examples.verdicts import Verdict
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
 GOOD = a_judgement("torch.distributed.all_gather")
 BAD = a_judgement("torch.distributed.gather", Verdict.FAIL, failures=[(0, 3, "item 1: shown 1, seen 2")])
+COMMANDS = ("run", "list", "signatures", "tables")
 FILES = {"--json": '"schema": 2', "--junit": "<testsuites", "--markdown": "# Documented", "--html": "<!doctype html>"}
 
 
@@ -188,3 +191,25 @@ def test_examples_run_on_this_machine(tmp_path):
     assert (example["name"], cell["verdict"]) == (name, "pass")
     assert {rank for seen in cell["seen"] for rank in seen["ranks"]} == {0, 1}
     assert all(seen["difference"] is None and seen["seen"] for seen in cell["seen"])
+
+
+def the_page():
+    return (Path(__file__).parents[3] / "docs" / "conformance.md").read_text(encoding="utf-8")
+
+
+def test_the_page_s_case_passes_on_this_machine(tmp_path):
+    (tmp_path / "case.py").write_text(re.search(r"```python\n(.*?)```", the_page(), re.DOTALL)[1])
+    result = of_files(tmp_path, "--json", tmp_path / "result.json")
+    assert result.exit_code == 0, result.output
+    examples = json.loads((tmp_path / "result.json").read_text())["examples"]
+    assert [example["ranks"] for example in examples] == [2, 4]
+
+
+def test_the_page_names_commands_and_options_that_exist_on_this_machine():
+    helps = {
+        name: CliRunner().invoke(conformance, [name, "--help"], env={"COLUMNS": "200"}).output for name in COMMANDS
+    }
+    for name in re.findall(r"`shim conformance (\w+)", the_page()):
+        assert name in COMMANDS
+    for option in re.findall(r"--\w+", the_page()):
+        assert any(option in text for text in helps.values()), option
