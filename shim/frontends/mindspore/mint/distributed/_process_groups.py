@@ -1,4 +1,4 @@
-"""What ``mint.distributed`` and ``ops.communication`` have alike: the world, its groups and the ranks in them."""
+"""``mindspore.mint.distributed``: the world, its groups and the ranks in them."""
 
 from __future__ import annotations
 
