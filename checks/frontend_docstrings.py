@@ -1,4 +1,4 @@
-"""What ``help()`` of a frontend's public function tells: its own parameters by name, and the page it follows.
+"""What ``help()`` of a frontend's public function tells: its own parameters by name (``*src*``), and the page it follows.
 
 Parameters that mean the same in every function of a framework, such as ``group``, need not be named each time.
 """
@@ -27,7 +27,7 @@ def check(root: Path) -> list[str]:
         unnamed = [
             parameter
             for parameter in parameters_of(function.args)
-            if parameter not in SAME_EVERYWHERE and not re.search(rf"\b{parameter}\b", docstring)
+            if parameter not in SAME_EVERYWHERE and f"*{parameter}*" not in docstring
         ]
         if unnamed:
             findings.append(f"{place} does not say what {', '.join(unnamed)} is for")

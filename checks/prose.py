@@ -1,7 +1,8 @@
 """What the pages name exists: files of this project, and things one imports from it.
 
 A code span that starts like a path of ours (``native/group.hpp``) must be one, and a dotted name that starts with
-``shim.`` must be a module or something at the top of one. A span with a placeholder (``<name>``, ``N``, ``*``) is left alone.
+``shim.`` must be a module or something at the top of one. A span with a placeholder (``<name>``, ``N``, ``*``) is left alone;
+one that was to be filled in (``@@PROFILE@@``) is found anywhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs")
 _SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"^(?:\.ci|benchmarks|checks|docs|examples|native|shim|tests)/[\w./-]*$")
 _NAME = re.compile(r"^shim(?:\.\w+)+$")
+_TO_FILL_IN = re.compile(r"@@\w+@@")
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
 
@@ -38,6 +40,7 @@ def check(root: Path) -> list[str]:
                     findings.append(f"{place}: there is no {span}")
                 elif _NAME.match(span) and span not in known:
                     findings.append(f"{place}: nothing is called {span}")
+            findings += [f"{place}: {text} was to be filled in" for text in _TO_FILL_IN.findall(line)]
             findings += [
                 f"{place}: links to {target}, which is not there"
                 for target in _LINK.findall(line)

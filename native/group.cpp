@@ -164,7 +164,9 @@ void Group::check_interrupted() {
   try {
     hooks->check_interrupted();
   } catch (const Interrupted&) {
-    record(Failure(FailureKind::engine, "the group was given up when a wait in it was interrupted"));
+    record(Failure(FailureKind::engine,
+                   "the group was given up when a wait in it was interrupted"
+                   "\nThe group can no longer be used."));
     throw;
   }
 }

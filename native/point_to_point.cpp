@@ -161,7 +161,7 @@ bool PointToPoint::advance_receive(int peer) {
     if (!is_last) continue;
     incoming.in_message = false;
     if (Transfer* target = std::exchange(incoming.target, nullptr)) {
-      target->buffer.store();
+      if (!incoming.dropped) target->buffer.store();
       end(*target);
     } else if (!incoming.dropped) {  // put aside: perhaps its receive was posted meanwhile
       const int tag = incoming.aside.back().tag;
@@ -189,12 +189,11 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   }
   Transfer& transfer = **receive;
   posted_.erase(receive);
-  if (fits(transfer, peer, slot.dtype, slot.bytes)) {
-    incoming.target = &transfer;
-  } else {
+  incoming.target = &transfer;
+  if (!fits(transfer, peer, slot.dtype,
+            slot.bytes)) {  // it ends with the message, whose sender waits for it to be taken
     incoming.dropped = true;
     group_.channel(peer, group_.rank()).refused.store(slot.message);
-    end(transfer);
   }
   return true;
 }

@@ -66,9 +66,9 @@ class PointToPoint final : public BackgroundWork {
   };
   struct Incoming {  // from one rank
     bool in_message = false;
-    Transfer* target = nullptr;  // null while in_message: put aside, or dropped
-    bool dropped = false;
-    std::deque<Aside> aside;  // complete ones, and at the end the one in progress
+    Transfer* target = nullptr;  // null while in_message: put aside, or its receive was withdrawn
+    bool dropped = false;        // its payload is not wanted: it does not fit `target`, or that was withdrawn
+    std::deque<Aside> aside;     // complete ones, and at the end the one in progress
   };
 
   bool advance_send(int peer);

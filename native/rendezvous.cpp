@@ -55,6 +55,17 @@ Descriptor pidfd_of_this_process() {
   return pidfd;
 }
 
+// What a rank says first to rank 0, and a process that wants to be rank 0 to the one that is.
+void introduce(const Descriptor& socket, const Meeting& meeting) {
+  send_message(socket, std::to_string(meeting.rank) + "\n" + identity_of(meeting), {pidfd_of_this_process().get()});
+}
+
+Failure two_hosts(const Meeting& meeting) {
+  return Failure(FailureKind::state, "two processes are rank 0 of group '" + meeting.name +
+                                         "' of this job\nEither both were given rank 0, or another job on this "
+                                         "host uses the same address: choose another MASTER_PORT.");
+}
+
 bool has_event(int fd, short events) {
   pollfd entry{fd, events, 0};
   return ::poll(&entry, 1, 0) > 0;
@@ -93,11 +104,10 @@ class Host {
   void open() {
     const auto patience = std::min(deadline_, Clock::now() + address_in_use_patience);
     while (!(listener_ = listen_at(meeting_.key))) {
-      if (Clock::now() > patience)
-        throw Failure(FailureKind::state,
-                      "another process is already rank 0 of group '" + meeting_.name +
-                          "' of this job\nEither two processes were given rank 0, or another job on this "
-                          "host uses the same address: choose another MASTER_PORT.");
+      if (Clock::now() > patience) {
+        if (const Descriptor other = connect_to(meeting_.key)) introduce(other, meeting_);
+        throw two_hosts(meeting_);
+      }
       check_interrupted_();
       std::this_thread::sleep_for(connect_pause);
     }
@@ -145,6 +155,7 @@ class Host {
   }
 
   void check_identity(long rank, const std::string& theirs) const {
+    if (rank == 0) throw two_hosts(meeting_);
     const std::string mine = identity_of(meeting_);
     if (theirs != mine)
       throw Failure(FailureKind::mismatch, "ranks differ about group '" + meeting_.name + "'\n  rank 0: " + mine +
@@ -220,8 +231,7 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
     check_time("rank 0 had not come");
     std::this_thread::sleep_for(connect_pause);
   }
-  const Descriptor mine = pidfd_of_this_process();
-  send_message(socket, std::to_string(meeting.rank) + "\n" + identity_of(meeting), {mine.get()});
+  introduce(socket, meeting);
 
   std::optional<Segment> segment;
   std::vector<Descriptor> pidfds(meeting.world_ranks.size());

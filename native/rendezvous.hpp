@@ -25,7 +25,8 @@ struct Encounter {
 // Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it.
 // `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.
 // Throws Failure: timeout with the ranks that did not come, mismatch when ranks differ about the group (on all of
-// them), peer_lost when one dies on the way, state when another process is already rank 0 of a group with this key.
+// them), peer_lost when one dies on the way, state when two processes are rank 0 of a group with this key (on all of
+// them, too).
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted);
 
 }  // namespace shim

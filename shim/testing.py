@@ -9,9 +9,9 @@
         dist.all_reduce(tensor)
         assert tensor.item() == sum(range(world_size))
 
-The test becomes one for each world size, and those of one world size run after each other. The rank processes are started
-once in a session and used again, as importing a framework takes seconds; what a test leaves of its world is closed after it, and after a failure new processes are
-started. See docs/testing.md.
+The test becomes one for each world size, and those of one world size in a module run after each other. The rank processes
+are started once for them and used again, as importing a framework takes seconds; what a test leaves of its world is closed after it,
+and after a failure new processes are started. See docs/testing.md.
 """
 
 from __future__ import annotations
@@ -44,8 +44,14 @@ class _FilledInByTheRank:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option ``ranks_deadline``."""
+    """Add the ini options ``ranks_deadline`` and ``ranks_across_modules``."""
     parser.addini("ranks_deadline", "seconds a test marked with ranks may take on its rank processes", default="60")
+    parser.addini(
+        "ranks_across_modules",
+        "put the tests of each world size together in the whole run, not only in each module or class",
+        type="bool",
+        default=False,
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,12 +100,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests of each world size together, smallest first, so that its processes are started once.
 
-    Tests without ranks come before them; nothing else changes places.
+    In each module or class they change places among themselves. With ``ranks_across_modules`` all tests are put in order,
+    those without ranks first, and modules with several world sizes are taken apart.
     """
-    items.sort(key=_world_size_of)
+    if config.getini("ranks_across_modules"):
+        items.sort(key=_world_size_of)
+        return
+    places: dict[object, list[int]] = {}
+    for place, item in enumerate(items):
+        if _world_size_of(item):
+            places.setdefault(item.parent, []).append(place)
+    for of_parent in places.values():
+        in_order = sorted((items[place] for place in of_parent), key=_world_size_of)
+        for place, item in zip(of_parent, in_order, strict=True):
+            items[place] = item
 
 
 def _world_size_of(item: pytest.Item) -> int:

@@ -175,6 +175,49 @@ def test_world_sizes_must_be_numbers(pytester: pytest.Pytester, sizes: str) -> N
     result.stdout.fnmatch_lines(["*pytest.mark.ranks takes world sizes of at least 1*"])
 
 
+ORDERED = """
+import pytest
+
+def test_first(): pass
+
+@pytest.mark.ranks(2, 1)
+def test_it(): pass
+
+def test_between(): pass
+
+class TestMethods:
+    @pytest.mark.ranks(2)
+    def test_two(self): pass
+
+    @pytest.mark.ranks(1)
+    def test_one(self): pass
+
+@pytest.mark.ranks(1)
+def test_last(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("across", "order"),
+    [
+        (False, ["first", "it[1ranks]", "last[1ranks]", "between", "one[1ranks]", "two[2ranks]", "it[2ranks]"]),
+        (True, ["first", "between", "it[1ranks]", "one[1ranks]", "last[1ranks]", "it[2ranks]", "two[2ranks]"]),
+    ],
+)
+def test_the_order_of_tests(pytester: pytest.Pytester, across: bool, order: list[str]) -> None:
+    pytester.makeini(f"[pytest]\nranks_across_modules = {across}")
+    pytester.makepyfile(test_a=ORDERED, test_b=ORDERED)
+    result = pytester.runpytest_subprocess("--collect-only", "-q", *_plugin(pytester))
+    found = [line.replace("::TestMethods", "") for line in result.outlines if "::" in line]
+    assert sorted(found) == sorted(f"test_{module}.py::test_{name}" for module in "ab" for name in order)
+    if across:
+        assert [name.partition("::test_")[2] for name in found if name.startswith("test_a")] == order
+        assert [name.count("ranks") for name in found] == [0] * 4 + [1] * 10
+        assert [name for name in found if "2ranks" in name] == found[-4:]
+    else:
+        assert found == [f"test_{module}.py::test_{name}" for module in "ab" for name in order]
+
+
 @pytest.mark.ranks(2)
 def test_the_project_uses_it_itself(rank: int, world_size: int) -> None:
     import shim.frontends.torch.distributed as dist

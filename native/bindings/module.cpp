@@ -122,6 +122,11 @@ class PyGroup {
     if (!member_->group.has_left()) member_->progress.refuse(reason);
   }
 
+  bool is_gone(int rank) const {
+    check_rank("rank", rank, member_->group.size());
+    return rank != member_->group.rank() && member_->group.is_gone(rank);
+  }
+
   void close() { member_->close(); }
 
  private:
@@ -179,6 +184,11 @@ nb::object exception_or_none(const Work& work) {
 NB_MODULE(_native, module) {
   module.doc() = "The native engine for ranks on one host.";
   translate_failures();
+#ifdef NDEBUG
+  // What is alive at the end need not be an error of ours: a thread that waits holds its work, and so does the
+  // traceback of a failed work in a future of torch's, where Python cannot collect it.
+  nb::set_leak_warnings(false);
+#endif
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
 
@@ -216,6 +226,7 @@ NB_MODULE(_native, module) {
           },
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
+      .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("close", &PyGroup::close);
 }
 

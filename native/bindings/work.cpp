@@ -1,5 +1,7 @@
 #include "work.hpp"
 
+#include <unistd.h>
+
 #include "../process.hpp"
 #include "../watcher.hpp"
 
@@ -34,8 +36,19 @@ void GilHooks::check_interrupted() {
   about_to_block();
 }
 
-void GilHooks::take_back() {
-  if (released_ != nullptr) PyEval_RestoreThread(std::exchange(released_, nullptr));
+// At the end of the interpreter, Python before 3.14 ends the other threads that want its lock by unwinding them, which
+// aborts the process at the first destructor it comes through. So such a thread stays here until the process has ended,
+// as it does in Python 3.14. Inlined into a destructor, the compiler would leave out what holds it.
+[[gnu::noinline]] void GilHooks::take_back() {
+  if (released_ == nullptr) return;
+  struct Stay {
+    bool may_go = false;
+    ~Stay() {
+      while (!may_go) ::pause();
+    }
+  } stay;
+  PyEval_RestoreThread(std::exchange(released_, nullptr));
+  stay.may_go = true;
 }
 
 std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* parent) {

@@ -1,5 +1,7 @@
 // Messages between two ranks: order, tags, any source, long ones both ways, and what does not fit.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "ranks.hpp"
 
@@ -128,6 +130,24 @@ SHIM_TEST(a_message_that_does_not_fit_is_refused_and_the_next_one_arrives) {
         CHECK(got == right);
       }
     }
+  });
+}
+
+SHIM_TEST(the_sender_of_what_does_not_fit_learns_of_it_though_nothing_else_is_received) {
+  on_ranks(2, [](Rank& me) {
+    auto wrong = message(0, 0, 200'000);
+    std::vector<std::int64_t> got(2, -1);
+    bool told = false;
+    try {
+      if (me.rank() == 0)
+        send(me, wrong, 1)->wait(5);
+      else
+        receive(me, got, 0)->wait(5);
+    } catch (const Failure& failure) {
+      told = failure.kind == FailureKind::mismatch;
+    }
+    CHECK(told);
+    std::this_thread::sleep_for(std::chrono::milliseconds(me.rank() == 1 ? 500 : 0));
   });
 }
 

@@ -41,7 +41,8 @@ def conformance(
     """Run the examples of the frameworks' documents, with every kind of tensor that is installed.
 
     Every rank's result is checked against the document and against an oracle that shares no code with the engine.
-    The exit status is 0 when all that ran passed and nothing that --tensors asked for was missing, 1 otherwise.
+    The exit status is 0 when all that ran passed and nothing that --tensors asked for was missing, 1 otherwise. Of the
+    tables every cell has to run, unless --tensors leaves kinds out.
     """
     from shim.conformance import report, runner
     from shim.conformance.cases import DOCUMENTS

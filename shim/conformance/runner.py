@@ -30,6 +30,11 @@ class Selection:
     missing: tuple[str, ...]
     absent: tuple[str, ...]
 
+    @property
+    def narrowed(self) -> bool:
+        """Tell whether some kinds were left out on purpose."""
+        return len(self.present) + len(self.missing) + len(self.absent) < len(KINDS)
+
 
 @dataclass(frozen=True)
 class Failure:

@@ -68,11 +68,11 @@ class Caller:
         return kind
 
 
-def warn_user(text: str) -> None:
-    """Give the UserWarning *text*, which points at the line that called into this project."""
+def warn_user(text: str, kind: type[Warning] = UserWarning, through: str = "shim") -> None:
+    """Give the warning *text* of *kind*, which points at the line that called into this project, be it *through* another."""
     depth = 1
     frame: FrameType | None = sys._getframe(0)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "shim":
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("shim", through):
         frame = frame.f_back
         depth += 1
-    warnings.warn(text, UserWarning, stacklevel=depth)
+    warnings.warn(text, kind, stacklevel=depth)

@@ -14,18 +14,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.core import rendezvous
+from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
 from shim.core.engines import Place, open_engine
 from shim.core.engines.base import Engine
-from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError
+from shim.errors import (
+    ArgumentError,
+    NotMemberError,
+    RankError,
+    ShimError,
+    StateError,
+)
 
 __all__ = [
     "DEFAULT_TIMEOUT",
     "WORLD_NAME",
     "ProcessGroup",
+    "agree_on_group",
     "close_group",
     "close_world",
-    "count_group",
     "ended",
     "enter_world",
     "explanations",
@@ -35,6 +42,7 @@ __all__ = [
     "leave_world",
     "new_group",
     "open_apart",
+    "refusals_told",
     "world",
     "world_token",
 ]
@@ -116,8 +124,9 @@ class _State:
     token: str = ""
     process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
     groups: dict[str, ProcessGroup] = field(default_factory=dict)
+    apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
     frontends: set[str] = field(default_factory=set)
-    created: int = 0  # unnamed groups asked for so far, made or refused, the same number on every rank
+    created: int = 0  # of the last group on which all ranks agreed
 
 
 _state = _State()
@@ -214,14 +223,24 @@ def leave_world(frontend: str) -> None:
         _close_all()
 
 
-def count_group() -> str:
-    """Return the name of the next group that every rank of the world is asked to make.
+def agree_on_group(caller: Caller, ranks: Sequence[int] | None, everyone: ProcessGroup | None = None) -> str:
+    """Return the name of a new group of the world ranks *ranks* (None: all), on which all ranks of *everyone* agree.
 
-    A frontend calls it before it refuses anything about such a group: a rank whose arguments are wrong must count the
-    group as the others do, or the ranks would disagree on the names of all that follow.
+    Each of them calls this, in the order of its other collectives; None is the world. Groups that have no rank in common may be
+    named by their own ranks at once. When the ranks are wrong on one of them, it raises RankError or ArgumentError, and
+    the others, as all do where they disagree, MismatchError.
     """
-    _state.created += 1
-    return f"group_{_state.created}"
+    parent = world(caller)
+    everyone = parent if everyone is None else everyone
+    _require_own_world(caller, parent)
+    with refusals_told(everyone):
+        members = _members(caller, ranks, everyone)
+    try:
+        made, is_alone = agree(everyone, members, _state.created)
+    except ShimError as error:
+        raise caller.explain(error, everyone) from None
+    _state.created = made + 1
+    return f"group_{_state.created}" if is_alone else f"group_{_state.created}_{members[0]}"
 
 
 def new_group(
@@ -234,15 +253,15 @@ def new_group(
 ) -> ProcessGroup:
     """Make a group of the world ranks *ranks* (None: all), in the order given.
 
-    Without a *name*, or with that of ``count_group``, every rank of the world must call this, in the same order, whether
-    it is a member or not; with another, only the members do. Members wait for each other. Raises RankError or ArgumentError for ranks that are not
-    in the world or occur twice, StateError for a name that is taken.
+    Without a *name*, every rank of the world must call this, whether it is a member or not, as it must ``agree_on_group``,
+    which it begins with; with one, only the members do. Members wait for each other. Raises RankError or ArgumentError
+    for ranks that are not in the world or occur twice, StateError for a name that is taken.
     """
     parent = world(caller)
-    name = count_group() if name is None else name
+    name = agree_on_group(caller, ranks) if name is None else name
+    members = _members(caller, ranks, parent)
+    _require_own_world(caller, parent)
     try:
-        _require_own_world(parent)
-        members = _checked_ranks(ranks, parent)
         if name in _state.groups:
             raise StateError(f"a group named {name!r} already exists")
         limit = parent.timeout if timeout is None else timeout
@@ -257,11 +276,14 @@ def new_group(
     return group
 
 
-def _require_own_world(parent: ProcessGroup) -> None:
+def _require_own_world(caller: Caller, parent: ProcessGroup) -> None:
     if _state.process != os.getpid():
-        raise StateError(
-            f"group {parent.name!r} was made before this process was forked and belongs to its parent\n"
-            "Initialise in the process that communicates, or start it with the spawn method."
+        raise caller.explain(
+            StateError(
+                f"group {parent.name!r} was made before this process was forked and belongs to its parent\n"
+                "Initialise in the process that communicates, or start it with the spawn method."
+            ),
+            parent,
         )
 
 
@@ -271,20 +293,26 @@ def world_token(caller: Caller) -> str:
     return _state.token
 
 
-def _checked_ranks(ranks: Sequence[int] | None, parent: ProcessGroup) -> tuple[int, ...]:
-    if ranks is None:
-        return parent.ranks
-    members = tuple(ranks)
-    for rank in members:
-        if not isinstance(rank, int) or isinstance(rank, bool):
-            raise ArgumentError(f"{{ranks}} must be integers, got {rank!r}")
-        if not 0 <= rank < parent.size:
-            raise RankError(f"{{ranks}} must be in 0..{parent.size - 1}, got {rank}")
-    if not members:
-        raise ArgumentError("{ranks} must name at least one rank, got an empty list")
-    if len(set(members)) != len(members):
-        raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
+def _members(caller: Caller, ranks: Sequence[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
+    """Return the members of a new group, which are some of *everyone*'s."""
+    members = everyone.ranks if ranks is None else tuple(ranks)
+    try:
+        for rank in members:
+            if not isinstance(rank, int) or isinstance(rank, bool):
+                raise ArgumentError(f"{{ranks}} must be integers, got {rank!r}")
+            if rank not in everyone.ranks:
+                raise RankError(f"{{ranks}} must be in {_shown(everyone.ranks)}, got {rank}")
+        if not members:
+            raise ArgumentError("{ranks} must name at least one rank, got an empty list")
+        if len(set(members)) != len(members):
+            raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
+    except ShimError as error:
+        raise caller.explain(error, everyone) from None
     return members
+
+
+def _shown(ranks: tuple[int, ...]) -> str:
+    return f"0..{len(ranks) - 1}" if ranks == tuple(range(len(ranks))) else str(list(ranks))
 
 
 def open_apart(
@@ -300,7 +328,7 @@ def open_apart(
 ) -> ProcessGroup:
     """Make a group of *size* processes that meet at *init_method* or *store* and have nothing to do with the world.
 
-    Its world ranks are its group ranks. Only its maker knows it, and closes it with ``close_group``.
+    Its world ranks are its group ranks. Its maker closes it with ``close_group``; the end of the process does too.
     """
     try:
         me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
@@ -308,7 +336,9 @@ def open_apart(
         engine = open_engine(Place(f"{me.key} {name}", name or me.key, ranks, me.rank, timeout))
     except ShimError as error:
         raise caller.explain(error) from None
-    return ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
+    group = ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout)
+    _state.apart.append(group)
+    return group
 
 
 def find_group(name: str) -> ProcessGroup | None:
@@ -335,6 +365,8 @@ def close_group(group: ProcessGroup) -> None:
     else:
         if find_group(group.name) is group:
             del _state.groups[group.name]
+        elif group in _state.apart:
+            _state.apart.remove(group)
         group._close()
 
 
@@ -357,4 +389,10 @@ def _close_all() -> None:
     _state.key = ""
 
 
-atexit.register(_close_all)
+def _close_at_exit() -> None:
+    for group in reversed(_state.apart):
+        group._close()
+    _close_all()
+
+
+atexit.register(_close_at_exit)

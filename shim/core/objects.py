@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -20,9 +21,11 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.work import ABSENT
-from shim.errors import TensorError
+from shim.errors import MismatchError, ShimError, TensorError
 
-__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "scatter", "send"]
+__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "refusals_sent", "scatter", "send"]
+
+_REFUSED = -1  # in place of the number of objects; the reason follows in place of them
 
 
 class Received(NamedTuple):
@@ -85,29 +88,58 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     return pickle.loads(mine)
 
 
-def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
-    """Send *items* to *peer*, which receives as many under the same *tag*."""
+@contextmanager
+def refusals_sent(group: ProcessGroup, peer: int, tag: int = 0) -> Iterator[None]:
+    """Tell *peer*, who receives objects under *tag*, of what is raised inside, which is about a call of ``send``."""
     try:
-        packed = [bytearray(pickle.dumps(item)) for item in items]
-    except Exception as error:  # a class raises what it likes when it cannot be pickled
-        raise caller.explain(_unpicklable(error), group) from None
-    first = calls.send(caller, group, array("q", map(len, packed)), peer, tag)
+        yield
+    except ShimError as error:
+        text = bytearray(str(error).encode())
+        with suppress(ShimError):  # a peer that is none, or is gone, cannot be told
+            for message in (array("q", [_REFUSED, len(text)]), text):
+                group.engine.send(message, peer, tag).start()
+        raise
+
+
+def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
+    """Send *items* to *peer*, which receives as many under the same *tag*; or tell it that they cannot be pickled."""
+    packed = []
+    if group.is_alive:
+        with refusals_sent(group, peer, tag):
+            try:
+                packed = [pickle.dumps(item) for item in items]
+            except Exception as error:  # a class raises what it likes when it cannot be pickled
+                raise caller.explain(_unpicklable(error), group) from None
+    content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
+    first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
     if first is not ABSENT:
         first.wait()
-        calls.send(caller, group, bytearray().join(packed), peer, tag).wait()
+        calls.send(caller, group, content, peer, tag).wait()
 
 
 def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, tag: int = 0) -> Received | None:
-    """Return the *count* objects that *peer*, or any rank when it is None, sent under *tag*."""
-    sizes = array("q", bytes(8 * count))
-    first = calls.receive(caller, group, sizes, peer, tag)
+    """Return the *count* objects that *peer*, or any rank when it is None, sent under *tag*.
+
+    Raises MismatchError where the peer refused its call, or sent another number of objects.
+    """
+    header = array("q", [0, 0])
+    first = calls.receive(caller, group, header, peer, tag)
     if first is ABSENT:
         return None
     first.wait()
     source = first.source_rank()
-    everything = bytearray(sum(sizes))
-    calls.receive(caller, group, everything, source, tag).wait()
-    return Received(_unpack(everything, sizes), source)
+    sent, size = header
+    content = bytearray(size)
+    calls.receive(caller, group, content, source, tag).wait()
+    if sent == _REFUSED:
+        text = content.decode(errors="replace")
+        raise caller.explain(MismatchError(f"rank {source} refused to send: {text}"), group)
+    if sent != count:
+        raise caller.explain(
+            MismatchError(f"rank {source} sent {sent} objects where this rank receives {count}"), group
+        )
+    sizes = array("q", content[: 8 * count])
+    return Received(_unpack(memoryview(content)[8 * count :], sizes), source)
 
 
 def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
@@ -123,7 +155,7 @@ def _unpicklable(error: Exception) -> TensorError:
     return TensorError(f"{{input}} must be picklable, got {type(error).__name__}: {error}")
 
 
-def _unpack(everything: bytearray, sizes: Sequence[int]) -> list[Any]:
+def _unpack(everything: bytearray | memoryview, sizes: Sequence[int]) -> list[Any]:
     """Return the objects whose pickles of *sizes* bytes lie in *everything* one after the other."""
     view = memoryview(everything)
     return [pickle.loads(view[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

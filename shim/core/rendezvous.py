@@ -78,9 +78,9 @@ def locate(
 def locate_at(store: Meeting, rank: int, world_size: int) -> Identity:
     """Return this process's place in a world whose ranks all have *store* and know who they are.
 
-    The ranks agree through *store* on a name for the job that was never used before; each of them calls this as often as
-    the others do. Raises ArgumentError for a rank or size that is none, UnsupportedError for ranks on several hosts, and
-    what *store* raises when rank 0 does not come.
+    Rank 0 hears from all of them through *store* where they are, and tells them a name for the job that was never used
+    before; each of them calls this as often as the others do. Raises ArgumentError for a rank or size that is none,
+    UnsupportedError, on all ranks, for ranks on several hosts, and what *store* raises when a rank does not come.
     """
     rank, world_size = _integer(rank, "rank"), _integer(world_size, "world_size")
     _check_range(rank, world_size, "")
@@ -88,11 +88,20 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Identity:
         return Identity(0, 1, _own_key(), "a store")
     turn = store.add(f"shim/rank {rank}", 1) if hasattr(store, "add") else 1
     if rank == 0:
-        store.set(f"shim/job {turn}", f"{secrets.token_hex(16)} {_this_host()}")
-    said = store.get(f"shim/job {turn}")
-    name, _, host = (said if isinstance(said, str) else bytes(said).decode()).partition(" ")
-    require_one_host(host == _this_host(), f"rank 0 is on {host}, and rank {rank} on {_this_host()}")
+        here = _this_host()
+        hosts = {other: _said(store, f"shim/rank {other} of {turn}") for other in range(1, world_size)}
+        away = [f"rank 0 is on {here}, and rank {other} on {host}" for other, host in hosts.items() if host != here]
+        store.set(f"shim/job {turn}", " ".join([secrets.token_hex(16), *away[:1]]))
+    else:
+        store.set(f"shim/rank {rank} of {turn}", _this_host())
+    name, _, away_from_rank_0 = _said(store, f"shim/job {turn}").partition(" ")
+    require_one_host(not away_from_rank_0, away_from_rank_0)
     return Identity(rank, world_size, f"store {name}", "a store")
+
+
+def _said(store: Meeting, key: str) -> str:
+    value = store.get(key)
+    return value if isinstance(value, str) else bytes(value).decode()
 
 
 def _this_host() -> str:

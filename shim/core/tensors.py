@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from shim.errors import TensorError
 
-__all__ = ["Access", "Description", "Reader", "copy_of", "framework_of", "new_like", "reader_for"]
+__all__ = ["Access", "Description", "Reader", "copy_of", "dtype_name", "framework_of", "new_like", "reader_for"]
 
 _HOST = 1  # DLPack's kDLCPU
 
@@ -74,6 +74,13 @@ def framework_of(kind: type) -> str:
         if root in _FRAMEWORKS:
             return root
     return ""
+
+
+def dtype_name(tensor: Any) -> str:
+    """Return what the engine calls the dtype of *tensor*, a tensor of any framework."""
+    if framework_of(type(tensor)) == "mindspore":
+        return _name_of_mindspore_dtype(tensor.dtype)
+    return str(tensor.dtype).rpartition(".")[2]
 
 
 def reader_for(kind: type) -> Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -115,12 +116,13 @@ class Batch(Work):
         return self
 
     def wait(self, timeout: float = -1.0) -> None:
-        """Return when all have ended; *timeout* bounds the waiting for each of them. Raise the first error."""
+        """Return when all have ended; *timeout* bounds the waiting for all of them together. Raise the first error."""
         self.start()
+        deadline = time.monotonic() + timeout
         failure: ShimError | None = None
         for work in self._works:
             try:
-                work.wait(timeout)
+                work.wait(timeout if timeout < 0 else max(0.0, deadline - time.monotonic()))
             except ShimError as error:
                 failure = failure or error
         if failure is not None:

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NamedTuple
 
+from shim.launch.endings import GRACE
 from shim.launch.identity import new_job_key, rank_environment
 from shim.launch.pool_rank import read_message, write_message
 
 __all__ = ["Outcome", "RankPool"]
 
-_GRACE = 2.0  # seconds between asking a rank to end and killing it
 _MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
 _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 
@@ -86,7 +86,7 @@ class _Rank:
         """See the process end, and close what belongs to it."""
         self.answers.close()
         try:
-            self.process.wait(_GRACE)
+            self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -143,7 +143,7 @@ class RankPool:
                     selector.unregister(rank.answers)
                     outcomes[rank.rank] = self._outcome_of(rank)
                     if outcomes[rank.rank] is None:  # the others may wait for it for ever
-                        until = min(until, time.monotonic() + _GRACE)
+                        until = min(until, time.monotonic() + GRACE)
         return {rank.rank: outcomes.get(rank.rank) for rank in self._ranks}
 
     def _outcome_of(self, rank: _Rank) -> Outcome | None:
@@ -162,7 +162,7 @@ class RankPool:
         absent = [rank for rank in self._ranks if outcomes[rank.rank] is None]
         died = [rank for rank in absent if rank.hung_up]
         late = [rank for rank in absent if not rank.hung_up]
-        patience = f"{_GRACE:g} s after rank {died[0].rank} died" if died else f"after {deadline:g} s"
+        patience = f"{GRACE:g} s after rank {died[0].rank} died" if died else f"after {deadline:g} s"
         for rank in late:
             rank.process.send_signal(signal.SIGUSR1)  # it writes its stacks
         if late:

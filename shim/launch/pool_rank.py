@@ -1,13 +1,11 @@
 """A rank process of a pool: takes tasks from one pipe, answers on another, and ends with the pool.
 
-The pool starts ``main()`` with two inherited file descriptors as arguments, for
-tasks and for answers. A task is a length and a
+The pool starts ``main()`` with two inherited file descriptors as arguments, for tasks and for answers. A task is a length and a
 pickle of (target, arguments, search path); an answer is a length and a pickle of (value, error text).
 """
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import importlib
 import io
@@ -20,9 +18,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["die_with_parent", "main", "read_message", "write_message"]
+from shim.launch.endings import dying_with
 
-_PR_SET_PDEATHSIG = 1
+__all__ = ["main", "read_message", "write_message"]
+
 _LENGTH = struct.Struct("<Q")
 
 
@@ -40,14 +39,6 @@ def write_message(stream: io.BufferedWriter, body: bytes) -> None:
     """Write a message that ``read_message`` returns on the other side."""
     stream.write(_LENGTH.pack(len(body)) + body)
     stream.flush()
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent dies, however it dies."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the kernel was told
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _find_target(target: str) -> Callable[..., Any]:
@@ -73,7 +64,7 @@ def _carry_out(task: bytes) -> bytes:
 
 def main() -> None:
     """Serve tasks until the pool closes its end."""
-    die_with_parent()
+    dying_with(os.getppid())()
     tasks = os.fdopen(int(sys.argv[1]), "rb")
     answers = os.fdopen(int(sys.argv[2]), "wb")
     faulthandler.enable()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -13,18 +13,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from shim.launch.endings import COMMAND_GRACE, NOTICE, dying_with, first_to_fail, how_it_ended
 from shim.launch.identity import new_job_key, rank_environment
 from shim.launch.output import OutputClosed, RankOutput, prefix_of, write_all
 
 __all__ = ["run_ranks"]
 
-_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-_NOTICE = 1.0  # seconds in which the others may see by themselves that a rank failed, and say so
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STDOUT, _STDERR = 1, 2
-_PR_SET_PDEATHSIG = 1
-_VICTIM = b"PeerLostError"  # what a rank raises because of another one's failure
+_VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
 
 
 class _Rank:
@@ -43,7 +41,7 @@ class _Rank:
             bufsize=0,
             env=environment,
             start_new_session=True,
-            preexec_fn=_end_with_launcher(os.getpid()),
+            preexec_fn=dying_with(os.getpid()),
         )
         self.outputs = [
             RankOutput(rank, stream, to, log_dir and log_dir / f"rank{rank}.{name}")
@@ -68,6 +66,10 @@ class _Rank:
         self.status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     @property
+    def has_raised(self) -> bool:
+        return self.outputs[-1].traceback_since is not None
+
+    @property
     def failed_at(self) -> float:
         """When the rank wrote its traceback, which is before others can see it gone; else when it ended."""
         since = self.outputs[-1].traceback_since
@@ -75,8 +77,8 @@ class _Rank:
 
     @property
     def is_victim(self) -> bool:
-        """Tell whether this rank failed only because another one had gone."""
-        return any(_VICTIM in line for line in list(self.outputs[-1].last_lines)[-4:])
+        """Tell whether this rank's traceback ends with an error that only another one's failure causes."""
+        return any(_VICTIM.match(line) for line in list(self.outputs[-1].last_lines)[-4:])
 
     def close(self) -> None:
         self.process.wait()
@@ -85,24 +87,12 @@ class _Rank:
             output.close()
 
 
-def _end_with_launcher(launcher: int) -> Callable[[], None]:
-    """Return what a new process does so that the kernel kills it when the launcher dies, however it dies."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # found before the fork; after it, only the call remains
-
-    def in_the_new_process() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != launcher:  # it died before the kernel was told
-            os._exit(1)
-
-    return in_the_new_process
-
-
 def run_ranks(
     command: Sequence[str],
     size: int,
     environment: Mapping[str, str] | None = None,
     log_dir: Path | None = None,
-    grace: float = _GRACE,
+    grace: float = COMMAND_GRACE,
 ) -> int:
     """Run *command* as *size* ranks until all have ended, and return the exit status for the launcher.
 
@@ -206,7 +196,7 @@ class _Ranks:
         for output in rank.outputs:
             output.pass_on_rest()
         if rank.status and self._kill_at == self._term_at == float("inf"):
-            self._term_at = time.monotonic() + _NOTICE
+            self._term_at = time.monotonic() + NOTICE
 
     def end_all(self, number: int) -> None:
         for rank in self._ranks:
@@ -215,7 +205,7 @@ class _Ranks:
 
     def conclude(self) -> int:
         """Say which rank failed first, and return the launcher's exit status."""
-        first = self._first_to_fail()
+        first = first_to_fail(self._ranks)
         if first is None:
             return 0
         self.end_all(signal.SIGKILL)  # what the ranks themselves had started
@@ -225,14 +215,6 @@ class _Ranks:
                 status = 1  # it was about to end with its traceback
             _tell(first, status, alone=len(self._ranks) == 1)
         return 128 - status if status < 0 else status
-
-    def _first_to_fail(self) -> _Rank | None:
-        failed = [rank for rank in self._ranks if rank.status and not rank.was_told_to_end]
-        causes = [rank for rank in failed if not rank.is_victim]
-        if failed and not causes:  # its own end took longer than that of the ranks it pulled down
-            causes = [rank for rank in self._ranks if rank.outputs[-1].traceback_since and not rank.is_victim]
-        ended = [rank for rank in self._ranks if rank.status]
-        return min(causes or failed or ended, key=lambda rank: rank.failed_at, default=None)
 
     def close(self) -> None:
         """End what is left, and reap all."""
@@ -244,7 +226,7 @@ class _Ranks:
 
 
 def _tell(first: _Rank, status: int, alone: bool) -> None:
-    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    how = how_it_ended(status)
     if alone:
         write_all(_STDERR, f"shim run: rank 0 {how}\n".encode())
         return

@@ -14,12 +14,12 @@ def found(write_tree, parameters: str, docstring: str) -> list[str]:
 
 @pytest.mark.parametrize("parameters", ["", "tensor", "tensor, *, src", "tensor, group=None, async_op=False"])
 def test_what_tells_everything_passes(write_tree, parameters: str) -> None:
-    assert found(write_tree, parameters, "Copy src's *tensor*.\n\n    See: https://a.page\n    ") == []
+    assert found(write_tree, parameters, "Copy *src*'s *tensor*.\n\n    See: https://a.page\n    ") == []
 
 
 @pytest.mark.parametrize("parameters", ["tensor, dst", "tensor, *dst", "tensor, *, dst=0", "tensor, **dst"])
 def test_a_parameter_that_is_not_named_is_found(write_tree, parameters: str) -> None:
-    told = found(write_tree, parameters, "Copy *tensor* to dsts.\n\n    See: https://a.page\n    ")
+    told = found(write_tree, parameters, "Copy *tensor* to the dst, not to dsts.\n\n    See: https://a.page\n    ")
     assert told == ["does not say what dst is for"]
 
 

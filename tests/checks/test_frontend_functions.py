@@ -33,6 +33,11 @@ GOOD = '''
     '''
 
 
+@pytest.fixture(autouse=True)
+def nothing_may_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {})
+
+
 def test_literal_functions_pass(write_tree) -> None:
     assert frontend_functions.check(write_tree({MODULE: GOOD})) == []
 
@@ -128,14 +133,50 @@ def test_a_package_may_offer_its_modules(write_tree) -> None:
 
 
 def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    root: Path = write_tree({MODULE: '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    y = x\n    return y\n'})
-    name = "shim.frontends.torch.distributed.f"
-    monkeypatch.setattr(frontend_functions, "MAY_HAVE_MORE_STATEMENTS", {name: "a reason"})
+    source = '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    if x:\n        return 1\n    return 2\n'
+    root: Path = write_tree({MODULE: source})
+    assert len(frontend_functions.check(root)) == 2
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason"})
     assert frontend_functions.check(root) == []
-    monkeypatch.setattr(frontend_functions, "MAY_HAVE_MORE_STATEMENTS", {name: "a reason", "gone": "a reason"})
-    assert frontend_functions.check(root) == [
-        "checks/frontend_functions.py: nothing public is called gone, which may have more"
-    ]
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason", "gone": "a reason"})
+    assert frontend_functions.check(root) == ["checks/frontend_functions.py: nothing is called gone, which may decide"]
+
+
+def test_what_may_decide_reads_its_parameters_all_the_same(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason"})
+    root = write_tree({MODULE: '__all__ = ["f"]\ndef f(x, tag=0):\n    """Do."""\n    y = x\n    return y\n'})
+    [finding] = frontend_functions.check(root)
+    assert "f ignores its parameter tag" in finding
+
+
+RECORDED = '{"modules": {"torch.distributed": {"_new_group": "(ranks)", "_World": {}}}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "finding"),
+    [
+        ("    return ranks", None),
+        ("    del ranks\n    return None", "_new_group ignores its parameter ranks"),
+        ("    if ranks:\n        return 1", "a branch"),
+    ],
+)
+def test_what_is_recorded_of_a_framework_is_public(write_tree, body: str, finding: str | None) -> None:
+    file = "shim/conformance/signatures/torch-2.json"
+    private = MODULE.replace("__init__", "_groups")
+    source = (
+        f'__all__ = []\ndef _new_group(ranks):\n    """Make one of *ranks*."""\n{body}\ndef _other(x):\n    del x\n'
+    )
+    root = write_tree(
+        {
+            file: RECORDED,
+            private: source,
+            MODULE: "from shim.frontends.torch.distributed._groups import _new_group, _other\n__all__ = []\n",
+        }
+    )
+    found = frontend_functions.check(root)
+    assert any(finding in line for line in found) if finding else found == []
+    write_tree({file: '{"modules": {}}'})
+    assert frontend_functions.check(root) == []
 
 
 def test_a_module_that_its_framework_gave_an_underscore_is_public(write_tree) -> None:

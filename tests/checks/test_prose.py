@@ -33,6 +33,7 @@ def test_what_is_there_may_be_named(write_tree, line: str) -> None:
         ("See `shim/core/call.py`.", "README.md:2: there is no shim/core/call.py"),
         ("`shim.core.calls.reduce_all`", "README.md:2: nothing is called shim.core.calls.reduce_all"),
         ("`shim.cores`", "README.md:2: nothing is called shim.cores"),
+        ("It takes @@PROFILE@@ us.", "README.md:2: @@PROFILE@@ was to be filled in"),
         ("[the page](docs/b.md)", "README.md:2: links to docs/b.md, which is not there"),
     ],
 )

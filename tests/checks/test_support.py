@@ -5,7 +5,7 @@ import pytest
 from checks import support
 
 TREE = {
-    "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef refused(): ...\n",
+    "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef refused(): ...\ndef refuse(): ...\n",
     "shim/core/objects.py": "from shim.core import calls\ndef collect(): return calls.gather()\n",
     "shim/core/engines/fast.py": "class Fast(Engine):\n    def all_reduce(self): ...\n    def send(self): ...\n",
     "shim/frontends/paddle_2/distributed/__init__.py": """
@@ -31,7 +31,7 @@ TREE = {
             See: the page
             '''
             raise UnsupportedError
-        def _finish(work, member): return work
+        def _finish(work, member): return work if member else calls.refuse()
         """,
     "shim/frontends/paddle_2/distributed/_inner.py": """
         def pick():

@@ -56,6 +56,24 @@ def test_the_cause_is_told_and_not_the_ranks_it_pulled_down(script: Callable[[st
     assert done.stderr.endswith("[1] ValueError: the cause\n")
 
 
+def test_a_rank_that_only_speaks_of_a_lost_peer_is_a_cause(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, pathlib, select, time
+        handle = pathlib.Path(__file__).with_name("handle")
+        if os.environ["RANK"] == "1":
+            handle.with_name("unfinished").write_text(str(os.getpid()))
+            handle.with_name("unfinished").rename(handle)
+            time.sleep(1)  # until it is watched
+            raise ValueError("no PeerLostError: this rank's own")
+        while not handle.exists(): time.sleep(0.01)
+        select.select([os.pidfd_open(int(handle.read_text()))], [], [])
+        raise KeyError("a second")
+    """)
+    done = run("-n", "2", program)
+    assert "KeyError: 'a second'" in done.stderr
+    assert "shim run: rank 1 failed first" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("ending", "status", "how"),
     [

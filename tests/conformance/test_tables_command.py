@@ -67,8 +67,25 @@ def test_float8_and_other_tensors_are_said():
 def test_everything_with_numpy_alone_says_what_was_not_run():
     text = printed(a_run(ONLY_NUMPY))
     assert text[text.index("bfloat16") :].split()[1:15] == ["not", "run"] * 7
-    assert "14 not run, because the tensors at hand have no such dtype" in text
-    assert "all as they should be" in text
+    last = text.splitlines()[-1]
+    assert last.startswith("partial, with numpy tensors alone: 146 cells, ")
+    assert "all of these as they should be, 14 not run, because the tensors at hand have no such dtype" in last
+
+
+@pytest.mark.parametrize(("selection", "partial"), [(EVERYTHING, False), (Selection(("torch",), (), ()), True)])
+def test_a_verdict_of_some_kinds_alone_says_so(selection, partial):
+    run = a_run(selection)
+    assert run.passed
+    assert run.not_run == 0
+    assert printed(run).splitlines()[-1].startswith("partial, with torch tensors alone: 160 cells, ") is partial
+
+
+def test_cells_that_nobody_left_out_on_purpose_have_to_run():
+    run = a_run(Selection(("numpy",), (), ("torch", "paddle", "mindspore")))
+    assert all(result.passed for result in run.results)
+    assert not run.passed
+    assert "partial" not in printed(run)
+    assert "14 not run" in printed(run)
 
 
 def test_a_failure_is_told_once_in_full_with_its_places():
@@ -131,7 +148,7 @@ def test_the_command_tells_of_progress_with_numpy():
     assert child.returncode == 0, child.stdout + child.stderr
     assert child.stderr == ""
     assert "numpy tensors: 146 cells run" in child.stdout
-    assert "all as they should be" in child.stdout.splitlines()[-1]
+    assert child.stdout.splitlines()[-1].startswith("partial, with numpy tensors alone: 146 cells")
 
 
 @pytest.mark.parametrize("option", [["--list"], ["--tensors", "numpy"], ["--document", "x"], ["--json", "x.json"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,7 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.work import Batch
-from shim.errors import ShimError
+from shim.errors import CollectiveTimeoutError, ShimError
 
 ME = Caller("test")
 
@@ -53,3 +54,22 @@ def test_the_first_error_is_raised_when_all_have_ended(rank: int, world_size: in
                 batch.wait()
             assert isinstance(batch.exception(), ShimError)
             assert (good == 1).all()
+
+
+@pytest.mark.ranks(2)
+def test_the_timeout_is_that_of_all_together(rank: int, world_size: int) -> None:
+    with world() as group:
+        if rank == 0:
+            received = [np.zeros(3) for _ in range(20)]
+            batch = Batch([calls.receive(ME, group, each, 1, tag) for tag, each in enumerate(received)])
+            begin = time.monotonic()
+            with pytest.raises(CollectiveTimeoutError):
+                batch.wait(0.2)
+            assert 0.2 <= time.monotonic() - begin < 2.0
+            assert not batch.is_completed()
+        calls.barrier(ME, group).wait()
+        if rank == 1:
+            Batch([calls.send(ME, group, np.full(3, float(tag)), 0, tag) for tag in range(20)]).wait()
+        else:
+            batch.wait(30.0)
+            assert [each.tolist() for each in received] == [[float(tag)] * 3 for tag in range(20)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from shim.core import calls, groups
@@ -34,3 +37,18 @@ def test_wrong_places() -> None:
         with pytest.raises(ArgumentError, match=r"^test: "):
             groups.open_apart(ME, rank, size, init_method=url, name="meeting")
     assert not groups.is_initialized()
+
+
+UNCLOSED = """
+from shim.core import calls, groups
+from shim.core.callers import Caller
+apart = groups.open_apart(Caller("test"), 0, 1, init_method="tcp://localhost:6175")
+work = calls.all_gather(Caller("test"), apart, bytearray(3), bytearray(3)).start()
+work.wait()
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "del apart, work", "groups.close_group(apart)"])
+def test_the_end_of_the_process_closes_it(ending: str) -> None:
+    done = subprocess.run([sys.executable, "-c", UNCLOSED + ending], stderr=subprocess.PIPE, text=True, check=True)
+    assert done.stderr == ""

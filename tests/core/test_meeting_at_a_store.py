@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from launcher_variables import assert_raises, by_hand, find
 from shim.core import groups, objects, rendezvous
 from shim.core.callers import Caller
 from shim.core.stores import FileStore, HashStore, PrefixStore
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, StateError, StoreTimeoutError, UnsupportedError
 
 ME = Caller("test", input="item")
 
@@ -47,15 +49,31 @@ def test_ranks_meet_through_a_store(rank: int, world_size: int, kind: str, tmp_p
 
 
 def test_a_lone_process_asks_nothing_of_its_store() -> None:
-    me = rendezvous.locate_at(object(), 0, 1)  # type: ignore[arg-type]
+    me = rendezvous.locate_at(object(), 0, 1)  # type: ignore[arg-type]  # no store at all
     assert (me.rank, me.size) == (0, 1)
 
 
-def test_ranks_of_another_host_are_refused() -> None:
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_ranks_of_another_host_are_refused_on_all(world_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = threading.local()
+    monkeypatch.setattr(rendezvous, "_this_host", lambda: names.host)
     store = HashStore(5)
-    store.set("shim/job 1", "name elsewhere 1234")
-    with pytest.raises(UnsupportedError, match="rank 0 is on elsewhere 1234, and rank 1 on"):
-        rendezvous.locate_at(store, 1, 2)
+
+    def refusal_of(rank: int) -> str:
+        names.host = "elsewhere 1234" if rank == 1 else "here 5678"
+        with pytest.raises(UnsupportedError) as raised:
+            rendezvous.locate_at(store, rank, world_size)
+        return str(raised.value)
+
+    with ThreadPoolExecutor(world_size) as threads:
+        for refusal in threads.map(refusal_of, range(world_size)):
+            assert "rank 0 is on here 5678, and rank 1 on elsewhere 1234" in refusal
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_does_not_come_is_named(rank: int) -> None:
+    with pytest.raises(StoreTimeoutError, match="rank 1 of 1" if rank == 0 else "job 1"):
+        rendezvous.locate_at(HashStore(0.1), rank, 2)
 
 
 @pytest.mark.parametrize(("rank", "size"), [(2, 2), (-1, 2), (0, 0), (True, 2), ("0", 2), (0, 1.0)])

@@ -11,7 +11,7 @@ import pytest
 from shim.core import groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import MismatchError, TensorError
+from shim.errors import ArgumentError, MismatchError, TensorError
 
 ME = Caller("test", input="item", outsider="warn")
 
@@ -84,10 +84,55 @@ def test_what_cannot_be_pickled_is_refused_on_every_rank(rank: int, world_size: 
             error = TensorError if rank == odd else MismatchError
             with pytest.raises(error, match="item must be picklable"):
                 objects.all_gather(ME, group, unpicklable() if rank == odd else 1)
-        if rank == 0:
-            with pytest.raises(TensorError, match=r"^test: item must be picklable, .*rank 0 of 3"):
-                objects.send(ME, group, [unpicklable()], 1)
         assert objects.all_gather(ME, group, rank) == [0, 1, 2]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("from_any", [False, True])
+def test_a_receiver_is_told_that_its_sender_refused(rank: int, world_size: int, from_any: bool) -> None:
+    with world() as group:
+        for sender in range(world_size):
+            receiver = (sender + 1) % world_size
+            source = None if from_any else sender
+            if rank == sender:
+                for _ in range(2):
+                    with pytest.raises(TensorError, match=rf"^test: item must be picklable, .*rank {rank} of"):
+                        objects.send(ME, group, [1, unpicklable()], receiver, tag=2)
+                with pytest.raises(ArgumentError), objects.refusals_sent(group, receiver, tag=2):
+                    raise ArgumentError("nothing to send")
+                objects.send(ME, group, [sender], receiver, tag=2)
+            elif rank == receiver:
+                for text in ("test: item must be picklable", "test: item must be picklable", "nothing to send"):
+                    with pytest.raises(MismatchError, match=rf"^test: rank {sender} refused to send: {text}"):
+                        objects.receive(ME, group, 2, source, tag=2)
+                assert objects.receive(ME, group, 1, source, tag=2) == ([sender], sender)
+        assert objects.all_gather(ME, group, rank) == list(range(world_size))
+
+
+@pytest.mark.ranks(2)
+def test_another_number_of_objects_is_a_mismatch_for_the_receiver(rank: int) -> None:
+    with world() as group:
+        for sent, expected in ((0, 1), (3, 2), (1, 3)):
+            if rank == 0:
+                objects.send(ME, group, [item(2)] * sent, 1)
+            else:
+                with pytest.raises(
+                    MismatchError, match=f"rank 0 sent {sent} objects where this rank receives {expected}"
+                ):
+                    objects.receive(ME, group, expected, 0)
+        if rank == 0:
+            objects.send(ME, group, [item(1)], 1)
+        else:
+            assert objects.receive(ME, group, 1, 0) == ([item(1)], 0)
+
+
+@pytest.mark.ranks(2)
+def test_a_refusal_to_nobody_raises_itself(rank: int) -> None:
+    with world() as group:
+        for peer in (7, -1):
+            with pytest.raises(TensorError, match="item must be picklable"):
+                objects.send(ME, group, [unpicklable()], peer)
+        assert objects.all_gather(ME, group, rank) == [0, 1]
 
 
 @pytest.mark.ranks(2)

@@ -185,7 +185,9 @@ def test_a_client_that_meets_a_server_about_to_end_waits_for_the_next() -> None:
 
 
 INTERRUPTED = """
+import signal
 from shim.core.stores import TCPStore
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs the tests may have had ignored
 store = TCPStore("localhost", 0, 1, True, 30)
 try:
     print("waiting", flush=True)
@@ -203,3 +205,19 @@ def test_ctrl_c_ends_a_wait_and_the_store_stays_usable() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "b'value'\n"
     assert process.returncode == 0
+
+
+def test_another_thread_may_take_the_last_idle_connection() -> None:
+    class TakenMeanwhile(list[socket.socket]):
+        """Empty by the time one looks into it."""
+
+        def __bool__(self) -> bool:
+            return True
+
+    store = TCPStore("localhost", 0, 1, True, 20)
+    idle = store._connections._idle
+    while idle:
+        idle.pop().close()
+    store._connections._idle = TakenMeanwhile()
+    assert store.add("n", 1) == 1
+    store.close()

@@ -88,7 +88,7 @@ def test_what_cannot_be_carried_is_a_tensor_error(alone: ProcessGroup, tensor: A
 
 
 def test_a_list_that_cannot_be_iterated_is_a_tensor_error(alone: ProcessGroup) -> None:
-    class Broken(list):  # type: ignore[type-arg]
+    class Broken(list[Any]):
         def __iter__(self) -> Iterator[Any]:
             raise KeyError("broken")
 

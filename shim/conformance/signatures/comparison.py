@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import datetime
-import enum
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from shim.conformance.signatures import FRONTENDS, Record, RecordedParameter, Signatures, parameters_of, read
@@ -22,19 +21,29 @@ __all__ = ["ModuleResult", "compare_frontend", "compare_installed", "differences
 # Functions of C++, which have no signature that Python can read; what is recorded is their docstring's.
 _BUILT_IN = {"_resolve_process_group", "get_debug_level", "set_debug_level", "set_debug_level_from_env"}
 
+_ABSENT = object()
+_IS: dict[str, Callable[[Any], bool]] = {  # what a record that is one word says of the thing
+    "class": inspect.isclass,
+    "exception": lambda thing: inspect.isclass(thing) and issubclass(thing, Exception),
+    "method": inspect.isroutine,
+    "property": inspect.isdatadescriptor,
+    "value": lambda thing: not issubclass(type(thing), (type, FunctionType)),
+}
+
 
 @dataclass(frozen=True)
 class ModuleResult:
     """How a frontend's module compares with what is recorded of its framework's.
 
-    ``excepted`` maps the names it knowingly lacks to the reasons; ``absent`` are others it lacks, ``different`` tells
-    what is not equal, ``methods`` counts the methods of recorded classes that are equal.
+    ``excepted`` maps what it knowingly lacks, members of classes too, to the reasons; ``absent`` are others it lacks,
+    ``different`` tells what is not equal. ``members`` counts all recorded members of classes.
     """
 
     module: str
     recorded: int
     equal: int
-    methods: int
+    members: int
+    equal_members: int
     excepted: Mapping[str, str]
     absent: tuple[str, ...]
     different: tuple[str, ...]
@@ -53,50 +62,76 @@ def compare_frontend(frontend: str) -> list[ModuleResult]:
 def _compare_module(frontend: str, signatures: Signatures, theirs: str) -> ModuleResult:
     name = frontend + theirs.removeprefix(signatures.framework)
     records = signatures.modules[theirs]
-    excepted = {thing: EXCEPTIONS[f"{theirs}.{thing}"] for thing in records if f"{theirs}.{thing}" in EXCEPTIONS}
+    everything = [*records]
+    for thing, record in records.items():
+        if not isinstance(record, str) and f"{theirs}.{thing}" not in EXCEPTIONS:
+            everything += [f"{thing}.{member}" for member in record if member != "__kind__"]
+    members = sum("." in thing for thing in everything)
+    reasons = {thing: EXCEPTIONS.get(f"{theirs}.{thing}") or NOT_REPEATED.get(thing) for thing in everything}
+    excepted = {thing: reason for thing, reason in reasons.items() if reason is not None}
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError:
         absent = tuple(thing for thing in records if thing not in excepted)
-        return ModuleResult(name, len(records), 0, 0, excepted, absent, ())
+        return ModuleResult(name, len(records), 0, members, 0, excepted, absent, ())
     absent = tuple(thing for thing in records if not hasattr(module, thing) and thing not in excepted)
-    different = differences_of(module, signatures, records)
-    unequal = {line.partition(":")[0].partition(".")[0] for line in different}
-    equal = sum(hasattr(module, thing) and thing not in unequal for thing in records)
-    methods = sum("." in compared for compared, _, _ in _comparable(module, records))
-    return ModuleResult(name, len(records), equal, methods, excepted, absent, tuple(different))
+    compared = dict(_compared(module, signatures, records))
+    different = tuple(f"{thing}: {line}" for thing, lines in compared.items() for line in lines)
+    unequal = {thing.partition(".")[0] for thing, lines in compared.items() if lines}
+    equal = sum(thing in compared and thing not in unequal for thing in records)
+    equal_members = sum("." in thing and not lines for thing, lines in compared.items())
+    return ModuleResult(name, len(records), equal, members, equal_members, excepted, absent, different)
 
 
 def differences_of(module: ModuleType, signatures: Signatures, records: Mapping[str, Record]) -> list[str]:
-    """Tell where *module*'s functions, constructors and methods differ from *records*, a line for each."""
-    found = []
-    for name, text, thing in _comparable(module, records):
-        has_self = "." in name and not inspect.isclass(thing) and not isinstance(thing, staticmethod)
-        thing = getattr(thing, "__func__", thing)  # of a classmethod or staticmethod
-        signature = inspect.signature(thing)
-        if has_self:
-            signature = signature.replace(parameters=list(signature.parameters.values())[1:])
-        names = vars(sys.modules[thing.__module__])
-        found += [f"{name}: {line}" for line in differences(text, signature, names, signatures.constants)]
-    for name, text, value, known in _constants(module, records):
-        if not _is_value(text, value, known):
-            found.append(f"{name}: recorded {text}, got {value!r}")
-    return found
+    """Tell where what *module* has of *records* differs from them, members of classes too, a line for each."""
+    return [f"{name}: {line}" for name, lines in _compared(module, signatures, records) for line in lines]
 
 
-def _constants(
-    module: ModuleType, records: Mapping[str, Record]
-) -> Iterator[tuple[str, str, object, Mapping[str, Any]]]:
-    """Yield the constants that *module* and its classes have and *records* gives values of, with where names are known."""
+def _compared(
+    module: ModuleType, signatures: Signatures, records: Mapping[str, Record]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield what *module* has of *records*, and all recorded members of its classes, each with how it differs."""
     for name, record in records.items():
-        thing = getattr(module, name, None)
+        if not hasattr(module, name):
+            continue
+        thing = getattr(module, name)
         if isinstance(record, str):
-            if record.startswith("= ") and thing is not None:
-                yield name, record[2:], thing, vars(module)
-        elif inspect.isclass(thing):
+            yield name, _unlike(record, thing, signatures, vars(module))
+        elif not inspect.isclass(thing):
+            yield name, [f"recorded a class, got {thing!r}"]
+        else:
+            yield name, []
+            names = {**vars(module), **vars(thing)}
             for member, text in record.items():
-                if text.startswith("= ") and member in vars(thing):
-                    yield f"{name}.{member}", text[2:], vars(thing)[member], {**vars(module), **vars(thing)}
+                if member != "__kind__" and f"{name}.{member}" not in NOT_REPEATED:
+                    yield f"{name}.{member}", _unlike_member(text, thing, member, signatures, names)
+
+
+def _unlike_member(text: str, of: type, member: str, signatures: Signatures, names: Mapping[str, Any]) -> list[str]:
+    found = inspect.getattr_static(of, member, _ABSENT)
+    if found is _ABSENT:
+        return [f"recorded {text}, and absent"]
+    if not text.startswith("("):
+        return _unlike(text, found, signatures, names)
+    if member == "__init__" and not inspect.isfunction(found):
+        return _unlike(text, of, signatures, names)  # made by __new__, or without any argument
+    function = getattr(found, "__func__", found)  # of a classmethod or staticmethod
+    return _unlike(text, function, signatures, names, bound=not isinstance(found, staticmethod))
+
+
+def _unlike(text: str, thing: Any, signatures: Signatures, names: Mapping[str, Any], bound: bool = False) -> list[str]:
+    """Tell how *thing* differs from what *text* says. The first parameter of what is *bound* does not count."""
+    if text.startswith("= "):
+        return [] if _is_value(text[2:], thing, names) else [f"recorded {text[2:]}, got {thing!r}"]
+    if not text.startswith("("):
+        return [] if _IS[text](thing) else [f"recorded as {text}, got {thing!r}"]
+    if not callable(thing):
+        return [f"recorded {text}, got {thing!r}"]
+    signature = inspect.signature(thing)
+    if bound:
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])
+    return differences(text, signature, vars(sys.modules[thing.__module__]), signatures.constants)
 
 
 def _is_value(text: str, value: object, names: Mapping[str, Any]) -> bool:
@@ -106,23 +141,6 @@ def _is_value(text: str, value: object, names: Mapping[str, Any]) -> bool:
     except NameError:
         return False
     return value is expected or (type(value) is type(expected) and value == expected)
-
-
-def _comparable(module: ModuleType, records: Mapping[str, Record]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the functions, constructors and methods that *module* has and *records* names, with the record."""
-    for name, record in records.items():
-        thing = getattr(module, name, None)
-        if isinstance(record, str):
-            if record.startswith("(") and thing is not None:
-                yield name, record, thing
-        elif inspect.isclass(thing) and not issubclass(thing, enum.Enum):
-            for member, text in record.items():
-                if not text.startswith("(") or f"{name}.{member}" in NOT_REPEATED:
-                    continue
-                if member in vars(thing):
-                    yield f"{name}.{member}", text, vars(thing)[member]
-                elif member == "__init__":
-                    yield f"{name}.{member}", text, thing
 
 
 def differences(

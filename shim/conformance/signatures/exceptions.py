@@ -11,5 +11,9 @@ EXCEPTIONS = {
     f"{_COMM_OPS}._VirtualAssignKvCache": "marks a key-value cache for MindSpore's pipeline compiler; communicates nothing",
 }
 
-# Recorded constructors that ours does not repeat, each with the reason.
-NOT_REPEATED = {"Work.__init__": "torch's is C++ and takes nothing; in torch as here, only calls make one"}
+# Recorded members of classes that ours does not repeat, each with the reason.
+NOT_REPEATED = {
+    "DebugLevel.__init__": "torch's is C++ and takes the value alone; an enum of Python takes what all of them take",
+    "ProcessGroupGloo.monitored_barrier": "torch's default is -1 ms and ours None; both stand for the group's timeout",
+    "Work.__init__": "torch's is C++ and takes nothing; in torch as here, only calls make one",
+}

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.signatures import FRONTENDS
@@ -20,30 +20,42 @@ _DEADLINE = 240.0  # seconds a framework may take to be imported and compared
 
 
 def print_comparison(console: Console) -> bool:
-    """Print counts for every module, every exception with its reason and every difference; tell whether all is equal."""
+    """Print counts for every module, every exception with its reason and every difference; tell whether all is equal.
+
+    Records of frameworks that are not installed in that version cannot be made again: they are counted apart.
+    """
     results = [result for frontend in FRONTENDS for result in compare_frontend(frontend)]
-    table = Table("module")
-    for name in ("recorded", "equal", "exceptions", "methods"):
+    table = Table(Column("module", overflow="fold"))
+    for name in ("recorded", "equal", "members", "equal", "exceptions"):
         table.add_column(name, justify="right")
     for result in results:
         style = "" if result.passed else "bold red"
-        numbers = (result.recorded, result.equal, len(result.excepted), result.methods)
+        numbers = (result.recorded, result.equal, result.members, result.equal_members, len(result.excepted))
         table.add_row(Text(result.module, style=style), *map(str, numbers))
     console.print(Text("Signatures, compared with those recorded of the frameworks", style="bold"))
     console.print(table)
     _print_exceptions(results, console)
     _print_differences(results, console)
-    installed = [_compare_in_process(file, console) for file in dict.fromkeys(FRONTENDS.values())]
-    recorded, equal = sum(result.recorded for result in results), sum(result.equal for result in results)
-    excepted = sum(len(result.excepted) for result in results)
-    passed = all(result.passed for result in results) and all(installed)
-    console.print(
-        Text(
-            f"{recorded} functions, classes and constants recorded, {equal} present and equal, {excepted} exceptions.",
-            style="bold green" if passed else "bold red",
-        )
-    )
+    made = {file: _compare_in_process(file, console) for file in dict.fromkeys(FRONTENDS.values())}
+    passed = all(result.passed for result in results) and False not in made.values()
+    partial = None in made.values()
+    style = "bold red" if not passed else "bold yellow" if partial else "bold green"
+    console.print(Text(_summary(results, made), style=style), soft_wrap=True)
     return passed
+
+
+def _summary(results: list[ModuleResult], made: dict[str, bool | None]) -> str:
+    recorded, equal = sum(result.recorded for result in results), sum(result.equal for result in results)
+    members, equal_members = sum(result.members for result in results), sum(result.equal_members for result in results)
+    excepted = sum(len(result.excepted) for result in results)
+    not_made = [file.replace("-", " ") for file, same in made.items() if same is None]
+    return (
+        f"{recorded} functions, classes and constants recorded, {equal} present and equal; {members} members of classes, "
+        f"{equal_members} present and equal; {excepted} exceptions.\n"
+        f"{len(made) - len(not_made)} of {len(made)} records made again from what is installed, "
+        f"{sum(map(bool, made.values()))} of them equal"
+        + (f"; not made again: {', '.join(not_made)}." if not_made else ".")
+    )
 
 
 def _print_exceptions(results: list[ModuleResult], console: Console) -> None:
@@ -60,15 +72,17 @@ def _print_differences(results: list[ModuleResult], console: Console) -> None:
             console.print(Text(f"different: {result.module}.{line}", style="bold red"), soft_wrap=True)
 
 
-def _compare_in_process(file: str, console: Console) -> bool:
-    """Make the record of an installed framework again and compare; one that is not installed is said to be so."""
+def _compare_in_process(file: str, console: Console) -> bool | None:
+    """Make the record of an installed framework again and tell whether it is equal; None where that version is not there."""
     framework, _, version = file.partition("-")
     if importlib.util.find_spec(framework) is None:
         console.print(Text(f"{framework} {version}: not installed, its record was not made again", style="dim"))
-        return True
-    if _installed_version(framework) != version:
-        console.print(Text(f"{framework} {version}: another version is installed", style="dim"))
-        return True
+        return None
+    installed = _installed_version(framework)
+    if installed != version:
+        told = f"{framework} {version}: {installed} is installed, the record was not made again"
+        console.print(Text(told, style="dim"))
+        return None
     command = [sys.executable, "-m", "shim.conformance.signatures", file]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE)

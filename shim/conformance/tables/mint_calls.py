@@ -149,7 +149,8 @@ def _other_objects(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
         yield Check(f"broadcast_object_list from {root}", objects, [f"of rank {root}", {root}])
         found: list[Any] | None = [None] * size if rank == root else None
         dist.gather_object({"rank": rank}, found, root)
-        yield Check(f"gather_object to {root}", found, [{"rank": r} for r in range(size)] if rank == root else None)
+        if found is not None:
+            yield Check(f"gather_object to {root}", found, [{"rank": one} for one in range(size)])
         mine: list[Any] = [None]
         given = [f"{root} to {one}" for one in range(size)]
         dist.scatter_object_list(mine, given, root)

@@ -12,7 +12,8 @@ from shim.conformance import oracle
 from shim.conformance.assertions import assert_returned
 from shim.conformance.oracle import Array
 from shim.conformance.tables.cells import MOVES_ALONE, Column, dtype_cells, operation_cells
-from shim.conformance.tables.checks import Check, reduce_ops_of, refusal, waited
+from shim.conformance.tables.checks import Check, waited
+from shim.conformance.tables.dtype_calls import every_way
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 from shim.frontends.paddle_3.distributed import stream
 
@@ -200,7 +201,8 @@ def _stream(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     yield from _stream_parts(tensors, rank, size)
     outputs = []
     stream.gather(tensors.make(numbers(rank)), outputs if rank == 0 else None, use_calc_stream=True)
-    yield Check("stream.gather", tensors.read_all(outputs), everyone(size) if rank == 0 else [])
+    if rank == 0:
+        yield Check("stream.gather", tensors.read_all(outputs), everyone(size))
     output = tensors.make(numbers(rank))
     if rank > 0:
         stream.recv(output, rank - 1, use_calc_stream=True)
@@ -231,43 +233,8 @@ def _stream_parts(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 
 def _dtype(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
-    everything, mine = everyone(size, (size, 2), dtype), numbers(rank, (size, 2), dtype)
-    for op in reduce_ops_of(dtype):
-        tensor = tensors.make(mine)
-        dist.all_reduce(tensor, _reduce_op(op))
-        yield Check(f"all_reduce {op} of {dtype}", tensors.read(tensor), combined(everything, op))
-        output = tensors.blank((2,), dtype)
-        dist.reduce_scatter(output, tensors.make_all(mine), _reduce_op(op))
-        expected = combined([whole[rank] for whole in everything], op)
-        yield Check(f"reduce_scatter {op} of {dtype}", tensors.read(output), expected)
-    if not reduce_ops_of(dtype):
-        yield refusal("all_reduce", dtype, dist.all_reduce, tensors.make(mine))
-        parts = tensors.make_all(mine)
-        yield refusal("reduce_scatter", dtype, dist.reduce_scatter, tensors.blank((2,), dtype), parts)
-    yield from _moves(tensors, rank, everything, dtype)
-
-
-def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> Iterator[Check]:
-    size, shape, mine = len(everything), everything[0].shape, everything[rank]
-    tensor = tensors.make(mine)
-    dist.broadcast(tensor, size - 1)
-    yield Check(f"broadcast of {dtype}", tensors.read(tensor), everything[-1])
-    outputs: list[Any] = []
-    dist.all_gather(outputs, tensors.make(mine))
-    yield Check(f"all_gather of {dtype}", tensors.read_all(outputs), everything)
-    tensor = tensors.blank(shape, dtype)
-    dist.alltoall_single(tensor, tensors.make(mine))
-    yield Check(f"alltoall_single of {dtype}", tensors.read(tensor), np.stack([whole[rank] for whole in everything]))
-    outputs = []
-    dist.gather(tensors.make(mine), outputs if rank == 0 else None)
-    yield Check(f"gather of {dtype}", tensors.read_all(outputs), everything if rank == 0 else [])
-    tensor = tensors.blank(shape, dtype)
-    dist.scatter(tensor, tensors.make_all(everything) if rank == 0 else None)
-    yield Check(f"scatter of {dtype}", tensors.read(tensor), mine)
-    task = dist.isend(tensors.make(mine), (rank + 1) % size)
-    dist.recv(tensor, (rank - 1) % size)
-    assert_returned(task).wait()
-    yield Check(f"isend and recv of {dtype}", tensors.read(tensor), everything[rank - 1])
+    ops = {op: _reduce_op(op) for op in _OPS}
+    yield from every_way(dist, ops, dist.alltoall_single, tensors, rank, size, dtype)
 
 
 _COLUMN = Column("paddle", "gloo, 3.3.1", "paddle", dist.init_parallel_env)

@@ -115,16 +115,17 @@ def _alike(errors: Sequence[tuple[int, str]]) -> dict[str, str]:
 
 
 def _summary(run: TablesRun) -> Text:
-    asked = [cell for cell in run.cells if cell.call is not None]
     failed = sum(not result.passed for result in run.results)
     calls = sum(result.checks for result in run.results)
-    absent = len(run.cells) - len(asked)
+    absent = sum(cell.call is None for cell in run.cells)
     parts = [f"{len(run.results)} cells, {calls} calls checked on each of {SIZE} ranks"]
-    parts.append(f"{failed} failed" if failed else "all as they should be")
-    if len(run.results) < len(asked):
-        parts.append(f"{len(asked) - len(run.results)} not run, because the tensors at hand have no such dtype")
+    parts.append(f"{failed} failed" if failed else "all of these as they should be")
+    if run.not_run:
+        parts.append(f"{run.not_run} not run, because the tensors at hand have no such dtype")
     if absent:
         parts.append(f"{absent} n/a")
-    missing = [f"{kind} missing" for kind in run.selection.missing]
-    text = f"{', '.join([*parts, *missing])}, in {run.seconds:.1f} s."
-    return Text(text, style="bold green" if run.passed else "bold red")
+    parts += [f"{kind} missing" for kind in run.selection.missing]
+    narrowed = run.selection.narrowed
+    begin = f"partial, with {', '.join(run.selection.present)} tensors alone: " if narrowed else ""
+    style = "bold red" if not run.passed else "bold yellow" if narrowed else "bold green"
+    return Text(f"{begin}{', '.join(parts)}, in {run.seconds:.1f} s.", style=style)

@@ -44,9 +44,16 @@ class TablesRun:
     seconds: float = 0.0
 
     @property
+    def not_run(self) -> int:
+        """How many cells that have a call have no result."""
+        return sum(cell.call is not None for cell in self.cells) - len(self.results)
+
+    @property
     def passed(self) -> bool:
-        """Tell whether something ran, all that ran passed, and nothing that was asked for was missing."""
-        return bool(self.results) and not self.selection.missing and all(result.passed for result in self.results)
+        """Tell whether something ran, all that ran passed, and nothing was left out but by narrowing the selection."""
+        complete = not self.not_run or self.selection.narrowed
+        ran = bool(self.results) and not self.selection.missing
+        return ran and complete and all(result.passed for result in self.results)
 
 
 def planned(cells: Sequence[Cell], selection: Selection) -> dict[str, list[Cell]]:

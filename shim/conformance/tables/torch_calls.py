@@ -12,7 +12,8 @@ from shim.conformance import oracle
 from shim.conformance.assertions import assert_is_none, assert_returned
 from shim.conformance.oracle import Array
 from shim.conformance.tables.cells import ABSENT, MOVES_ALONE, Column, dtype_cells, operation_cells
-from shim.conformance.tables.checks import Check, reduce_ops_of, refusal, waited
+from shim.conformance.tables.checks import Check, waited
+from shim.conformance.tables.dtype_calls import every_way
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 
 __all__ = ["CELLS"]
@@ -169,7 +170,8 @@ def _other_objects(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
         yield Check(f"broadcast_object_list from {root}", objects, [f"of rank {root}", {root}])
         found: list[Any] | None = [None] * size if rank == root else None
         dist.gather_object({"rank": rank}, found, root)
-        yield Check(f"gather_object to {root}", found, [{"rank": r} for r in range(size)] if rank == root else None)
+        if found is not None:
+            yield Check(f"gather_object to {root}", found, [{"rank": one} for one in range(size)])
         mine: list[Any] = [None]
         given = [f"{root} to {one}" for one in range(size)] if rank == root else None
         dist.scatter_object_list(mine, given, root)
@@ -191,44 +193,8 @@ def _init_process_group(tensors: Tensors, rank: int, size: int) -> Iterator[Chec
 
 
 def _dtype(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
-    everything, mine = everyone(size, (size, 2), dtype), numbers(rank, (size, 2), dtype)
-    for op in reduce_ops_of(dtype):
-        tensor = tensors.make(mine)
-        dist.all_reduce(tensor, getattr(dist.ReduceOp, op))
-        yield Check(f"all_reduce {op} of {dtype}", tensors.read(tensor), combined(everything, op))
-        output = tensors.blank((2,), dtype)
-        dist.reduce_scatter(output, tensors.make_all(mine), getattr(dist.ReduceOp, op))
-        expected = combined([whole[rank] for whole in everything], op)
-        yield Check(f"reduce_scatter {op} of {dtype}", tensors.read(output), expected)
-    if not reduce_ops_of(dtype):
-        yield refusal("all_reduce", dtype, dist.all_reduce, tensors.make(mine))
-        parts = tensors.make_all(mine)
-        yield refusal("reduce_scatter", dtype, dist.reduce_scatter, tensors.blank((2,), dtype), parts)
-    yield from _moves(tensors, rank, everything, dtype)
-
-
-def _moves(tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> Iterator[Check]:
-    size, shape, mine = len(everything), everything[0].shape, everything[rank]
-    tensor = tensors.make(mine)
-    dist.broadcast(tensor, size - 1)
-    yield Check(f"broadcast of {dtype}", tensors.read(tensor), everything[-1])
-    outputs = [tensors.blank(shape, dtype) for _ in everything]
-    dist.all_gather(outputs, tensors.make(mine))
-    yield Check(f"all_gather of {dtype}", tensors.read_all(outputs), everything)
-    tensor = tensors.blank(shape, dtype)
-    dist.all_to_all_single(tensor, tensors.make(mine))
-    yield Check(f"all_to_all_single of {dtype}", tensors.read(tensor), np.stack([whole[rank] for whole in everything]))
-    found = [tensors.blank(shape, dtype) for _ in everything] if rank == 0 else None
-    dist.gather(tensors.make(mine), found, 0)
-    if found is not None:
-        yield Check(f"gather of {dtype}", tensors.read_all(found), everything)
-    tensor = tensors.blank(shape, dtype)
-    dist.scatter(tensor, tensors.make_all(everything) if rank == 0 else None, 0)
-    yield Check(f"scatter of {dtype}", tensors.read(tensor), mine)
-    work = dist.isend(tensors.make(mine), (rank + 1) % size)
-    dist.recv(tensor, (rank - 1) % size)
-    assert_returned(work).wait()
-    yield Check(f"isend and recv of {dtype}", tensors.read(tensor), everything[rank - 1])
+    ops = {op: getattr(dist.ReduceOp, op) for op in _ORDINARY_OPS}
+    yield from every_way(dist, ops, dist.all_to_all_single, tensors, rank, size, dtype)
 
 
 _COLUMN = Column("torch", "gloo, 2.13", "torch", dist.init_process_group)

@@ -75,5 +75,9 @@ class Engine(ABC):
         """Tell the other ranks that this rank's call of the collective they are in failed before it began."""
 
     @abstractmethod
+    def is_gone(self, rank: int) -> bool:
+        """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
+
+    @abstractmethod
     def close(self) -> None:
         """Leave the group and release its memory, threads and files. Further calls raise StateError."""

@@ -65,5 +65,8 @@ class SharedMemoryEngine(Engine):
     def refuse(self, reason: str) -> None:
         self._group.refuse(reason)
 
+    def is_gone(self, rank: int) -> bool:
+        return self._group.is_gone(rank)
+
     def close(self) -> None:
         self._group.close()

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from shim.core.stores.messages import GREETING, LENGTH, MAX_MESSAGE, message_of, parts_of
 from shim.core.stores.server import DONE, TIMED_OUT
@@ -78,7 +79,7 @@ class Connections:
             self._start_anew()
         connection: socket.socket | None = None
         try:
-            connection = self._idle.pop() if self._idle else self._connect(seconds)
+            connection = self._take_idle() or self._connect(seconds)
             connection.settimeout(min(seconds, threading.TIMEOUT_MAX))
             connection.sendall(message)
             size = LENGTH.unpack(_receive(connection, LENGTH.size))[0]
@@ -96,6 +97,12 @@ class Connections:
             raise
         self._keep(connection)
         return answer
+
+    def _take_idle(self) -> socket.socket | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # asked first, another thread could take the last one in between
+            return None
 
     def _keep(self, connection: socket.socket) -> None:
         if self._is_closed:
@@ -142,5 +149,6 @@ def _close(connection: socket.socket | None) -> None:
 
 
 def _close_all(connections: list[socket.socket]) -> None:
-    while connections:
-        connections.pop().close()
+    with suppress(IndexError):  # asked first, another thread could take the last one in between
+        while True:
+            connections.pop().close()

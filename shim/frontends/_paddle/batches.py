@@ -9,8 +9,8 @@ from typing import Any
 from shim.core import work
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.errors import ArgumentRuntimeError, paddle_function
-from shim.frontends._paddle.groups import Group, member_of
+from shim.frontends._paddle.errors import ArgumentRuntimeError, ArgumentTypeError, paddle_function
+from shim.frontends._paddle.groups import Group, group_of, member_of
 from shim.frontends._paddle.messages import prepared_receive, prepared_send
 from shim.frontends._paddle.point_to_point import irecv, isend
 from shim.frontends._paddle.tasks import Task, finish
@@ -19,6 +19,8 @@ __all__ = ["P2POp", "_coalescing_manager", "_with_batch_p2p_guard", "batch_isend
 
 _P2P_OP = paddle_function("P2POp")
 _BATCH = paddle_function("batch_isend_irecv")
+_COALESCING = paddle_function("_coalescing_manager")
+_GUARD = paddle_function("_with_batch_p2p_guard")
 _SEND = paddle_function("batch_isend_irecv", input="tensor", peer="peer")
 _RECEIVE = paddle_function("batch_isend_irecv", output="tensor", peer="peer")
 
@@ -73,12 +75,26 @@ def _prepared(op: P2POp) -> work.Work:
 
 
 def _coalescing_manager(group: Group | None, tasks: list[Task] | None = None) -> AbstractContextManager[None]:
-    """Return a context that does nothing: sends and receives in it need no collecting, as none waits for one before it."""
-    del group, tasks
-    return nullcontext()
+    """Return a context for sends and receives in *group*, whose *tasks* it may be given; none waits for one before it.
+
+    Raises: TypeError for what is no group, or no list of tasks.
+    """
+    return _nothing_to_collect(group, tasks)
 
 
 def _with_batch_p2p_guard(backend: str) -> AbstractContextManager[None]:
-    """Return a context that does nothing, as ``_coalescing_manager`` does."""
-    del backend
+    """Return a context for sends and receives by any *backend*; none waits for one before it."""
+    return _nothing_to_guard(backend)
+
+
+def _nothing_to_collect(group: Any, tasks: Any) -> AbstractContextManager[None]:
+    group_of(_COALESCING, group)
+    if tasks is not None and not (isinstance(tasks, list) and all(isinstance(task, Task) for task in tasks)):
+        raise _COALESCING.explain(ArgumentTypeError(f"tasks must be a list of tasks or None, got {tasks!r}"))
+    return nullcontext()
+
+
+def _nothing_to_guard(backend: Any) -> AbstractContextManager[None]:
+    if not isinstance(backend, str):
+        raise _GUARD.explain(ArgumentTypeError(f"backend must be a str, got {backend!r}"))
     return nullcontext()

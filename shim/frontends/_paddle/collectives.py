@@ -40,9 +40,9 @@ def barrier(group: Group | None = None) -> None:
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
-    """Return when what *group* was asked to do with *tensor*, or before it, has ended.
+    """Return when all that *group* was asked to do has ended, what it does with *tensor* among it.
 
-    Deviates: host tensors have no streams; with either *use_calc_stream* both computing and communicating have ended.
+    Deviates: waits for more than *tensor*, and with either *use_calc_stream*, as host tensors have no streams.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/wait_en.html
     """
     return settled(_WAIT, tensor, group, use_calc_stream)

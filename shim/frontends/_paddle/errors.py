@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError, TensorError
@@ -14,7 +15,6 @@ __all__ = [
     "GroupMissingError",
     "OutsiderError",
     "PaddleTensorError",
-    "RankFailedError",
     "RankIndexError",
     "paddle_function",
 ]
@@ -44,10 +44,6 @@ class RankIndexError(RankError, IndexError):
     """A group rank is not one of the group's; paddle looks it up in a list."""
 
 
-class RankFailedError(ShimError, RuntimeError):
-    """A process that ``spawn`` started ended with an error; paddle raises a plain Exception."""
-
-
 class OutsiderError(NotMemberError, RuntimeError):
     """The calling process is not in the group, where paddle requires it."""
 
@@ -59,5 +55,5 @@ def paddle_function(name: str, errors: Mapping[type[ShimError], type[ShimError]]
     """
     classes: dict[type[ShimError], type[ShimError]] = {TensorError: PaddleTensorError}
     classes.update(errors or {})
-    outsider = "raise" if NotMemberError in classes else "warn"
-    return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)  # type: ignore[arg-type]
+    outsider: Literal["raise", "warn"] = "raise" if NotMemberError in classes else "warn"
+    return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)

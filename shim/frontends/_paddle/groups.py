@@ -13,13 +13,13 @@ __all__ = [
     "FRONTEND",
     "Group",
     "all_groups",
-    "count_group",
     "destroy",
     "find",
     "group_of",
     "is_entered",
     "make_group",
     "member_of",
+    "next_id",
     "open_world",
     "restart",
     "shut_down",
@@ -140,18 +140,15 @@ def open_world(core: groups.ProcessGroup) -> Group:
     return known
 
 
-def count_group() -> tuple[str, int]:
-    """Return core's name of the next group and its id; called before anything about the group can be refused."""
+def next_id() -> int:
+    """Return the id of the next group; called before anything about the group can be refused, as refused ones count."""
     _registry.made += 1
-    return groups.count_group(), _LAST_RING + _registry.made
+    return _LAST_RING + _registry.made
 
 
-def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: float, *, name: str, id: int) -> Group:
-    """Make the group of *ranks* (None: all), sorted as paddle does, for which ``count_group`` gave *name* and *id*.
-
-    Every rank of the world calls this.
-    """
-    core = groups.new_group(caller, ranks, name=name, backend=backend, timeout=seconds)
+def make_group(caller: Caller, ranks: list[int] | None, backend: str, seconds: float, id: int) -> Group:
+    """Make the group of *ranks* (None: all), sorted as paddle does, which every rank of the world does."""
+    core = groups.new_group(caller, ranks, backend=backend, timeout=seconds)
     made = Group(core.rank, id, list(core.ranks), core, f"{_WORLD_NAME}{id}")
     _registry.groups[made.id] = made
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from operator import index
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,6 +65,3 @@ def leave() -> None:
     group, _meeting.group = _meeting.group, None
     if group is not None:
         groups.close_group(group)
-
-
-atexit.register(leave)

@@ -50,9 +50,11 @@ def scatter_items(caller: Caller, output: Any, items: Any, src: Any, group: Any)
 
 def send_items(caller: Caller, items: Any, dst: Any, group: Any, dst_in_group: Any) -> None:
     """Send the objects in *items* to the world's rank *dst*, or to the group's rank *dst_in_group*."""
-    _require_items(caller, group, items)
+    members = group_of(caller, group)
     peer = _peer_of(caller, group, "dst", dst, dst_in_group)
-    objects.send(caller, group_of(caller, group), items, peer)
+    with objects.refusals_sent(members, peer):
+        _require_items(caller, group, items)
+    objects.send(caller, members, items, peer)
 
 
 def receive_items(caller: Caller, items: Any, src: Any, group: Any, src_in_group: Any) -> None:

@@ -15,10 +15,10 @@ from shim.frontends._paddle import groups as views
 from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentTypeError
 
-__all__ = ["default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
+__all__ = ["BACKENDS", "default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
 
 default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
-_BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
+BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
 
 
 def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
@@ -41,24 +41,25 @@ def new_subgroup(
     nccl_config: Any = None,
 ) -> views.Group:
     """Make the group of *ranks* in rising order; it counts on a rank that refuses it too."""
-    core_name, id = views.count_group()
-    _refuse_option(caller, "nccl_comm_init_option", nccl_comm_init_option, 0)
-    _refuse_option(caller, "nccl_config", nccl_config, None)
+    id = views.next_id()
     world = views.group_of(caller, None)
-    if not isinstance(timeout, timedelta):
-        raise caller.explain(ArgumentTypeError(f"timeout must be a datetime.timedelta, got {timeout!r}"))
-    if timeout <= timedelta(0):
-        raise caller.explain(ArgumentError(f"timeout must be positive, got {timeout!r}"))
-    try:
-        members = None if ranks is None else sorted(index(rank) for rank in ranks)
-    except TypeError:
-        raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
-    if members is not None and len(members) > world.size:
-        raise caller.explain(
-            ArgumentAssertionError(f"ranks must be at most {world.size}, the world's, got {len(members)}"), world
-        )
-    name = world.backend if backend is None else _backend_of(caller, backend)
-    return views.make_group(caller, members, name, timeout.total_seconds(), name=core_name, id=id)
+    with groups.refusals_told(world):
+        _refuse_option(caller, "nccl_comm_init_option", nccl_comm_init_option, 0)
+        _refuse_option(caller, "nccl_config", nccl_config, None)
+        if not isinstance(timeout, timedelta):
+            raise caller.explain(ArgumentTypeError(f"timeout must be a datetime.timedelta, got {timeout!r}"))
+        if timeout <= timedelta(0):
+            raise caller.explain(ArgumentError(f"timeout must be positive, got {timeout!r}"))
+        try:
+            members = None if ranks is None else sorted(index(rank) for rank in ranks)
+        except TypeError:
+            raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
+        if members is not None and len(members) > world.size:
+            raise caller.explain(
+                ArgumentAssertionError(f"ranks must be at most {world.size}, the world's, got {len(members)}"), world
+            )
+        name = world.backend if backend is None else _backend_of(caller, backend)
+    return views.make_group(caller, members, name, timeout.total_seconds(), id)
 
 
 def rank_in(caller: Caller, group: Any) -> int:
@@ -108,6 +109,6 @@ def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:
 
 
 def _backend_of(caller: Caller, backend: Any) -> str:
-    if backend not in _BACKENDS:
-        raise caller.explain(ArgumentAssertionError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}"))
+    if backend not in BACKENDS:
+        raise caller.explain(ArgumentAssertionError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}"))
     return str(backend)

@@ -14,6 +14,7 @@ from shim.core.callers import Caller
 from shim.core.hosts import require_this_host
 from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
 from shim.frontends._paddle.errors import ArgumentTypeError
+from shim.frontends._paddle.options import BACKENDS
 from shim.launch.identity import new_job_key, rank_environment
 
 __all__ = ["Plan", "plan_for"]
@@ -27,7 +28,7 @@ _DEPRECATED = {
     "started_port": "no port, as free ones are found",
     "use_paddlecloud": "no cloud, as all ranks are on this host",
 }
-_BACKENDS = ("auto", "gloo", "nccl", "bkcl", "xccl", "flagcx")
+_BACKENDS = ("auto", *BACKENDS)
 
 
 class Plan(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
@@ -12,7 +14,19 @@ from shim.errors import ShimError
 __all__ = ["Task", "finish", "forget", "forget_all", "settle"]
 
 _NO_TIMEOUT = timedelta(0)
-_running: dict[int, list[Work]] = {}  # what was started in each group, by its id, and not seen to have ended well
+
+
+class _Started:
+    """What was started in one group, by its number: what may be running, and the errors that nobody was told."""
+
+    def __init__(self) -> None:
+        self.running: dict[int, Work] = {}
+        self.errors: dict[int, ShimError] = {}
+
+
+_started: dict[int, _Started] = {}  # by the group's id
+_numbers = itertools.count()
+_lock = threading.RLock()  # over all of these; one that a signal's handler may take again
 
 
 class Task:
@@ -21,12 +35,13 @@ class Task:
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/Overview_en.html
     """
 
-    __slots__ = ("__weakref__", "_group_id", "_is_sync", "_work")
+    __slots__ = ("__weakref__", "_group_id", "_is_sync", "_number", "_work")
 
-    def __init__(self, work: Work, is_sync: bool, group_id: int) -> None:
+    def __init__(self, work: Work, is_sync: bool, group_id: int, number: int = -1) -> None:
         self._work = work
         self._is_sync = is_sync
         self._group_id = group_id
+        self._number = number  # of what was started in the background
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """Wait until it has ended, at most *timeout* (zero: the group's own), and return True.
@@ -37,7 +52,8 @@ class Task:
             try:
                 self._work.wait(timeout.total_seconds() if timeout > _NO_TIMEOUT else -1.0)
             finally:
-                _prune(self._group_id, self._work)
+                if self._work.is_completed():  # the caller knows how
+                    _let_go_of(self._group_id, [self._number])
         return True
 
     def is_completed(self) -> bool:
@@ -62,38 +78,63 @@ def finish(prepared: Work, sync_op: bool, group: Any) -> Task | None:
     started = prepared.start()
     if started is None:
         return None
-    _prune(group_id)
-    _running.setdefault(group_id, []).append(started)
-    return Task(started, False, group_id)
+    number = next(_numbers)
+    with _lock:
+        there = _started.setdefault(group_id, _Started())
+        _let_go_of_ended(there)
+        there.running[number] = started
+    return Task(started, False, group_id, number)
 
 
 def settle(group_id: int) -> None:
     """Wait until everything that was started in the group has ended; raise the first error that nobody was told."""
-    failure: ShimError | None = None
-    for work in _running.pop(group_id, []):
+    with _lock:
+        there = _started.get(group_id, _Started())
+        works = dict(there.running)
+    errors: dict[int, ShimError] = {}
+    for number, work in works.items():
         try:
             work.wait()
         except ShimError as error:
-            failure = failure or error
-    if failure is not None:
-        raise failure
+            errors[number] = error
+    with _lock:
+        errors.update(there.errors)
+    _let_go_of(group_id, [*works, *errors])
+    if errors:
+        raise errors[min(errors)]
 
 
 def forget_all() -> None:
     """Let go of what was started in a world that is gone."""
-    _running.clear()
+    with _lock:
+        _started.clear()
 
 
 def forget(group_ids: Iterable[int]) -> None:
     """Let go of what was started in groups that are destroyed."""
-    for group_id in group_ids:
-        _running.pop(group_id, None)
+    with _lock:
+        for group_id in group_ids:
+            _started.pop(group_id, None)
 
 
-def _prune(group_id: int, told: Work | None = None) -> None:
-    """Let go of what has ended well, and of *told* if it has ended, whose caller knows how."""
-    _running[group_id] = [
-        work
-        for work in _running.get(group_id, [])
-        if not work.is_completed() or (work is not told and work.exception() is not None)
-    ]
+def _let_go_of(group_id: int, numbers: Iterable[int]) -> None:
+    with _lock:
+        there = _started.get(group_id, _Started())
+        for number in numbers:
+            there.running.pop(number, None)
+            there.errors.pop(number, None)
+
+
+def _let_go_of_ended(there: _Started) -> None:
+    """Let go of what has ended up to the first that has not, which goes to the end so that those behind it are seen next.
+
+    Only the error is kept of what failed, as its tensors are of no use to anybody.
+    """
+    while there.running:
+        number, work = next(iter(there.running.items()))
+        del there.running[number]
+        if not work.is_completed():
+            there.running[number] = work
+            return
+        if (error := work.exception()) is not None:
+            there.errors[number] = error

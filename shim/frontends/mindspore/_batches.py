@@ -15,7 +15,7 @@ from shim.frontends.mindspore._arguments import group_of, peer_in
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups import is_world
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore._point_to_point import refuse_history
+from shim.frontends.mindspore._point_to_point import refuse_gradient_of_sent, refuse_history
 
 __all__ = ["PointToPoint", "begin", "check_peer_and_tag", "direction", "group_of_all"]
 
@@ -94,6 +94,7 @@ def direction(each: Any) -> str:
 def _prepared(caller: Caller, group: ProcessGroup, each: Any) -> Work:
     peer = peer_in(caller, group, each.peer)
     if direction(each) == "isend":
+        refuse_gradient_of_sent(caller, group, each.tensor)
         return calls.send(caller, group, each.tensor, peer)
     refuse_history(caller, group, each.tensor)
     return calls.receive(caller, group, each.tensor, peer)

@@ -14,6 +14,7 @@ from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError
 from shim.frontends.mindspore import _differentiable
 from shim.frontends.mindspore._arguments import (
+    REDUCE_OPS,
     alike,
     full_list,
     group_for,
@@ -40,7 +41,7 @@ __all__ = [
     "reduce_scatter_tensor_uneven",
 ]
 
-_OPS_OF_UNEVEN = ("sum", "min", "max", "avg")
+_OPS_OF_UNEVEN = tuple(op for op in REDUCE_OPS if op != "prod")
 
 
 def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op: bool) -> CommHandle | None:
@@ -110,7 +111,7 @@ def reduce_scatter_tensor(
     caller: Caller, output: Any, input: Any, op: str, group: str | None, async_op: bool
 ) -> CommHandle | None:
     """Combine all ranks' *input* and put this rank's rows into *output*."""
-    return _reduce_scatter(caller, output, input, None, op, ("sum", "prod", "min", "max", "avg"), group, async_op)
+    return _reduce_scatter(caller, output, input, None, op, tuple(REDUCE_OPS), group, async_op)
 
 
 def reduce_scatter_tensor_uneven(

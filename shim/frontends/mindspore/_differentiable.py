@@ -5,7 +5,6 @@ Arguments are checked by the callers; the ranks are group ranks, a shape is a tu
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +12,13 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import copy_of, framework_of, new_like
-from shim.errors import ShimError, TensorError, UnsupportedError
-from shim.frontends.mindspore._gradients import Backward, computed
+from shim.core.tensors import copy_of, new_like
+from shim.errors import ShimError, UnsupportedError
+from shim.frontends.mindspore import _tensors
+from shim.frontends.mindspore._gradients import Backward, computed, is_recording
 from shim.frontends.mindspore._handles import CommHandle
+from shim.frontends.mindspore._slopes import product_of_others, slope
+from shim.frontends.mindspore._tensors import Shape, zeros
 
 __all__ = [
     "Result",
@@ -37,10 +39,8 @@ __all__ = [
     "reduce_scatter",
     "scatter",
     "shape_of",
-    "zeros",
 ]
 
-Shape = tuple[int, ...]
 Result = tuple[tuple[Any, ...], CommHandle | None]
 Splits = Sequence[int] | None
 
@@ -57,22 +57,27 @@ def all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, a
     )
 
 
-def gradient_of_all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp) -> Backward | None:
-    """Return the gradient for *tensor*: the sum of all, for a maximum or minimum where this rank had it, alone or not."""
-    if op in _LINEAR:
+def gradient_of_all_reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp) -> Backward:
+    """Return the gradient for *tensor*: the sum of all, times what this rank's elements have to do with the result."""
+    if op in _LINEAR:  # and so its own gradient, which of an average in float16 does not overflow as a sum's may
         return lambda gradients: all_reduce(_gradient(caller), group, gradients[0], op)[0]
-    if op not in (ReduceOp.MAX, ReduceOp.MIN):
-        return None
-    before = copy_of(tensor)  # it may be overwritten before the gradient is asked for
+    slopes = _slopes_for(caller, group, [tensor], op)
+    return lambda gradients: slopes(all_reduce(_gradient(caller), group, gradients[0], ReduceOp.SUM)[0])
 
-    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
-        ((total,), _) = all_reduce(_gradient(caller), group, gradients[0], ReduceOp.SUM)
-        ((extreme,), _) = all_reduce(_gradient(caller), group, before, op)
-        has_it = (before == extreme).astype(total.dtype)
-        ((holders,), _) = all_reduce(_gradient(caller), group, has_it, ReduceOp.SUM)
-        return [total * has_it / holders]
 
-    return backward
+def _slopes_for(caller: Caller, group: ProcessGroup, inputs: Sequence[Any], op: ReduceOp) -> Backward:
+    """Return the function from the gradients of what *op* made of all ranks' *inputs* to those of this rank's *inputs*."""
+    mine = _gradient(caller)
+    if op not in _LINEAR:
+        inputs = [copy_of(tensor) for tensor in inputs]  # they may be overwritten before the gradient is asked for
+
+    def others(tensor: Any) -> Any:
+        if is_recording():
+            calls.refuse(mine, group, UnsupportedError("has no gradient of its own for a product"))
+        return product_of_others(mine, group, tensor)
+
+    one = slope(op, group.size, lambda kind: lambda tensor: all_reduce(mine, group, tensor, kind)[0][0], lambda: others)
+    return lambda gradients: [one(tensor, gradient) for tensor, gradient in zip(inputs, gradients, strict=True)]
 
 
 def all_gather(
@@ -122,17 +127,11 @@ def reduce_scatter(
 
 def gradient_of_reduce_scatter(
     caller: Caller, group: ProcessGroup, inputs: Sequence[Any], op: ReduceOp, splits: Splits = None
-) -> Backward | None:
-    """Return the gradient for *inputs*: all ranks' gradients. Only a sum and an average have one."""
-    if op not in _LINEAR:
-        return None
+) -> Backward:
+    """Return the gradient for *inputs*: all ranks', times what this rank's elements have to do with the result."""
     shapes = [shape_of(caller, group, tensor) for tensor in inputs]
-
-    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
-        whole, _ = all_gather(_gradient(caller), group, gradients[0], shapes, splits)
-        return [part / group.size for part in whole] if op is ReduceOp.AVG else whole
-
-    return backward
+    slopes = _slopes_for(caller, group, inputs, op)
+    return lambda gradients: slopes(all_gather(_gradient(caller), group, gradients[0], shapes, splits)[0])
 
 
 def all_to_all(
@@ -207,18 +206,21 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> An
 
 
 def reduce(caller: Caller, group: ProcessGroup, tensor: Any, op: ReduceOp, root: int) -> Any:
-    """Return all ranks' *tensor*, combined by *op*, on *root*, and one 0 elsewhere. Only a sum has a gradient."""
+    """Return all ranks' *tensor*, combined by *op*, on *root*, and one 0 elsewhere."""
     shape = shape_of(caller, group, tensor)
     output = new(caller, group, tensor, shape) if group.rank == root else zeros(tensor, _NOTHING)
     work = calls.reduce(caller, group, output, tensor, op, root)
 
-    def backward(gradients: Sequence[Any]) -> Sequence[Any]:
-        mine = gradients[0] if group.rank == root else new(caller, group, gradients[0], shape)
-        return [broadcast(_gradient(caller), group, mine, root)]
+    def gradient() -> Backward:
+        slopes = _slopes_for(caller, group, [tensor], op)
 
-    return computed(caller, group, work, False, [output], [tensor], lambda: backward if op is ReduceOp.SUM else None)[
-        0
-    ][0]
+        def backward(gradients: Sequence[Any]) -> Sequence[Any]:
+            mine = gradients[0] if group.rank == root else new(caller, group, gradients[0], shape)
+            return slopes([broadcast(_gradient(caller), group, mine, root)])
+
+        return backward
+
+    return computed(caller, group, work, False, [output], [tensor], gradient)[0][0]
 
 
 def gather(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Any:
@@ -256,25 +258,12 @@ def new(caller: Caller, group: ProcessGroup, tensor: Any, shape: Shape) -> Any:
         calls.refuse(caller, group, error)
 
 
-def zeros(tensor: Any, shape: Shape) -> Any:
-    """Return a new tensor like *tensor*, of *shape*, that holds zeros."""
-    if framework_of(type(tensor)) == "mindspore":
-        return sys.modules["mindspore"].mint.zeros(shape, dtype=tensor.dtype)
-    output = new_like(tensor, shape)
-    output[...] = 0
-    return output
-
-
 def shape_of(caller: Caller, group: ProcessGroup, tensor: Any) -> Shape:
     """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
-    framework = framework_of(type(tensor))
-    if not framework:
-        calls.refuse(caller, group, TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}"))
-    foreign = (framework == "torch" and tensor.requires_grad) or (framework == "paddle" and not tensor.stop_gradient)
-    if foreign:
-        wanted = "{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach()."
-        calls.refuse(caller, group, UnsupportedError(wanted))
-    return tuple(tensor.shape)
+    try:
+        return _tensors.shape_of(tensor)
+    except ShimError as error:
+        calls.refuse(caller, group, error)
 
 
 def _one_or_all(tensors: Sequence[Any]) -> Any:

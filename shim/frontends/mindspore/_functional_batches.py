@@ -14,8 +14,9 @@ from shim.core.work import Batch, Work
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.mindspore._arguments import peer_in
 from shim.frontends.mindspore._batches import check_peer_and_tag, direction, group_of_all
-from shim.frontends.mindspore._differentiable import zeros
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._point_to_point import refuse_gradient_of_sent
+from shim.frontends.mindspore._tensors import zeros
 
 __all__ = ["Exchange", "carry_out"]
 
@@ -75,6 +76,7 @@ def _output(caller: Caller, group: ProcessGroup, each: Exchange) -> Any:
 def _prepared(caller: Caller, group: ProcessGroup, each: Exchange, output: Any) -> Work:
     peer = peer_in(caller, group, each.peer)
     if direction(each) == "isend":
+        refuse_gradient_of_sent(caller, group, each.tensor)
         return calls.send(caller, group, each.tensor, peer)
     return calls.receive(caller, group, output, peer)
 

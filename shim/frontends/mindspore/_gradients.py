@@ -24,7 +24,17 @@ from shim.core.work import Work
 from shim.errors import UnsupportedError
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
-__all__ = ["Backward", "Gradient", "RecordedCall", "belongs", "computed", "in_place", "is_recorded", "refuse_gradient"]
+__all__ = [
+    "Backward",
+    "Gradient",
+    "RecordedCall",
+    "belongs",
+    "computed",
+    "in_place",
+    "is_recorded",
+    "is_recording",
+    "refuse_gradient",
+]
 
 Backward = Callable[[Sequence[Any]], Sequence[Any]]
 Gradient = Callable[[], Backward | None]  # called before the collective begins, if a gradient is being recorded
@@ -67,9 +77,13 @@ def is_recorded(tensors: Sequence[Any]) -> bool:
 def belongs(tensor: Any) -> bool:
     """Tell whether MindSpore is recording a gradient to which *tensor* belongs."""
     # Asked in this order, as asking MindSpore takes longer than all the rest of a short call.
-    if not getattr(tensor, "_requires_grad", False) or not _is_mindspore(tensor):
-        return False
-    return bool(sys.modules["mindspore.graph.api"]._pynative_executor.requires_grad())
+    return getattr(tensor, "_requires_grad", False) and _is_mindspore(tensor) and is_recording()
+
+
+def is_recording() -> bool:
+    """Tell whether MindSpore is recording a gradient."""
+    module = sys.modules.get("mindspore.graph.api")
+    return module is not None and bool(module._pynative_executor.requires_grad())
 
 
 def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any]) -> None:

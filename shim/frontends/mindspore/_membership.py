@@ -8,9 +8,18 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller, warn_user
+from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, BackendNameError
-from shim.frontends.mindspore._groups import FRONTEND, GlobalComm, is_initialized, is_world, known_group, string
+from shim.frontends.mindspore._groups import (
+    FRONTEND,
+    HCCL_WORLD_COMM_GROUP,
+    GlobalComm,
+    is_initialized,
+    is_world,
+    known_group,
+    string,
+)
 from shim.frontends.mindspore._stores import TCPStore
 
 __all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
@@ -66,6 +75,8 @@ def initialize(
     )
     if not was_there:
         _entered(backend, name or _WORLDS[backend])
+    elif name and not is_world(name):
+        warn_user(f"{caller.function}: the world is there already, and named {GlobalComm.WORLD_COMM_GROUP!r}")
 
 
 def _entered(backend: str, world_name: str) -> None:
@@ -77,6 +88,8 @@ def _entered(backend: str, world_name: str) -> None:
 def leave() -> None:
     """Let the world go; it stays for the other frontends that are in it."""
     groups.leave_world(FRONTEND)
+    GlobalComm.BACKEND = "hccl"
+    GlobalComm.WORLD_COMM_GROUP = HCCL_WORLD_COMM_GROUP
     GlobalComm.INITED = False
 
 
@@ -138,17 +151,21 @@ def subgroup(
     limit = _seconds(caller, timeout)
     world = known_group(caller, None)
     if ranks is None:
-        return GlobalComm.WORLD_COMM_GROUP
-    name = _name_of(_list(caller, ranks), backend or "hccl")
-    found = groups.find_group(name)
-    if found is None:
-        found = groups.new_group(
-            caller, sorted(ranks), name=name, backend=backend or "hccl", timeout=limit or world.timeout
-        )
-        found.description = description or ""
-    elif (limit or found.timeout) != found.timeout or (description or found.description) != found.description:
+        name, found = GlobalComm.WORLD_COMM_GROUP, world
+    else:
+        name = _name_of(_list(caller, ranks), backend or "hccl")
+        found = groups.find_group(name) or _made(caller, ranks, name, backend, limit or world.timeout, description)
+    if (limit or found.timeout) != found.timeout or (description or found.description) != found.description:
         warn_user(f"{caller.function}: the group of these ranks exists already, with its own timeout and description")
     return name
+
+
+def _made(
+    caller: Caller, ranks: list[int], name: str, backend: str | None, limit: float, description: str | None
+) -> ProcessGroup:
+    group = groups.new_group(caller, sorted(ranks), name=name, backend=backend or "hccl", timeout=limit)
+    group.description = description or ""
+    return group
 
 
 def _name_of(ranks: list[int], backend: str) -> str:

@@ -55,23 +55,25 @@ def scatter(caller: Caller, output_list: list[Any], input_list: list[Any] | None
 
 def send(caller: Caller, object_list: list[Any], dst: int, group: str | None, device: str | None) -> None:
     """Send what is in *object_list* to *dst*."""
-    found, peer = _with_peer(caller, object_list, dst, group, device)
+    found = group_of(caller, group)
+    peer = peer_of(caller, found, dst)
+    with objects.refusals_sent(found, peer):
+        _check(caller, found, object_list, device)
     objects.send(caller, found, object_list, peer)
 
 
 def receive(caller: Caller, object_list: list[Any], src: int, group: str | None, device: str | None) -> int:
     """Replace what is in *object_list* by as many objects of *src*, and return 0."""
-    found, peer = _with_peer(caller, object_list, src, group, device)
+    found = group_of(caller, group)
+    peer = peer_of(caller, found, src)
+    _check(caller, found, object_list, device)
     received = objects.receive(caller, found, len(object_list), peer)
     if received is not None:
         object_list[:] = received.items
     return 0
 
 
-def _with_peer(
-    caller: Caller, object_list: object, rank: int, group: str | None, device: str | None
-) -> tuple[ProcessGroup, int]:
-    found = group_of(caller, group)
+def _check(caller: Caller, group: ProcessGroup, object_list: object, device: str | None) -> None:
     error: ShimError | None = None
     if device is not None:
         error = UnsupportedError("device means nothing to this engine\nLeave it out.")
@@ -79,9 +81,8 @@ def _with_peer(
         error = ArgumentTypeError(f"object_list must be a list, got {type(object_list).__name__}")
     elif not object_list:
         error = ArgumentError("object_list must not be empty")
-    if error is not None:  # raised here alone: the peer is in no collective that could be told
-        raise caller.explain(error, found)
-    return found, peer_of(caller, found, rank)
+    if error is not None:
+        raise caller.explain(error, group)
 
 
 def _one_for_each(caller: Caller, group: ProcessGroup, parameter: str, given: object) -> None:

@@ -1,7 +1,7 @@
 """Sending and receiving. Peers are ranks of the world.
 
 Wrong arguments are raised on the calling rank alone: its peer is in no collective that could be told.
-What is sent takes no gradient along: the receiver's gradient ends at what it received.
+What is sent takes no gradient along, so it is refused if one is being recorded to which it belongs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shim.frontends.mindspore._arguments import group_of, peer_of, tag_of
 from shim.frontends.mindspore._gradients import is_recorded
 from shim.frontends.mindspore._handles import CommHandle
 
-__all__ = ["irecv", "isend", "recv", "refuse_history", "send"]
+__all__ = ["irecv", "isend", "recv", "refuse_gradient_of_sent", "refuse_history", "send"]
 
 
 def send(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> None:
@@ -43,7 +43,9 @@ def irecv(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) ->
 
 def _sending(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> Work:
     found = group_of(caller, group)
-    return calls.send(caller, found, tensor, peer_of(caller, found, dst), tag_of(caller, found, tag))
+    peer, number = peer_of(caller, found, dst), tag_of(caller, found, tag)
+    refuse_gradient_of_sent(caller, found, tensor)
+    return calls.send(caller, found, tensor, peer, number)
 
 
 def _receiving(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) -> Work:
@@ -51,6 +53,16 @@ def _receiving(caller: Caller, tensor: Any, src: int, group: str | None, tag: in
     peer, number = peer_of(caller, found, src), tag_of(caller, found, tag)
     refuse_history(caller, found, tensor)
     return calls.receive(caller, found, tensor, peer, number)
+
+
+def refuse_gradient_of_sent(caller: Caller, group: ProcessGroup, tensor: Any) -> None:
+    """Refuse to send a *tensor* of whose gradient MindSpore would leave out what comes from the receiver."""
+    if is_recorded([tensor]):
+        wanted = (
+            "has no gradient, and one is being recorded\n"
+            "Pass mindspore.ops.stop_gradient(tensor), or use mindspore.ops.Send and Receive, which have one."
+        )
+        raise caller.explain(UnsupportedError(wanted), group)
 
 
 def refuse_history(caller: Caller, group: ProcessGroup, tensor: Any) -> None:

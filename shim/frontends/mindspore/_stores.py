@@ -12,14 +12,14 @@ from shim.frontends.mindspore._errors import ArgumentTypeError, NotANumberError
 
 __all__ = ["TCPStore"]
 
-_MAKE = Caller("mindspore.mint.distributed.TCPStore")
+_MAKE = Caller("mindspore TCPStore")
 _ADD = Caller(
-    "mindspore.mint.distributed.TCPStore.add",
+    "mindspore TCPStore.add",
     errors={ArgumentTypeError: ArgumentTypeError, ArgumentError: NotANumberError},
 )
-_SET = Caller("mindspore.mint.distributed.TCPStore.set")
-_GET = Caller("mindspore.mint.distributed.TCPStore.get")
-_DELETE_KEY = Caller("mindspore.mint.distributed.TCPStore.delete_key")
+_SET = Caller("mindspore TCPStore.set")
+_GET = Caller("mindspore TCPStore.get")
+_DELETE_KEY = Caller("mindspore TCPStore.delete_key")
 
 
 class TCPStore:

@@ -15,7 +15,7 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import EngineError, ShimError
+from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError
 
 ME = Caller("test", output="tensor", input="tensor")
 VICTIM = 1
@@ -50,7 +50,7 @@ def caught(group: ProcessGroup, error: ShimError) -> Caught:
         calls.barrier(ME, group).wait()
     except ShimError as second:
         again = type(second).__name__
-    ranks = error.ranks if isinstance(error, EngineError) else ()  # type: ignore[attr-defined]
+    ranks = error.ranks if isinstance(error, (PeerLostError, CollectiveTimeoutError)) else ()
     return Caught(type(error).__name__, str(error), ranks, at, again, time.time() - at)
 
 

@@ -15,7 +15,7 @@ Array = Any
 Model = Callable[[Sequence[Array]], Sequence[Array]]  # from all ranks' inputs to all ranks' outputs
 
 
-class Weighted(mindspore.nn.Cell):  # type: ignore[misc]
+class Weighted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The weighted sum of what *primitive* returns for twice the tensor, and for *more* arguments."""
 
     def __init__(self, primitive: Any, weights: Array, *more: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import mindspore
 import numpy as np
 
-__all__ = ["CASES", "DIFFERENT", "Framework", "case", "tensor"]
+__all__ = ["CASES", "DIFFERENT", "RAISES", "Framework", "case", "tensor"]
 
 OF_ALL_REDUCE = ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32")
 OF_ALL_GATHER = (
@@ -68,9 +68,19 @@ CASES: dict[str, Callable[[Framework], Any]] = {}
 DIFFERENT: dict[str, tuple[str, str]] = {}  # "returns", or the class that ours raises instead, and why
 
 
-def case(name: str, function: Callable[[Framework], Any], different: tuple[str, str] | None = None) -> None:
+RAISES: dict[str, str] = {}  # the built-in class that MindSpore raises; it raises nothing in all other cases
+
+
+def case(
+    name: str,
+    function: Callable[[Framework], Any],
+    different: tuple[str, str] | None = None,
+    raises: str | None = None,
+) -> None:
     assert name not in CASES
     CASES[name] = function
+    if raises is not None:
+        RAISES[name] = raises
     if different is not None:
         DIFFERENT[name] = different
 
@@ -137,6 +147,7 @@ for module in ("mint", "ops"):
             lambda t, *out: f.modules[m].all_gather(out, t), tensor(f.rank), *scattered(9, f.size)
         ),
         ("returns", "MindSpore's Python takes a tuple, as everywhere else, and its operator does not"),
+        raises="TypeError",
     )
     for dtype in OF_ALL_REDUCE:
         case(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from real_mindspore_cases import CASES, DIFFERENT, case, tensor
+from real_mindspore_cases import CASES, DIFFERENT, RAISES, case, tensor
 
-__all__ = ["CASES", "DIFFERENT"]
+__all__ = ["CASES", "DIFFERENT", "RAISES"]
 
 Wrong = Callable[[Any], Any]
 ONE: Any = tensor(0, 3)
@@ -118,9 +118,39 @@ DIFFERENT_WRONG = {
         "what is documented; MindSpore's AttributeError is an oversight",
     ),
 }
+CLASSES = {  # of all others it is TypeError
+    "broadcast from 9": "RuntimeError",
+    "gather to 9": "RuntimeError",
+    "scatter from 9": "RuntimeError",
+    "all_to_all_single of odd rows": "ValueError",
+    "send to itself": "ValueError",
+    "isend to itself": "ValueError",
+    "P2POp with a tag": "NotImplementedError",
+    "send_object_list to itself": "ValueError",
+    "new_group of twins": "ValueError",
+    "new_group of nobody": "ValueError",
+    "init_process_group of gloo": "ValueError",
+    "TCPStore on port 65536": "ValueError",
+    "TCPStore for nobody": "ValueError",
+    "set_comm_ops_inplace of another": "ValueError",
+    "batch_isend_irecv of tensors alone": "AttributeError",
+    "batch_isend_irecv of a shape alone": "ValueError",
+    "get_rank of no group": "RuntimeError",
+    "create_group of nobody": "ValueError",
+    "create_group of twins": "ValueError",
+    "destroy_group of the world": "ValueError",
+    "init of gloo": "RuntimeError",
+}
+
+
+def wrong_cases(module: str, mistakes: dict[str, Wrong], classes: dict[str, str]) -> None:
+    for name, wrong in mistakes.items():
+        raises = classes.get(name, "TypeError")
+        case(f"{module}: {name}", lambda f, wrong=wrong: wrong(f.modules[module]), DIFFERENT_WRONG.get(name), raises)
+
+
 for module in ("mint", "ops"):
-    for name, wrong in WRONG.items():
-        case(f"{module}: {name}", lambda f, m=module, wrong=wrong: wrong(f.modules[m]), DIFFERENT_WRONG.get(name))
+    wrong_cases(module, WRONG, CLASSES)
 
 WRONG_OF_OPS: dict[str, Wrong] = {
     "set_comm_ops_inplace 1": lambda m: m.set_comm_ops_inplace(1),
@@ -132,8 +162,7 @@ WRONG_OF_OPS: dict[str, Wrong] = {
     "all_to_all_v_c by text": lambda m: m.all_to_all_v_c(ONE, ONE, ["1"] * 9),
     "all_to_all_v_c by four": lambda m: m.all_to_all_v_c(ONE, ONE, [1] * 4),
 }
-for name, wrong in WRONG_OF_OPS.items():
-    case(f"ops: {name}", lambda f, wrong=wrong: wrong(f.ops))
+wrong_cases("ops", WRONG_OF_OPS, CLASSES)
 
 WRONG_OF_COMM_FUNC: dict[str, Wrong] = {
     "all_reduce of a list": lambda m: m.all_reduce([1.0]),
@@ -163,8 +192,7 @@ WRONG_OF_COMM_FUNC: dict[str, Wrong] = {
     "all_to_all_single_with_output_shape into 3": lambda m: m.all_to_all_single_with_output_shape(3, ONE),
     "all_to_all_v_c by a tuple": lambda m: m.all_to_all_v_c(ONE, ONE, (1,) * 9),
 }
-for name, wrong in WRONG_OF_COMM_FUNC.items():
-    case(f"comm_func: {name}", lambda f, wrong=wrong: wrong(f.comm_func), DIFFERENT_WRONG.get(name))
+wrong_cases("comm_func", WRONG_OF_COMM_FUNC, {**CLASSES, "P2POp of send": "ValueError"})
 
 WRONG_OF_COMMUNICATION: dict[str, Wrong] = {
     "get_rank of 0": lambda m: m.get_rank(0),
@@ -183,5 +211,4 @@ WRONG_OF_COMMUNICATION: dict[str, Wrong] = {
     "init of 1": lambda m: m.init(1),
     "init of gloo": lambda m: m.init("gloo"),
 }
-for name, wrong in WRONG_OF_COMMUNICATION.items():
-    case(f"communication: {name}", lambda f, wrong=wrong: wrong(f.communication))
+wrong_cases("communication", WRONG_OF_COMMUNICATION, CLASSES)

@@ -6,7 +6,6 @@ begin at the second one.
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import mindspore.communication as communication
+from mindspore_comparison import Outcome, outcome
 
 from shim.frontends.mindspore.mint.distributed import barrier
 
@@ -32,7 +32,7 @@ def main(folder: Path, port: int) -> None:
         for index, modules in enumerate((real(), ours()))
     ]
     outcomes = {
-        name: [outcome(name, function, framework) for framework in frameworks] for name, function in CASES.items()
+        name: [called(name, function, framework) for framework in frameworks] for name, function in CASES.items()
     }
     (folder / f"{rank}.json").write_text(json.dumps(outcomes))
 
@@ -69,15 +69,10 @@ def pair(modules: dict[str, Any], rank: int) -> str:
     return str(modules["mint"].new_group([0, 2])) if rank != 1 else ""
 
 
-def outcome(name: str, function: Callable[[Any], Any], framework: Any) -> Any:
-    """Return what *function* returns, or the built-in classes that its exception is of, the most special one first."""
+def called(name: str, function: Callable[[Any], Any], framework: Any) -> Outcome:
     sys.stderr.write(f"{name}\n")
     barrier()  # MindSpore's messages get lost where one rank is ahead of another
-    try:
-        return {"returned": function(framework)}
-    except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__ if getattr(builtins, kind.__name__, None) is kind]
-        return {"raised": kinds, "said": str(error)[:300]}
+    return outcome(lambda: function(framework))
 
 
 if __name__ == "__main__":

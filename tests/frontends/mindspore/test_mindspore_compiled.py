@@ -19,7 +19,7 @@ from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.communication import comm_func, init, release
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive
@@ -28,7 +28,7 @@ class Network(mindspore.nn.Cell):  # type: ignore[misc]
         return self.primitive(*tensors)
 
 
-class Many(mindspore.nn.Cell):  # type: ignore[misc]
+class Many(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """Independent collectives of one shape, which would be exchanged for each other if ranks ordered them differently."""
 
     def __init__(self) -> None:
@@ -44,31 +44,61 @@ class Many(mindspore.nn.Cell):  # type: ignore[misc]
         return (first * second).sum() + (self.scatter(first) * self.scatter(second)).sum() + (third[0] * third[1]).sum()
 
 
-class InPlace(mindspore.nn.Cell):  # type: ignore[misc]
+class InPlace(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def construct(self, tensor: Any) -> Any:
         doubled = tensor * 2
         dist.all_reduce(doubled)
         return doubled.sum()
 
 
-class Returning(mindspore.nn.Cell):  # type: ignore[misc]
+class Returning(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def construct(self, tensor: Any) -> Any:
         return comm_func.all_reduce(tensor * 2)[0].sum()
 
 
-class Switched(mindspore.nn.Cell):  # type: ignore[misc]
+class Switched(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def construct(self, tensor: Any) -> Any:
         doubled = tensor * 2
         ops.all_reduce(doubled)
         return doubled.sum()
 
 
-class Received(mindspore.nn.Cell):  # type: ignore[misc]
+class Received(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def construct(self, tensor: Any) -> Any:
         return comm_func.recv(tensor).sum()
 
 
-class Barrier(mindspore.nn.Cell):  # type: ignore[misc]
+class Rooted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    def construct(self, tensor: Any) -> Any:
+        doubled = tensor * 2
+        dist.broadcast(doubled, 0)
+        return doubled.sum()
+
+
+class Sent(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    def construct(self, tensor: Any) -> Any:
+        dist.isend(tensor, 1)
+        return tensor.sum()
+
+
+class Batched(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    def construct(self, tensor: Any) -> Any:
+        dist.batch_isend_irecv([dist.P2POp("irecv", tensor, 1)])
+        return tensor.sum()
+
+
+class Exchanged(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    def construct(self, tensor: Any) -> Any:
+        return comm_func.batch_isend_irecv([comm_func.P2POp("irecv", tensor, 1)])[0].sum()
+
+
+class Objects(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    def construct(self, tensor: Any) -> Any:
+        dist.broadcast_object_list([tensor, tensor])
+        return tensor.sum()
+
+
+class Barrier(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def construct(self, tensor: Any) -> Any:
         dist.barrier()
         return tensor + 1
@@ -82,7 +112,7 @@ def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[np.ndarr
 def test_the_documented_example(rank: int, world_size: int, tmp_path: Path) -> None:
     from mindspore import Tensor, context, nn
 
-    class Net(nn.Cell):  # type: ignore[misc]
+    class Net(nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
         def __init__(self) -> None:
             super().__init__()
             self.allgather = ops.AllGather()
@@ -135,7 +165,7 @@ def test_jit(rank: int, world_size: int, capture: str, tmp_path: Path) -> None:
     with world(), in_mode("PyNative", tmp_path):
         gather, weights = ops.AllGather(), make("mindspore", numbers(rank, (4, 3)))
 
-        @mindspore.jit(capture_mode=capture)  # type: ignore[untyped-decorator]
+        @mindspore.jit(capture_mode=capture)  # type: ignore[untyped-decorator]  # mypy does not see MindSpore
         def weighted(tensor: Any) -> Any:
             return (gather(tensor) * weights).sum()
 
@@ -172,9 +202,14 @@ def test_errors_keep_their_class(rank: int, world_size: int, tmp_path: Path) -> 
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("network", [InPlace, Barrier, Returning, Switched, Received])
+@pytest.mark.parametrize(
+    "network", [InPlace, Barrier, Returning, Switched, Received, Rooted, Sent, Batched, Exchanged, Objects]
+)
 def test_functions_cannot_be_compiled(rank: int, world_size: int, network: Any, tmp_path: Path) -> None:
-    """MindSpore documents them for PyNative mode; its compiler refuses what it reads in them."""
+    """MindSpore documents them for PyNative mode; its compiler refuses the `try` that it reads in ``shim/core/calls.py``.
+
+    Without any it would call them as Python, and give a gradient of zero without a word.
+    """
     with world(), in_mode(COMPILED, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 3)))
         with pytest.raises((RuntimeError, TypeError)):  # the latter where torch is loaded
@@ -257,7 +292,7 @@ def assert_program_passes(program: str, folder: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-class Linear(mindspore.nn.Cell):  # type: ignore[misc]
+class Linear(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """Independent collectives of one shape, of which neither the results nor their gradients depend on each other."""
 
     def __init__(self, rank: int) -> None:

@@ -16,7 +16,7 @@ from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.ops.operations import comm_ops
 
 
-class Accumulating(mindspore.nn.Cell):  # type: ignore[misc]
+class Accumulating(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The weighted sum of what *primitive* returns for a tensor and an accumulator."""
 
     def __init__(self, primitive: Any, weights: Array, accumulated: Array) -> None:
@@ -29,7 +29,7 @@ class Accumulating(mindspore.nn.Cell):  # type: ignore[misc]
         return (self.primitive(tensor, self.accumulator) * self.weights).sum()
 
 
-class Weighted(mindspore.nn.Cell):  # type: ignore[misc]
+class Weighted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any, weights: Array) -> None:
         super().__init__()
         self.primitive = primitive

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_mindspore_mistakes import CASES, DIFFERENT
+from mindspore_comparison import assert_raised, assert_same
+from real_mindspore_mistakes import CASES, DIFFERENT, RAISES
 
 RANKS = 3
 HERE = Path(__file__).parent
@@ -62,10 +63,34 @@ def test_both_do_the_same(outcomes: list[dict[str, Any]], name: str) -> None:
         theirs, ours = outcomes[rank][name]
         if name in DIFFERENT:
             instead, _ = DIFFERENT[name]
-            assert "raised" in theirs, "no longer different"
+            assert_raised(theirs, RAISES[name])
             assert instead in ours.get("raised", ["returns"]), (rank, theirs, ours)
             assert instead not in theirs["raised"], "no longer different"
-        elif "raised" in theirs:
-            assert theirs["raised"][0] in ours.get("raised", []), (rank, theirs, ours)
         else:
-            assert ours == theirs, rank
+            assert_same(theirs, ours, RAISES.get(name))
+
+
+RETURNED = {"returned": ["list", ["Float32", [2], [1.0, 2.0]]]}
+RAISED = {"raised": ["TypeError", "Exception"], "said": "must be a tensor", "where": "comm_func.py"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "raises"),
+    [
+        (RETURNED, {"returned": ["list", ["Float32", [2], [1.0, 3.0]]]}, None),
+        (RETURNED, {"returned": ["list", ["Float16", [2], [1.0, 2.0]]]}, None),
+        (RETURNED, {"returned": ["list", ["Float32", [2, 1], [1.0, 2.0]]]}, None),
+        (RETURNED, RAISED, None),
+        (RAISED, RAISED, None),
+        (RAISED, RETURNED, "TypeError"),
+        (RETURNED, RAISED, "TypeError"),
+        (RAISED, {**RAISED, "raised": ["ValueError", "Exception"]}, "TypeError"),
+        ({**RAISED, "raised": ["AttributeError", "Exception"]}, RAISED, "TypeError"),
+        ({**RAISED, "where": "real_mindspore_mistakes.py"}, RAISED, "TypeError"),
+    ],
+)
+def test_differences_are_seen(theirs: Any, ours: Any, raises: str | None) -> None:
+    assert_same(RETURNED, RETURNED, None)
+    assert_same(RAISED, {**RAISED, "raised": ["ArgumentTypeError", "TypeError"], "said": "other words"}, "TypeError")
+    with pytest.raises(AssertionError):
+        assert_same(theirs, ours, raises)

@@ -24,16 +24,16 @@ def pair() -> list[Any]:
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "reduce a list": (lambda: dist.all_reduce([1.0, 2.0]), TypeError, "tensor"),
     "reduce None": (lambda: dist.all_reduce(None), TypeError, "tensor"),
-    "op of int": (lambda: dist.all_reduce(ONE, 0), TypeError, "op must be one of"),  # type: ignore[arg-type]
+    "op of int": (lambda: dist.all_reduce(ONE, 0), TypeError, "op must be one of"),  # type: ignore[arg-type]  # the mistake
     "op unknown": (lambda: dist.all_reduce(ONE, "product"), TypeError, "op must be one of"),
-    "op unhashable": (lambda: dist.all_reduce(ONE, []), TypeError, "op must be one of"),  # type: ignore[arg-type]
-    "async of int": (lambda: dist.all_reduce(ONE, async_op=1), TypeError, "async_op must be a bool"),  # type: ignore[arg-type]
+    "op unhashable": (lambda: dist.all_reduce(ONE, []), TypeError, "op must be one of"),  # type: ignore[arg-type]  # the mistake
+    "async of int": (lambda: dist.all_reduce(ONE, async_op=1), TypeError, "async_op must be a bool"),  # type: ignore[arg-type]  # the mistake
     "gather into a list": (lambda: dist.all_gather_into_tensor(pair(), ONE), TypeError, "output_tensor"),
     "gather a number": (lambda: dist.all_gather_into_tensor(np.ones(4, "float32"), 1.0), TypeError, "input_tensor"),
     "gather into too little": (lambda: dist.all_gather_into_tensor(np.ones(3, "float32"), ONE), ValueError, "output_t"),
     "gather another dtype": (lambda: dist.all_gather_into_tensor(np.ones(4), ONE), (ValueError, TypeError), "output"),
-    "no list out": (lambda: dist.all_to_all(ONE, pair()), TypeError, "output_tensor_list must be a list"),  # type: ignore[arg-type]
-    "no list in": (lambda: dist.all_to_all(pair(), ONE), TypeError, "input_tensor_list must be a list"),  # type: ignore[arg-type]
+    "no list out": (lambda: dist.all_to_all(ONE, pair()), TypeError, "output_tensor_list must be a list"),  # type: ignore[arg-type]  # the mistake
+    "no list in": (lambda: dist.all_to_all(pair(), ONE), TypeError, "input_tensor_list must be a list"),  # type: ignore[arg-type]  # the mistake
     "list too short": (lambda: dist.all_to_all(pair(), [ONE]), ValueError, "input_tensor_list"),
     "list of numbers": (lambda: dist.all_to_all(pair(), [1.0, 2.0]), TypeError, "input_tensor_list"),
     "list of dtypes": (
@@ -88,13 +88,17 @@ def test_wrong_arguments_on_every_rank(rank: int, world_size: int, what: str) ->
         assert_usable(rank, world_size)
 
 
+def scatter_odd_rows() -> Any:
+    return ops.ReduceScatter()(np.ones((4, 2)))
+
+
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("what", ["op unknown", "gather into a list", "no list in", "scatter odd rows", "async of int"])
 def test_wrong_arguments_on_one_rank(rank: int, world_size: int, what: str) -> None:
     """The others, who are waiting for it, are told."""
     wrong, kind, _ = WRONG[what]
     if what == "scatter odd rows":
-        wrong = lambda: ops.ReduceScatter()(np.ones((4, 2)))  # noqa: E731
+        wrong = scatter_odd_rows
     right: dict[str, Callable[[], Any]] = {
         "op unknown": lambda: dist.all_reduce(np.ones(2)),
         "async of int": lambda: dist.all_reduce(np.ones(2)),
@@ -122,12 +126,12 @@ def test_ranks_that_disagree(rank: int, world_size: int) -> None:
 
 
 CONSTRUCTORS: dict[str, tuple[Callable[[], Any], str]] = {
-    "group of int": (lambda: ops.AllGather(0), "group must be a str"),  # type: ignore[arg-type]
-    "group None": (lambda: ops.ReduceScatter(group=None), "group must be a str"),  # type: ignore[arg-type]
-    "micro-step group": (lambda: ops._MicroStepAllGather(None), "group must be a str"),  # type: ignore[arg-type]
-    "op of int": (lambda: ops.ReduceScatter(0), "op must be one of"),  # type: ignore[arg-type]
+    "group of int": (lambda: ops.AllGather(0), "group must be a str"),  # type: ignore[arg-type]  # the mistake
+    "group None": (lambda: ops.ReduceScatter(group=None), "group must be a str"),  # type: ignore[arg-type]  # the mistake
+    "micro-step group": (lambda: ops._MicroStepAllGather(None), "group must be a str"),  # type: ignore[arg-type]  # the mistake
+    "op of int": (lambda: ops.ReduceScatter(0), "op must be one of"),  # type: ignore[arg-type]  # the mistake
     "op unknown": (lambda: ops.ReduceScatter("mean"), "op must be one of"),
-    "root of text": (lambda: ops.Broadcast("0"), "root_rank must be an int"),  # type: ignore[arg-type]
+    "root of text": (lambda: ops.Broadcast("0"), "root_rank must be an int"),  # type: ignore[arg-type]  # the mistake
     "destination of bool": (lambda: ops.CollectiveGather(True), "dest_rank must be an int"),
     "bare tensor": (lambda: ops.Broadcast(0)(ONE), "tuple of tensors"),
     "two tensors": (lambda: ops.AllGather()(ONE, ONE), "must be called with input_x, got 2"),
@@ -146,7 +150,7 @@ def test_primitives_refuse_wrong_types(what: str) -> None:
 
 def test_primitives_take_no_keywords() -> None:
     with pytest.raises(TypeError, match="input_x"):
-        ops.AllGather()(input_x=ONE)  # type: ignore[call-arg]
+        ops.AllGather()(input_x=ONE)  # type: ignore[call-arg]  # the mistake
 
 
 @pytest.mark.ranks(2)
@@ -166,11 +170,15 @@ def assert_usable(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [(2, r"uint8 \[2\](.|\n)*broadcast\(float64 \[1\], root 0\)"), (3, r"uint8 \[3\](.|\n)*uint8 \[2\]")],
+)
+def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int, length: int, told: str) -> None:
     with world():
         primitive = ops.Broadcast(0)
         for _ in range(2):
-            with pytest.raises(MismatchError, match=r"uint8 \[2\](.|\n)*uint8 \[1\]"):
-                primitive(tuple(np.full(1, rank + 1.0) for _ in range(2 - rank)))
+            with pytest.raises(MismatchError, match=told):
+                primitive(tuple(np.full(1, rank + 1.0) for _ in range(length - rank)))
         (same,) = primitive((np.full(1, rank + 5.0),))
         assert same.tolist() == [5.0]

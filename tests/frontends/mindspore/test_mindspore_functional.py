@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from mindspore_world import DTYPES, check, make, numbers, world
 
+import shim.frontends.mindspore.mint.distributed as dist
 import shim.frontends.mindspore.ops.communication as communication
 from shim.errors import ArgumentError, MismatchError, ShimError, UnsupportedError
 from shim.frontends.mindspore import ops
@@ -216,7 +217,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "numbers": (lambda one: comm_func.all_to_all_with_output_shape([()] * 2, [1.0, 2.0]), TypeError, "input_tensor_l"),
     "dtypes": (
         lambda one: comm_func.all_to_all_with_output_shape([(2,)] * 2, [one, np.ones(2)]),
-        (TypeError, ValueError),  # type: ignore[dict-item]
+        (TypeError, ValueError),  # type: ignore[dict-item]  # either of them
         "input_tensor_list|dtype",
     ),
     "splits": (
@@ -263,12 +264,40 @@ def test_wrong_arguments_on_one_rank(rank: int, world_size: int, what: str) -> N
         check("numpy", comm_func.all_reduce(numbers(rank, 3))[0], sum(of_all(3, 3)))
 
 
+RETURNING: dict[str, Callable[[Any], Any]] = {
+    "all_reduce": comm_func.all_reduce,
+    "all_gather_into_tensor": comm_func.all_gather_into_tensor,
+    "reduce_scatter_tensor": comm_func.reduce_scatter_tensor,
+    "reduce": lambda tensor: comm_func.reduce(tensor, 0),
+    "broadcast": comm_func.broadcast,
+    "gather_into_tensor": comm_func.gather_into_tensor,
+    "scatter_tensor": comm_func.scatter_tensor,
+    "all_to_all_with_output_shape": lambda tensor: comm_func.all_to_all_with_output_shape([(2,), (2,)], [tensor] * 2),
+    "all_to_all_single_with_output_shape": lambda tensor: comm_func.all_to_all_single_with_output_shape((2,), tensor),
+}
+
+
 @pytest.mark.ranks(2)
-def test_other_frameworks_gradients_are_refused(rank: int, world_size: int) -> None:
+@pytest.mark.parametrize("name", RETURNING)
+def test_other_frameworks_gradients_are_refused(rank: int, world_size: int, name: str) -> None:
     import torch
 
-    with world(), pytest.raises(UnsupportedError, match=r"requires a gradient.*\nPass tensor\.detach"):
-        comm_func.all_reduce(torch.ones(2, requires_grad=True))
+    tensor = torch.ones(2, requires_grad=True)
+    with world():
+        with pytest.raises(UnsupportedError, match=r"requires a gradient.*\nPass tensor\.detach"):
+            RETURNING[name](tensor)
+        RETURNING[name](tensor.detach())
+
+
+@pytest.mark.ranks(2)
+def test_other_frameworks_gradients_are_no_matter_in_place(rank: int, world_size: int) -> None:
+    """A parameter is set to what rank 1 has, as torch's own broadcast does it."""
+    import torch
+
+    parameter = torch.nn.Parameter(torch.full((2,), rank + 1.0))
+    with world():
+        dist.broadcast(parameter, 1)
+        assert parameter.tolist() == [2.0, 2.0]
 
 
 @pytest.mark.ranks(2)
@@ -354,9 +383,9 @@ def test_functions_are_switched_by_name(rank: int, world_size: int) -> None:
 def test_the_switch_checks_its_arguments() -> None:
     for wrong in (1, None, "True"):
         with pytest.raises(TypeError, match="is_enable must be a bool"):
-            communication.set_comm_ops_inplace(wrong)  # type: ignore[arg-type]
+            communication.set_comm_ops_inplace(wrong)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(TypeError, match="func_list must be a list"):
         communication.set_comm_ops_inplace(True, "all_reduce")
     for unknown in ("all_reduced", "init_process_group", 1):
         with pytest.raises(ValueError, match="func_list must be names of functions"):
-            communication.set_comm_ops_inplace(True, [unknown])  # type: ignore[list-item]
+            communication.set_comm_ops_inplace(True, [unknown])  # type: ignore[list-item]  # the mistake

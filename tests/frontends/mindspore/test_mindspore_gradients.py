@@ -16,7 +16,7 @@ from shim.frontends.mindspore import ops
 Array = Any
 
 
-class Weighted(mindspore.nn.Cell):  # type: ignore[misc]
+class Weighted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """The weighted sum of what *primitive* returns."""
 
     def __init__(self, primitive: Any, weights: Array) -> None:
@@ -28,7 +28,7 @@ class Weighted(mindspore.nn.Cell):  # type: ignore[misc]
         return (self.primitive(tensor * 2) * self.weights).sum()
 
 
-class WithAccumulator(mindspore.nn.Cell):  # type: ignore[misc]
+class WithAccumulator(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any, weights: Array, accumulated: Array) -> None:
         super().__init__()
         self.primitive = primitive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
 from typing import Any
 
@@ -153,6 +154,24 @@ def test_a_name_for_the_world(rank: int, world_size: int) -> None:
         tensor = numbers(rank, 3)
         dist.all_reduce(tensor, group="everyone")
         check("numpy", tensor, numbers(0, 3) + numbers(1, 3))
+        communication.init()
+        assert (dist.new_group(), dist.get_world_size("everyone")) == ("everyone", world_size)
+        with pytest.warns(UserWarning, match="the world is there already, and named 'everyone'"):
+            dist.init_process_group(group_name="nobody")
+    assert GlobalComm.WORLD_COMM_GROUP == "hccl_world_group"
+    with world():
+        assert dist.get_rank("everyone") == -1
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("ranks", [None, [0, 1]])
+def test_a_group_that_is_there_keeps_what_it_has(rank: int, world_size: int, ranks: list[int] | None) -> None:
+    with world(timeout=timedelta(seconds=20)):
+        name = dist.new_group(ranks)
+        for arguments in ({"timeout": timedelta(seconds=1)}, {"group_desc": "other"}):
+            with pytest.warns(UserWarning, match="exists already, with its own timeout and description"):
+                assert dist.new_group(ranks, **arguments) == name
+        assert dist.new_group(ranks, timeout=timedelta(seconds=20)) == name
 
 
 @pytest.mark.ranks(2)
@@ -237,9 +256,9 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
             dist.new_group([0, 2])
         for ranks in ((0, 1), 1, "01"):
             with pytest.raises(TypeError, match="list of int"):
-                dist.new_group(ranks)  # type: ignore[arg-type]
+                dist.new_group(ranks)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match="list of int"):
-            dist.new_group([0, "1"])  # type: ignore[list-item]
+            dist.new_group([0, "1"])  # type: ignore[list-item]  # the mistake
         with pytest.raises(ArgumentError, match="at least one"):
             dist.new_group([])
         with pytest.raises(TypeError, match="backend"):
@@ -247,23 +266,23 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
         with pytest.raises(UnsupportedError, match="pg_options"):
             dist.new_group([0, 1], pg_options=object())
         with pytest.raises(TypeError, match="timeout"):
-            dist.new_group([0, 1], 30)  # type: ignore[arg-type]
+            dist.new_group([0, 1], 30)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match="use_local_synchronization"):
-            dist.new_group([0, 1], use_local_synchronization=1)  # type: ignore[arg-type]
+            dist.new_group([0, 1], use_local_synchronization=1)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(UnsupportedError, match="options"):
             communication.create_group("pair", [0, 1], object())
         with pytest.raises(ValueError, match="must not be the world"):
             communication.destroy_group("mccl_world_group")
         for function in (dist.get_rank, dist.get_world_size, dist.get_backend, dist.destroy_process_group):
             with pytest.raises(TypeError, match="group must be a str, got int"):
-                function(0)  # type: ignore[operator]
+                function(0)  # type: ignore[operator]  # the mistake
         for function in (communication.get_rank, communication.get_group_size, communication.destroy_group):
             with pytest.raises(TypeError, match="group must be a str, got NoneType"):
-                function(None)  # type: ignore[operator]
+                function(None)  # type: ignore[operator]  # the mistake
         with pytest.raises(ValueError, match="group rank must be"):
             communication.get_world_rank_from_group_rank("hccl_world_group", 2)
         with pytest.raises(TypeError, match="world_rank_id must be an int"):
-            communication.get_group_rank_from_world_rank("0", "hccl_world_group")  # type: ignore[arg-type]
+            communication.get_group_rank_from_world_rank("0", "hccl_world_group")  # type: ignore[arg-type]  # the mistake
 
 
 @pytest.mark.parametrize(
@@ -281,3 +300,23 @@ def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
 def test_nothing_works_before_init(call: Any) -> None:
     with pytest.raises(StateError, match="not initialised"):
         call()
+
+
+@pytest.mark.ranks(1)
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("init_process_group", ("gloo",)),
+        ("new_group", ("0",)),
+        ("destroy_process_group", (3,)),
+        *((name, (3,)) for name in ("get_rank", "get_world_size", "get_backend", "get_process_group_ranks")),
+        *((name, (3, 0)) for name in ("get_global_rank", "get_group_rank")),
+    ],
+)
+@pytest.mark.parametrize("module", ["mint.distributed", "ops.communication"])
+def test_errors_name_the_function_that_was_called(
+    rank: int, world_size: int, module: str, name: str, arguments: tuple[Any, ...]
+) -> None:
+    function = getattr(importlib.import_module(f"shim.frontends.mindspore.{module}"), name)
+    with world(), pytest.raises((TypeError, ValueError), match=f"^mindspore.{module}.{name}: "):
+        function(*arguments)

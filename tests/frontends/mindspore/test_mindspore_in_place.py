@@ -305,6 +305,6 @@ def test_the_cached_answers(rank: int, world_size: int) -> None:
         assert (distributed.get_cache_group_rank(), distributed.get_cache_group_size()) == (rank, 2)
         assert (distributed.get_cache_group_rank(name), distributed.get_cache_group_size(name)) == (rank - 1, 1)
         with pytest.raises(TypeError, match="group must be a str"):
-            distributed.get_cache_group_rank(None)  # type: ignore[arg-type]
+            distributed.get_cache_group_rank(None)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(RuntimeError, match="no group named"):
             distributed.get_cache_group_size("no such group")

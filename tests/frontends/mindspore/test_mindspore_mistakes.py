@@ -41,7 +41,7 @@ RIGHT: dict[str, Call] = {
 }
 
 WRONG: dict[str, tuple[str, Call, type[Exception], str]] = {
-    "no list": ("all_gather", lambda: dist.all_gather(one(), one()), TypeError, "tensor_list must be a list"),  # type: ignore[arg-type]
+    "no list": ("all_gather", lambda: dist.all_gather(one(), one()), TypeError, "tensor_list must be a list"),  # type: ignore[arg-type]  # the mistake
     "two places": (
         "all_gather",
         lambda: dist.all_gather(some(2, 2), one()),
@@ -94,11 +94,11 @@ WRONG: dict[str, tuple[str, Call, type[Exception], str]] = {
         ValueError,
         "input_split_sizes|output",
     ),
-    "source text": ("broadcast", lambda: dist.broadcast(one(), "0"), TypeError, "src must be an int, got str"),  # type: ignore[arg-type]
+    "source text": ("broadcast", lambda: dist.broadcast(one(), "0"), TypeError, "src must be an int, got str"),  # type: ignore[arg-type]  # the mistake
     "source 3": ("broadcast", lambda: dist.broadcast(one(), 3), RankError, r"src must be one of .* \[0, 1, 2\], got 3"),
     "destination True": ("reduce", lambda: dist.reduce(one(), True), TypeError, "dst must be an int, got bool"),
-    "async": ("reduce", lambda: dist.reduce(one(), 0, async_op=None), TypeError, "async_op must be a bool"),  # type: ignore[arg-type]
-    "no gather list": ("gather", lambda: dist.gather(one(), None), TypeError, "gather_list must be a list"),  # type: ignore[arg-type]
+    "async": ("reduce", lambda: dist.reduce(one(), 0, async_op=None), TypeError, "async_op must be a bool"),  # type: ignore[arg-type]  # the mistake
+    "no gather list": ("gather", lambda: dist.gather(one(), None), TypeError, "gather_list must be a list"),  # type: ignore[arg-type]  # the mistake
     "mixed gather list": (
         "gather",
         lambda: dist.gather(one(), [one(), one(3)]),
@@ -106,7 +106,7 @@ WRONG: dict[str, tuple[str, Call, type[Exception], str]] = {
         "gather_list must have tensors",
     ),
     "mixed dtypes": ("gather", lambda: dist.gather(one(), [one(), np.ones(2)]), TypeError, "float32 .* and float64"),
-    "no scatter list": ("scatter", lambda: dist.scatter(one(), None), TypeError, "scatter_list must be a list"),  # type: ignore[arg-type]
+    "no scatter list": ("scatter", lambda: dist.scatter(one(), None), TypeError, "scatter_list must be a list"),  # type: ignore[arg-type]  # the mistake
     "scattered text": ("scatter", lambda: dist.scatter(one(), ["a", "b"]), TypeError, "scatter_list must be a tensor"),
     "gathered into a list": (
         "gather_into_tensor",
@@ -173,4 +173,4 @@ def test_the_name_of_a_group(rank: int, world_size: int) -> None:
         with pytest.raises(RuntimeError, match="no group named"):
             get_comm_name("no such group")
         with pytest.raises(TypeError, match="group must be a str"):
-            get_comm_name(None)  # type: ignore[arg-type]
+            get_comm_name(None)  # type: ignore[arg-type]  # the mistake

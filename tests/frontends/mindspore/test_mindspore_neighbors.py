@@ -19,7 +19,7 @@ NONE = [-1] * 8
 DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive
@@ -28,7 +28,7 @@ class Network(mindspore.nn.Cell):  # type: ignore[misc]
         return self.primitive(*arguments)
 
 
-class RingOfTwo(mindspore.nn.Cell):  # type: ignore[misc]
+class RingOfTwo(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """Send rows to the right and columns to the left; return what comes as one tensor."""
 
     def __init__(self, rank: int, world_size: int) -> None:
@@ -221,7 +221,7 @@ def test_the_gradient_of_borders(rank: int, world_size: int, mode: str, lens: tu
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 @pytest.mark.parametrize("mode", MODES)
 def test_gradients_of_other_dtypes(rank: int, world_size: int, dtype: str, mode: str, tmp_path: Path) -> None:
-    class Summed(mindspore.nn.Cell):  # type: ignore[misc]
+    class Summed(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
         def __init__(self) -> None:
             super().__init__()
             self.borders = borders(rank, 2, 1, (1, 0))
@@ -236,7 +236,7 @@ def test_gradients_of_other_dtypes(rank: int, world_size: int, dtype: str, mode:
         check("mindspore", gradient, expected, dtype)
 
 
-class OnlySending(mindspore.nn.Cell):  # type: ignore[misc]
+class OnlySending(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self) -> None:
         super().__init__()
         self.exchange = ops.NeighborExchange([1], [], [], [(3,)], mindspore.float32)
@@ -246,7 +246,7 @@ class OnlySending(mindspore.nn.Cell):  # type: ignore[misc]
         return tensor.sum()
 
 
-class OnlyReceiving(mindspore.nn.Cell):  # type: ignore[misc]
+class OnlyReceiving(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self) -> None:
         super().__init__()
         self.exchange = ops.NeighborExchange([], [0], [(3,)], [], mindspore.float32)

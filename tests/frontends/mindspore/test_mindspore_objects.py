@@ -151,3 +151,16 @@ def assert_usable(module: Any, rank: int) -> None:
     gathered = [None, None]
     module.all_gather_object(gathered, rank)
     assert gathered == [0, 1]
+
+
+@pytest.mark.ranks(2)
+def test_a_receiver_is_told_that_its_sender_refused(rank: int) -> None:
+    with world():
+        for wrong in ([], (1,), [threading.Lock()]):
+            if rank == 0:
+                with pytest.raises(ShimError, match="object_list must"):
+                    mint.send_object_list(wrong, 1)
+            else:
+                with pytest.raises(MismatchError, match=r"rank 0 refused to send: .*object_list must"):
+                    mint.recv_object_list([None], 0)
+        mint.barrier()

@@ -77,7 +77,7 @@ def test_every_dtype(rank: int, world_size: int, dtype: str, mode: str, tmp_path
         check("mindspore", Network(ops.CollectiveScatter())(tensor), numbers(0, (2, 3), dtype)[rank : rank + 1], dtype)
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive
@@ -160,7 +160,7 @@ def test_the_gradient_of_collective_gather(rank: int, world_size: int, mode: str
         check_slope(ops.CollectiveGather(1), model, scrambled(world_size, (2, 2)), rank)
 
 
-class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]
+class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, root: int) -> None:
         super().__init__()
         self.broadcast = ops.Broadcast(root)
@@ -243,10 +243,28 @@ def test_one_ranks_mistake_is_every_ranks_error(rank: int, world_size: int) -> N
 
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
-def test_tuples_of_different_lengths(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lengths", [(1, 2), (2, 1), (2, 3)])
+def test_tuples_of_different_lengths(
+    rank: int, world_size: int, lengths: tuple[int, int], mode: str, tmp_path: Path
+) -> None:
     """Without asking first, what one rank sends last would meet the other rank's next call."""
     with world(), in_mode(mode, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 2)))
         with pytest.raises(MismatchError, match=r"mindspore\.ops\.Broadcast"):
-            mindspore.runtime.synchronize() or np.asarray(Network(ops.Broadcast(0))((tensor,) * (1 + rank))[0])
+            mindspore.runtime.synchronize() or np.asarray(Network(ops.Broadcast(0))((tensor,) * lengths[rank])[0])
+        check("mindspore", tensor, numbers(rank, (2, 2)))
         assert mode == COMPILED or float(ops.AllReduce()(tensor).sum()) > 0
+
+
+@pytest.mark.ranks(2)
+def test_a_tuple_of_one_is_one_collective(rank: int, world_size: int) -> None:
+    """The other rank's is its functions' broadcast."""
+    with world():
+        tensor = make("mindspore", numbers(rank, (2, 2)))
+        if rank == 0:
+            (result,) = ops.Broadcast(1)((tensor,))
+        else:
+            result = tensor
+            dist.broadcast(tensor, 1)
+        check("mindspore", result, numbers(1, (2, 2)))
+        check("mindspore", ops.AllReduce()(result), 2 * numbers(1, (2, 2)))

@@ -30,11 +30,6 @@ def once(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 REFUSED: dict[str, Callable[[Any], Any]] = {
-    "prod": lambda x: mint.all_reduce(x, "prod"),
-    "prod returned": lambda x: comm_func.all_reduce(x, "prod"),
-    "max scattered": lambda x: mint.reduce_scatter_tensor(zeros(2), x, "max"),
-    "max scattered and returned": lambda x: comm_func.reduce_scatter_tensor(x, "max"),
-    "min reduced and returned": lambda x: comm_func.reduce(x, 0, "min"),
     "broadcast": lambda x: mint.broadcast(x, 0),
     "reduce": lambda x: communication.reduce(x, 0),
     "gather": lambda x: mint.gather(x, [zeros(4), zeros(4)]),
@@ -53,6 +48,47 @@ def test_what_has_no_gradient_is_refused(rank: int, world_size: int, what: str) 
         with pytest.raises(UnsupportedError, match=r"has no gradient here.*\nPass mindspore\.ops\.stop_gradient"):
             mindspore.grad(once(REFUSED[what]))(make("mindspore", numbers(rank, 4)))
         stopped = once(lambda tensor: REFUSED[what](mindspore.ops.stop_gradient(tensor) * 1))
+        check("mindspore", mindspore.grad(stopped)(make("mindspore", numbers(rank, 4))), np.full(4, 2, "float32"))
+
+
+def send_both(send: Callable[[Any], Any], receive: Callable[[Any], Any]) -> Callable[[int, Any], None]:
+    """Return the call with which rank 0 sends its tensor and rank 1 receives one."""
+    return lambda rank, tensor: receive(zeros(4)) if rank else send(tensor)
+
+
+def batch(module: Any) -> Callable[[int, Any], Any]:
+    def exchange(rank: int, tensor: Any) -> Any:
+        parts = [("isend", tensor), ("irecv", zeros(4))] if rank == 0 else [("irecv", zeros(4)), ("isend", tensor)]
+        return module.batch_isend_irecv([module.P2POp(op, each, 1 - rank) for op, each in parts])
+
+    return exchange
+
+
+SENT: dict[str, Callable[[int, Any], Any]] = {
+    "send": send_both(lambda x: mint.send(x, 1), lambda x: mint.recv(x, 0)),
+    "send of ops": send_both(lambda x: communication.send(x, 1), lambda x: communication.recv(x, 0)),
+    "send of comm_func": send_both(lambda x: comm_func.send(x, 1), lambda x: comm_func.recv(x, 0)),
+    "isend": send_both(lambda x: mint.isend(x, 1).wait(), lambda x: mint.irecv(x, 0).wait()),
+    "isend of ops": send_both(lambda x: communication.isend(x, 1).wait(), lambda x: communication.irecv(x, 0).wait()),
+    "isend of comm_func": send_both(lambda x: comm_func.isend(x, 1).wait(), lambda x: comm_func.irecv(x, 0)[1].wait()),
+    "batch": batch(mint),
+    "batch of ops": batch(communication),
+    "batch of comm_func": batch(comm_func),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", SENT)
+def test_what_is_sent_is_not_left_out_of_the_gradient(rank: int, world_size: int, what: str) -> None:
+    """The refusal is the sender's: nothing of it goes to the receiver, who is told by nobody and must not come."""
+    with world():
+        if rank == 0 or "batch" in what:
+            with pytest.raises(
+                UnsupportedError, match=r"has no gradient, and one.*\nPass mindspore\.ops\.stop_gradient"
+            ):
+                mindspore.grad(once(lambda x: SENT[what](rank, x)))(make("mindspore", numbers(rank, 4)))
+            mindspore.graph.api._pynative_executor.clear_res()
+        stopped = once(lambda x: SENT[what](rank, mindspore.ops.stop_gradient(x)))
         check("mindspore", mindspore.grad(stopped)(make("mindspore", numbers(rank, 4))), np.full(4, 2, "float32"))
 
 

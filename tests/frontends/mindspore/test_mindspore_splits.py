@@ -19,7 +19,7 @@ from shim.frontends.mindspore.ops.operations import comm_ops
 KINDS = ("mindspore", "numpy", "torch")
 
 
-class Network(mindspore.nn.Cell):  # type: ignore[misc]
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     def __init__(self, primitive: Any) -> None:
         super().__init__()
         self.primitive = primitive

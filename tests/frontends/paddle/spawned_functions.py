@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -42,6 +43,14 @@ def fail_on(rank: int, how: str) -> None:
     if dist.get_rank() == rank:
         if how == "raise":
             raise KeyError("{input} is not {there}")
+        if how == "words":
+            raise RuntimeError("no PeerLostError: of my own")
+        if how == "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+        if how == "linger":  # its process ends after those of the others
+            atexit.register(time.sleep, 0.5)
+            raise KeyError("slowly")
         if how == "exit":
             sys.exit(3)
         os.kill(os.getpid(), signal.SIGKILL)

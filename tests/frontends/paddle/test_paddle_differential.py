@@ -45,13 +45,10 @@ def tensor(rank: int, shape: Any = (2, 3), dtype: str = "float32") -> Any:
     return paddle_numbers(rank, shape, dtype)
 
 
-def seen(call: Callable[[], tuple[Any, Any]]) -> Any:
-    """What there is to compare: the class of the error, or what was returned, waited for if it is a task, and changed."""
-    try:
-        returned, changed = call()
-    except Exception as error:
-        return type(error)
-    return plain(returned), plain(changed)
+def seen(call: Callable[[], tuple[Any, Any]]) -> list[Any]:
+    """What there is to compare: what was returned, waited for if it is a task, and what was changed."""
+    returned, changed = call()
+    return [plain(returned), plain(changed)]
 
 
 def plain(thing: Any) -> Any:
@@ -64,21 +61,25 @@ def plain(thing: Any) -> Any:
     return thing
 
 
-def assert_same(case: Case, members: list[int] | None, rank: int, size: int) -> None:
-    """Run *case* in a group of *members*, or the world, with both and compare what is seen."""
+def assert_same(
+    case: Case, members: list[int] | None, rank: int, size: int, refusal: type[Exception] | None = None
+) -> None:
+    """Run *case* in a group of *members*, or the world, with both and compare what is seen; outside it, both raise *refusal*."""
     with both() as (theirs, ours):
         found = []
         for dist in (theirs, ours):
             group = None if members is None else group_in(dist, members)
-            found.append(seen(lambda dist=dist, group=group: case(dist, rank, group, members or list(range(size)))))
+
+            def call(dist: Any = dist, group: Any = group) -> tuple[Any, Any]:
+                return case(dist, rank, group, members or list(range(size)))
+
+            if refusal is None or rank in (members or [rank]):
+                found.append(seen(call))
+            else:
+                with pytest.raises(refusal):
+                    call()
             dist.barrier()
-        expected, got = found
-        if isinstance(expected, type):
-            assert rank not in (members or [rank]), f"paddle raised {expected}: the case compares nothing"
-            assert isinstance(got, type)
-            assert issubclass(got, expected)
-        else:
-            assert got == expected
+        assert found[1:] == found[:-1]
 
 
 def all_reduce(op: str, dtype: str = "float32", shape: Any = (2, 3), **how: Any) -> Case:
@@ -307,7 +308,8 @@ WAITS_OUTSIDE = ("scatter_object_list",)  # the reason is at the top
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in WAITS_OUTSIDE])
 def test_in_a_group_and_outside_it(rank: int, world_size: int, name: str) -> None:
-    assert_same(CASES[name], [0, 2], rank, world_size)
+    refusal = RuntimeError if name.startswith("all_gather") else None  # the others warn, or say nothing
+    assert_same(CASES[name], [0, 2], rank, world_size, refusal)
 
 
 @pytest.mark.differential("paddle", calls=1)
@@ -322,3 +324,20 @@ def test_float16_sums_are_right_here(rank: int) -> None:
             sums.append(mine.astype("float32").numpy())
         assert np.isinf(sums[0]).all()
         assert sums[1].tolist() == (tensor(0, (3,)) + tensor(1, (3,))).tolist()
+
+
+def test_one_corrupted_element_is_seen() -> None:
+    same = seen(lambda: (None, [tensor(1), [tensor(2)], "text"]))
+    assert seen(lambda: (None, [tensor(1), [tensor(2)], "text"])) == same
+    for place in ((0, 0), (1, 2)):
+        corrupted = tensor(2)
+        corrupted[place] += 1
+        assert seen(lambda corrupted=corrupted: (None, [tensor(1), [corrupted], "text"])) != same
+    for other in (
+        (True, [tensor(1), [tensor(2)], "text"]),
+        (None, [tensor(1), [tensor(2), tensor(2)], "text"]),
+        (None, [tensor(1), [tensor(2).reshape((3, 2))], "text"]),
+        (None, [tensor(1), [tensor(2, dtype="float64")], "text"]),
+        (None, [tensor(1), [tensor(2)], None]),
+    ):
+        assert seen(lambda other=other: other) != same

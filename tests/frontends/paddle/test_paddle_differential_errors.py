@@ -26,51 +26,58 @@ def one() -> Any:
 
 Wrong = Callable[[Any, int], Any]  # given a module and another rank than the caller's own
 
-SAME_ERRORS: dict[str, Wrong] = {
-    "all_reduce of a list": lambda dist, other: dist.all_reduce([1.0]),
-    "all_reduce unknown op": lambda dist, other: dist.all_reduce(one(), 7),
-    "reduce unknown op": lambda dist, other: dist.reduce(one(), 0, 7),
-    "reduce to a stranger": lambda dist, other: dist.reduce(one(), 9),
-    "reduce_scatter unknown op": lambda dist, other: dist.reduce_scatter(one(), [one(), one()], 7),
-    "stream.reduce_scatter unknown op": lambda dist, other: dist.stream.reduce_scatter(one(), [one(), one()], 7),
-    "broadcast from a stranger": lambda dist, other: dist.broadcast(one(), 9),
-    "gather to a stranger": lambda dist, other: dist.gather(one(), None, 9),
-    "scatter from a stranger": lambda dist, other: dist.scatter(one(), None, 9),
-    "send to a stranger": lambda dist, other: dist.send(one(), 9),
-    "recv from a stranger": lambda dist, other: dist.recv(one(), 9),
-    "isend to a stranger": lambda dist, other: dist.isend(one(), 9),
-    "irecv from a stranger": lambda dist, other: dist.irecv(one(), 9),
-    "irecv from None": lambda dist, other: dist.irecv(one()),
-    "send a list": lambda dist, other: dist.send([1.0], other),
-    "alltoall without output": lambda dist, other: dist.alltoall(None, [one()]),
-    "alltoall without input": lambda dist, other: dist.alltoall([], None),
-    "alltoall of nothing": lambda dist, other: dist.alltoall([], []),
-    "alltoall of a tensor and a list": lambda dist, other: dist.alltoall(one(), [one(), one()]),
-    "P2POp of send": lambda dist, other: dist.P2POp(dist.send, one(), other),
-    "P2POp of text": lambda dist, other: dist.P2POp("isend", one(), other),
-    "batch of no list": lambda dist, other: dist.batch_isend_irecv(None),
-    "batch of no operations": lambda dist, other: dist.batch_isend_irecv([1]),
-    "send no objects": lambda dist, other: dist.send_object_list([], other),
-    "send None": lambda dist, other: dist.send_object_list(None, other),
-    "send objects to two ranks": lambda dist, other: dist.send_object_list([1], other, None, other),
-    "receive no objects": lambda dist, other: dist.recv_object_list([], other),
-    "receive objects from two ranks": lambda dist, other: dist.recv_object_list([1], other, None, other),
-    "send objects to a stranger in the group": lambda dist, other: dist.send_object_list([1], None, None, 9),
-    "group rank of a stranger": lambda dist, other: dist.get_group().get_group_rank(9),
-    "global rank of a stranger": lambda dist, other: dist.get_group().get_global_rank(9),
-    "waiting for text": lambda dist, other: dist.wait("tensor"),
-    "group larger than the world": lambda dist, other: dist.new_group([0, 1, 2, 3]),
-    "group of an unknown backend": lambda dist, other: dist.new_group(backend="smoke"),
-    "destroying what is no group": lambda dist, other: dist.destroy_process_group(
-        dist.communication.group.Group(0, 99, [0, 1])
+SAME_ERRORS: dict[str, tuple[type[Exception], Wrong]] = {
+    "all_reduce of a list": (ValueError, lambda dist, other: dist.all_reduce([1.0])),
+    "all_reduce unknown op": (ValueError, lambda dist, other: dist.all_reduce(one(), 7)),
+    "reduce unknown op": (ValueError, lambda dist, other: dist.reduce(one(), 0, 7)),
+    "reduce to a stranger": (ValueError, lambda dist, other: dist.reduce(one(), 9)),
+    "reduce_scatter unknown op": (RuntimeError, lambda dist, other: dist.reduce_scatter(one(), [one(), one()], 7)),
+    "stream.reduce_scatter unknown op": (
+        ValueError,
+        lambda dist, other: dist.stream.reduce_scatter(one(), [one(), one()], 7),
     ),
-    "gloo of one": lambda dist, other: dist.gloo_init_parallel_env(0, 1, "127.0.0.1:6170"),
-    "gloo_barrier without a context": lambda dist, other: dist.gloo_barrier(),
-    "spawn with an unknown option": lambda dist, other: dist.spawn(one, nprocs=1, threads=2),
-    "spawn with an unknown backend": lambda dist, other: dist.spawn(one, nprocs=1, backend="smoke"),
-    "unknown argument": lambda dist, other: dist.all_reduce(one(), async_op=True),
+    "broadcast from a stranger": (ValueError, lambda dist, other: dist.broadcast(one(), 9)),
+    "gather to a stranger": (ValueError, lambda dist, other: dist.gather(one(), None, 9)),
+    "scatter from a stranger": (ValueError, lambda dist, other: dist.scatter(one(), None, 9)),
+    "send to a stranger": (ValueError, lambda dist, other: dist.send(one(), 9)),
+    "recv from a stranger": (ValueError, lambda dist, other: dist.recv(one(), 9)),
+    "isend to a stranger": (ValueError, lambda dist, other: dist.isend(one(), 9)),
+    "irecv from a stranger": (ValueError, lambda dist, other: dist.irecv(one(), 9)),
+    "irecv from None": (ValueError, lambda dist, other: dist.irecv(one())),
+    "send a list": (ValueError, lambda dist, other: dist.send([1.0], other)),
+    "alltoall without output": (RuntimeError, lambda dist, other: dist.alltoall(None, [one()])),
+    "alltoall without input": (RuntimeError, lambda dist, other: dist.alltoall([], None)),
+    "alltoall of nothing": (RuntimeError, lambda dist, other: dist.alltoall([], [])),
+    "alltoall of a tensor and a list": (RuntimeError, lambda dist, other: dist.alltoall(one(), [one(), one()])),
+    "P2POp of send": (RuntimeError, lambda dist, other: dist.P2POp(dist.send, one(), other)),
+    "P2POp of text": (RuntimeError, lambda dist, other: dist.P2POp("isend", one(), other)),
+    "batch of no list": (RuntimeError, lambda dist, other: dist.batch_isend_irecv(None)),
+    "batch of no operations": (RuntimeError, lambda dist, other: dist.batch_isend_irecv([1])),
+    "send no objects": (ValueError, lambda dist, other: dist.send_object_list([], other)),
+    "send None": (ValueError, lambda dist, other: dist.send_object_list(None, other)),
+    "send objects to two ranks": (ValueError, lambda dist, other: dist.send_object_list([1], other, None, other)),
+    "receive no objects": (ValueError, lambda dist, other: dist.recv_object_list([], other)),
+    "receive objects from two ranks": (ValueError, lambda dist, other: dist.recv_object_list([1], other, None, other)),
+    "send objects to a stranger in the group": (
+        IndexError,
+        lambda dist, other: dist.send_object_list([1], None, None, 9),
+    ),
+    "group rank of a stranger": (ValueError, lambda dist, other: dist.get_group().get_group_rank(9)),
+    "global rank of a stranger": (IndexError, lambda dist, other: dist.get_group().get_global_rank(9)),
+    "waiting for text": (ValueError, lambda dist, other: dist.wait("tensor")),
+    "group larger than the world": (AssertionError, lambda dist, other: dist.new_group([0, 1, 2, 3])),
+    "group of an unknown backend": (AssertionError, lambda dist, other: dist.new_group(backend="smoke")),
+    "destroying what is no group": (
+        AssertionError,
+        lambda dist, other: dist.destroy_process_group(dist.communication.group.Group(0, 99, [0, 1])),
+    ),
+    "gloo of one": (AssertionError, lambda dist, other: dist.gloo_init_parallel_env(0, 1, "127.0.0.1:6170")),
+    "gloo_barrier without a context": (AssertionError, lambda dist, other: dist.gloo_barrier()),
+    "spawn with an unknown option": (ValueError, lambda dist, other: dist.spawn(one, nprocs=1, threads=2)),
+    "spawn with an unknown backend": (ValueError, lambda dist, other: dist.spawn(one, nprocs=1, backend="smoke")),
+    "unknown argument": (TypeError, lambda dist, other: dist.all_reduce(one(), async_op=True)),
     **{
-        f"stream.{name} with the calculation stream": call
+        f"stream.{name} with the calculation stream": (RuntimeError, call)
         for name, call in {
             "all_gather": lambda dist, other: dist.stream.all_gather([], one(), None, False, True),
             "all_reduce": lambda dist, other: dist.stream.all_reduce(one(), 0, None, False, True),
@@ -94,13 +101,15 @@ SAME_ERRORS: dict[str, Wrong] = {
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("name", SAME_ERRORS)
 def test_both_raise_the_same(rank: int, world_size: int, name: str) -> None:
+    kind, wrong = SAME_ERRORS[name]
     with both() as (theirs, ours):
         other = (rank + 1) % world_size
-        with pytest.raises(Exception) as expected:  # whatever it is, ours has to be one of it
-            SAME_ERRORS[name](theirs, other)
+        with pytest.raises(kind) as expected:
+            wrong(theirs, other)
+        assert expected.type is kind
         theirs.barrier()
-        with pytest.raises(expected.type):
-            SAME_ERRORS[name](ours, other)
+        with pytest.raises(kind):
+            wrong(ours, other)
         ours.barrier()
 
 
@@ -122,6 +131,7 @@ DIFFERENT: dict[str, tuple[type[Exception] | None, type[Exception], Wrong]] = {
         lambda dist, other: dist.all_reduce(one(), group="world"),
     ),
     "a timeout is used, so that it must be one": (None, TypeError, lambda dist, other: dist.new_group(timeout="soon")),
+    "a group has ranks": (None, ValueError, lambda dist, other: dist.new_group([])),
     "numbers of reduce ops are plain, as True would be MAX": (
         None,
         ValueError,

@@ -205,6 +205,7 @@ def test_processes_without_a_launcher_meet(launched: Any, version: str, count: i
     ]
     printed = [process.communicate(timeout=50)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * count, printed
+    assert not any("nanobind" in text for text in printed)  # which would tell of a meeting that was not left
     for turn in range(3):
         arrived = [int(re.findall(rf"before {turn} (\d+)", text)[0]) for text in printed]
         left = [int(re.findall(rf"after {turn} (\d+)", text)[0]) for text in printed]

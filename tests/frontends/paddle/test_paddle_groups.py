@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from paddle_world import VERSIONS, check, numbers, world
 
-from shim.errors import StateError, UnsupportedError
+from shim.errors import MismatchError, StateError, UnsupportedError
 
 
 def test_the_unversioned_frontend_says_which_to_choose() -> None:
@@ -39,14 +39,15 @@ def test_the_world(rank: int, world_size: int, version: str) -> None:
 
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_group_refused_on_one_rank_counts_there(rank: int, world_size: int, version: str) -> None:
+def test_a_group_refused_on_one_rank_is_refused_on_all(rank: int, world_size: int, version: str) -> None:
     with world(version) as dist:
         for wrong in ({"ranks": [0, 9]}, {"timeout": 5}, {"backend": "foo"}, {"ranks": 5}):
             if rank == 0:
                 with pytest.raises((ValueError, TypeError, AssertionError)):
                     dist.new_group(**wrong)
             else:
-                dist.new_group([0])
+                with pytest.raises(MismatchError, match=r"rank 0: refused: paddle\.distributed\.new_group: "):
+                    dist.new_group([0])
         group = dist.new_group([0, 1], timeout=timedelta(seconds=15))
         outputs: list = []
         dist.all_gather_object(outputs, group.id, group)

@@ -104,6 +104,9 @@ def test_a_thread_may_spawn() -> None:
     ("how", "words"),
     [
         ("raise", r"rank 1 of 3 raised an error:[\s\S]*in fail_on[\s\S]*\{input\} is not \{there\}"),
+        ("words", "RuntimeError: no PeerLostError: of my own"),
+        ("interrupt", "rank 1 of 3 was interrupted"),
+        ("linger", "KeyError: 'slowly'"),
         ("exit", "rank 1 of 3 ended with status 3"),
         ("kill", "rank 1 of 3 was killed by SIGKILL"),
     ],

@@ -15,6 +15,7 @@ from gradients import weights
 from torch_world import numbers, world
 
 import shim.frontends.torch.distributed as dist
+from shim.errors import ShimError
 
 
 @dataclass
@@ -82,16 +83,23 @@ def outcome(side: Side, call: Call) -> Any:
         inputs.append(make(*shape, **options))
         return inputs[-1]
 
-    side.x = remembered  # type: ignore[method-assign]
+    side.x = remembered
     try:
         result = call(side)
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
         plain = [(tuple(one.shape), str(one.dtype), one.tolist()) for one in outputs]
-    except Exception as error:
-        return type(error)
+    except Exception as error:  # of whatever class: that is what is compared
+        return _class_of(side, error)
     finally:
-        side.x = make  # type: ignore[method-assign]
+        side.x = make
     return plain, _gradients(side, outputs, inputs)
+
+
+def _class_of(side: Side, error: Exception) -> type[Exception]:
+    """Return the class of *error*; what ours raises must be an error of ours, else it is a mistake."""
+    if side.dist is dist and not isinstance(error, ShimError):
+        raise error
+    return type(error)
 
 
 def _gradients(side: Side, outputs: list[Any], inputs: list[Any]) -> Any:
@@ -103,8 +111,8 @@ def _gradients(side: Side, outputs: list[Any], inputs: list[Any]) -> Any:
     loss = sum((one * torch.from_numpy(weights(side.rank, i, one.shape))).sum() for i, one in enumerate(wanting))
     try:
         loss.backward()
-    except Exception as error:
-        return type(error)
+    except Exception as error:  # as above
+        return _class_of(side, error)
     return [None if one.grad is None else one.grad.tolist() for one in inputs]
 
 

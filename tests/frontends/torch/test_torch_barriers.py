@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -60,12 +63,42 @@ def test_who_has_not_come_is_told_to_all_who_have(rank: int, world_size: int, wa
             if rank == 0:
                 assert caught.value.ranks == ((1, 3) if wait_all_ranks else (1,))
         dist.barrier()
-        if rank in late:  # comes when the others have given up
-            with pytest.raises(MismatchError, match="have not come" if wait_all_ranks else "has not come"):
-                dist.monitored_barrier(timeout=LONG)
+        if rank in late:  # comes when the others have given up, as if it were the first
+            with pytest.raises(CollectiveTimeoutError, match="rank 0 has not come"):
+                dist.monitored_barrier(timeout=SHORT)
         dist.barrier()
         dist.monitored_barrier(timeout=LONG)
         assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.parametrize("missed", [1, 3])
+def test_a_barrier_that_ranks_missed_is_no_part_of_the_next(rank: int, world_size: int, missed: int) -> None:
+    with world():
+        for _ in range(missed):
+            if rank == 0:
+                with pytest.raises(CollectiveTimeoutError, match="group rank 1 has not come"):
+                    dist.monitored_barrier(timeout=timedelta(seconds=0.2))
+            dist.barrier()
+        for _ in range(3):
+            assert dist.monitored_barrier(timeout=LONG) is None
+        assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2, 3)
+def test_a_missed_barrier_leaves_the_group_usable_beyond_its_timeout(rank: int, world_size: int) -> None:
+    dist.init_process_group("gloo", timeout=timedelta(seconds=1))
+    try:
+        if rank == 0:
+            with pytest.raises(CollectiveTimeoutError, match="has not come"):
+                dist.monitored_barrier()  # for the group's own timeout
+            with pytest.raises(CollectiveTimeoutError, match="has not come"):
+                dist.monitored_barrier(timeout=timedelta(seconds=2))
+        time.sleep(1.5 if rank == 0 else 4.5)
+        dist.monitored_barrier(timeout=LONG)
+        assert_usable(rank, world_size)
+    finally:
+        dist.destroy_process_group()
 
 
 @pytest.mark.ranks(2)
@@ -78,7 +111,8 @@ def test_rank_0_does_not_come(rank: int, world_size: int) -> None:
                 assert caught.value.ranks == (0,)
             dist.barrier()
             if rank == 0:  # the other rank has come, and gone
-                dist.monitored_barrier(timeout=LONG)
+                with pytest.raises(CollectiveTimeoutError, match="group rank 1 has not come"):
+                    dist.monitored_barrier(timeout=SHORT)
             dist.barrier()
         dist.monitored_barrier(timeout=LONG)
         assert_usable(rank, world_size)
@@ -146,3 +180,35 @@ def test_a_message_of_the_users_is_left_alone(rank: int, world_size: int) -> Non
             tensor = np.zeros(3)
             dist.recv(tensor)
             check("numpy", tensor, numbers(1, 3))
+
+
+LOST = """
+import os, sys, time
+from datetime import timedelta
+import shim.frontends.torch.distributed as dist
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", f"file://{sys.argv[2]}", rank=rank, world_size=3)
+group = dist.new_group([2, 1, 0], sort_ranks=False)
+dist.barrier(group)
+if rank == 1:
+    os._exit(0)
+begin = time.monotonic()
+try:
+    dist.monitored_barrier(group, timedelta(seconds=60))
+except RuntimeError as error:
+    print(f"{type(error).__name__} {error}", flush=True)
+os._exit(0 if time.monotonic() - begin < 20 else 1)
+"""
+
+
+def test_a_rank_that_died_is_not_waited_for(tmp_path: Any) -> None:
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", LOST, str(rank), str(tmp_path / "store")], stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(3)
+    ]
+    told = [one.communicate(timeout=60)[0] for one in ranks]
+    assert [one.returncode for one in ranks] == [0, 0, 0]
+    assert told[2].startswith("_PeerLostError torch.distributed.monitored_barrier: group rank 1 has not come")
+    assert told[0].startswith(("MismatchError", "_PeerLostError")), told[0]  # group rank 0 tells it, or goes itself

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, make, numbers, world
+from torch_world import EVERY_SIZE, SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError, TensorError, UnsupportedError
@@ -27,7 +28,7 @@ def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
             call()
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_all_reduces_in_a_block(rank: int, world_size: int, kind: str, async_ops: bool) -> None:
@@ -104,6 +105,40 @@ def test_calls_of_two_kinds_in_a_block(rank: int, world_size: int) -> None:
         check("numpy", tensor, total(world_size, 3))
 
 
+@pytest.mark.ranks(3)
+@pytest.mark.filterwarnings("ignore:.*does not belong:UserWarning")
+@pytest.mark.parametrize("async_ops", [False, True])
+def test_blocks_of_groups_that_a_rank_is_outside_of(rank: int, world_size: int, async_ops: bool) -> None:
+    with world():
+        pair, other = dist.new_group([0, 1]), dist.new_group([1, 0], sort_ranks=False)
+        first, second = numbers(rank, 3), numbers(rank + 1, 3)
+        with (
+            dist._coalescing_manager(pair, async_ops=async_ops) as outer,
+            dist._coalescing_manager(other, async_ops=async_ops) as inner,
+        ):
+            dist.all_reduce(first, group=pair, async_op=async_ops)
+            dist.all_reduce(second, group=other, async_op=async_ops)
+        for works in (outer, inner):
+            works.wait()
+            assert len(works.works) == int(async_ops and rank < 2)
+        check("numpy", first, total(2, 3) if rank < 2 else numbers(rank, 3))
+        check("numpy", second, total(2, 3, 1) if rank < 2 else numbers(rank + 1, 3))
+
+
+@pytest.mark.ranks(2)
+def test_a_block_is_of_its_thread(rank: int, world_size: int) -> None:
+    with world():
+        mine, others = numbers(rank, 3), numbers(rank + 1, 3)
+        with dist._coalescing_manager():
+            dist.all_reduce(mine)
+            beside = threading.Thread(target=dist.all_reduce, args=(others,))
+            beside.start()
+            beside.join()
+            check("numpy", others, total(world_size, 3, 1))
+            check("numpy", mine, numbers(rank, 3))
+        check("numpy", mine, total(world_size, 3))
+
+
 @pytest.mark.ranks(2)
 def test_a_block_in_a_block_of_the_same_group(rank: int, world_size: int) -> None:
     with world():
@@ -115,7 +150,7 @@ def test_a_block_in_a_block_of_the_same_group(rank: int, world_size: int) -> Non
         check("numpy", tensor, total(world_size, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
     """What one rank refuses is told to all once, and no call of the block is begun."""
@@ -133,7 +168,7 @@ def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
         check("numpy", tensor, total(world_size, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
@@ -191,9 +226,9 @@ def test_a_call_keeps_what_it_is_given() -> None:
     )
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 2), (1,), (0,), ()]
     with world():
@@ -211,7 +246,7 @@ def test_all_gather_coalesced_in_the_background_returns_a_future(rank: int, worl
 
     with world():
         outputs = [[torch.zeros(2), torch.zeros(3)] for _ in range(world_size)]
-        with pytest.warns(FutureWarning, match="all_gather_coalesced is deprecated"):
+        with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_gather_coalesced; call"):
             future = dist.all_gather_coalesced(outputs, [torch.ones(2) * rank, torch.ones(3)], async_op=True)
         received = future.wait()
         assert [[tensor.sum().item() for tensor in tensors] for tensors in received] == [[0.0, 3.0], [2.0, 3.0]]
@@ -242,9 +277,9 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong = MISTAKES[name]
     with world():
@@ -294,8 +329,8 @@ TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@SIZES
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
     """Every rank is told, no tensor is written, and none meets a later collective."""
@@ -310,8 +345,8 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> No
         assert_in_step(rank, world_size)
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@SIZES
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:

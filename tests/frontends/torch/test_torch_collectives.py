@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from torch_world import FLOAT8_DTYPES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
+from torch_world import FLOAT8_DTYPES, SIZES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
 
@@ -12,7 +12,7 @@ KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_broadcast_from_every_rank(rank: int, world_size: int, kind: str) -> None:
     with world():
@@ -25,7 +25,7 @@ def test_broadcast_from_every_rank(rank: int, world_size: int, kind: str) -> Non
             check(kind, tensor, numbers(src, (3, 2)))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_all_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -105,7 +105,7 @@ def test_all_gather_with_a_size_for_each_rank(rank: int, world_size: int, kind: 
             check(kind, output, numbers(other, (other, 2)))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 2), (1,), (0, 4)])
 def test_all_gather_single_concatenated_and_stacked(rank: int, world_size: int, kind: str, shape: tuple) -> None:
@@ -196,7 +196,7 @@ def test_the_old_names_warn_and_work(rank: int, world_size: int) -> None:
         check("numpy", part, total[2 * rank : 2 * rank + 2])
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", ["SUM", "MAX"])
 def test_reduce_scatter_single_of_both_forms(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -243,7 +243,7 @@ def test_all_to_all_single_with_split_sizes(rank: int, world_size: int, kind: st
         check(kind, output, np.concatenate(received))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("empty", [None, []])
 def test_all_to_all_single_with_equal_parts(rank: int, world_size: int, empty: object) -> None:
     with world():
@@ -253,7 +253,7 @@ def test_all_to_all_single_with_equal_parts(rank: int, world_size: int, empty: o
         check("numpy", output, np.concatenate(sent))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_gather_and_scatter_with_every_root(rank: int, world_size: int, kind: str, dtype: str) -> None:
@@ -279,7 +279,7 @@ def test_gather_and_scatter_default_to_rank_0(rank: int, world_size: int) -> Non
         check("numpy", back, numbers(rank, 2))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_send_and_recv_around_a_ring(rank: int, world_size: int, kind: str) -> None:
     with world():

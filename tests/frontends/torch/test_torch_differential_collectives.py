@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 from torch_beside import GLOO_DTYPES, Case, both, compare, empty, filled, waited
+from torch_world import world
+
+import shim.frontends.torch.distributed as dist
+from shim.errors import MismatchError
 
 BIG_CHECKS = "torch leaves it to gloo, which raises RuntimeError; here every wrong argument is a ValueError too"
 UNEVEN = "torch documents unequal sizes, which gloo refuses"
 DTYPES = "gloo does not know this dtype"
+SHARED = "gloo writes the one element as often as it occurs; here an output's elements have each their memory"
 REDUCE_OPS = ("SUM", "PRODUCT", "MIN", "MAX")
 BIT_OPS = ("BAND", "BOR", "BXOR")
 
@@ -47,6 +52,7 @@ ALL_REDUCE = [
     Case("transposed", lambda d, rank, n: (d.all_reduce(tensor := filled(rank).t()), tensor)),
     Case("op is text", lambda d, rank, n: d.all_reduce(filled(rank), "sum")),
     Case("op is a number", lambda d, rank, n: d.all_reduce(filled(rank), 0)),
+    Case("expanded", lambda d, rank, n: d.all_reduce(filled(rank, (1,)).expand(4)), TypeError, SHARED),
     Case("list", lambda d, rank, n: d.all_reduce([filled(rank)])),
     Case(
         "every second",
@@ -276,6 +282,21 @@ def marked(families: dict[str, list[Case]]) -> list[Any]:
         pytest.param(name, marks=pytest.mark.differential("torch", calls=len(cases)), id=name)
         for name, cases in families.items()
     ]
+
+
+@pytest.mark.ranks(2)
+def test_only_what_is_written_must_have_memory_for_each_element(rank: int) -> None:
+    def expanded_on(wanted: int) -> Any:
+        tensor = filled(rank, (1,)).expand(4)
+        return tensor if rank == wanted else tensor.clone()
+
+    with world():
+        dist.broadcast(expanded_on(0), 0)
+        dist.reduce(expanded_on(1), 0)
+        for call in (dist.broadcast, dist.reduce):
+            written = int(call is dist.broadcast)
+            with pytest.raises(TypeError if rank == written else MismatchError):
+                call(expanded_on(written), 0)
 
 
 @pytest.mark.ranks(2, 3)

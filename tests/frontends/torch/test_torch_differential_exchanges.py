@@ -160,6 +160,10 @@ def broadcast_objects(**root: Any) -> Any:
     return lambda d, rank, n: (d.broadcast_object_list(items := things(rank), **root), items)
 
 
+def broadcast_sequence(items: Any) -> Any:
+    return lambda d, rank, n: (d.broadcast_object_list(given := [0, 0] if rank else items, 0), given)
+
+
 def gather_objects(**root: Any) -> Any:
     def call(d: Any, rank: int, n: int) -> Any:
         slots = [0] * (n + 1) if rank == root.get("dst", root.get("group_dst", 0)) else None
@@ -184,6 +188,8 @@ OBJECTS = [
     Case("all_gather", lambda d, rank, n: (d.all_gather_object(slots := [0] * (n + 1), things(rank)), slots)),
     Case("broadcast", broadcast_objects(src=1)),
     Case("broadcast of the default", broadcast_objects()),
+    Case("broadcast of a tuple", broadcast_sequence((1, "of 0"))),
+    Case("broadcast of letters", broadcast_sequence("ab")),
     Case("broadcast by group rank", broadcast_objects(group_src=1, device="cpu")),
     Case("gather", gather_objects(dst=1)),
     Case("gather of the default", gather_objects()),
@@ -192,6 +198,7 @@ OBJECTS = [
     Case("scatter of the default", scatter_objects()),
     Case("scatter by group rank", scatter_objects(group_src=1)),
     Case("send", pair(lambda d: d.send_object_list(things(0), 1), receive_objects(src=0))),
+    Case("send a tuple", pair(lambda d: d.send_object_list((1, 2), 1), receive_objects(src=0))),
     Case(
         "send in a batch",
         pair(

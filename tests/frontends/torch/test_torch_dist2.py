@@ -58,7 +58,7 @@ def test_a_thread_uses_a_group() -> None:
         assert _dist2.current_process_group() is outer
     assert others == [None]
     with pytest.raises(TypeError, match="pg must be a ProcessGroup"):
-        _dist2.process_group(5)  # type: ignore[arg-type]
+        _dist2.process_group(5)
 
 
 def test_what_is_refused() -> None:
@@ -68,7 +68,7 @@ def test_what_is_refused() -> None:
         (("gloo", LIMIT, "cuda"), UnsupportedError),
     ):
         with pytest.raises(kind):
-            _dist2.new_group(*arguments)  # type: ignore[arg-type]
+            _dist2.new_group(*arguments)
     with pytest.raises(AssertionError, match="no other options, got option"):
         _dist2.new_group("gloo", LIMIT, "cpu", option=1)
     with pytest.raises(ValueError):

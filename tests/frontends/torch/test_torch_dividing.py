@@ -11,7 +11,7 @@ import pytest
 from torch_world import check, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, MismatchError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 
@@ -182,6 +182,10 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception]]] = [
     (lambda: dist.new_subgroups_by_enumeration([[0, 0]]), ValueError),
     (lambda: dist.new_subgroups_by_enumeration([[3]]), ValueError),
     (lambda: dist.new_subgroups_by_enumeration([0, 1]), TypeError),
+    (lambda: dist.new_subgroups_by_enumeration(5), TypeError),
+    (lambda: dist.split_group(None, 5), TypeError),
+    (lambda: dist.split_group(None, [5]), TypeError),
+    (lambda: dist.shrink_group([[1]]), TypeError),
     (lambda: dist.split_group(), ValueError),
     (lambda: dist.split_group(None, []), ValueError),
     (lambda: dist.split_group(None, [[]]), ValueError),
@@ -218,6 +222,46 @@ def test_what_is_refused_on_every_rank(rank: int) -> None:
                 call()
         dist.barrier()
         assert dist.get_pg_count() == 1
+
+
+@pytest.mark.ranks(2, 3, 4)
+def test_what_is_refused_on_one_rank_is_told_to_all(rank: int, world_size: int) -> None:
+    everyone = list(range(world_size))
+    with world():
+        for divide, wrong, right in (
+            (dist.new_subgroups, world_size + 1, world_size),
+            (dist.new_subgroups, None, world_size),
+            (dist.new_subgroups, "1", world_size),
+            (dist.new_subgroups_by_enumeration, [[0, 0]], [everyone]),
+            (dist.new_subgroups_by_enumeration, [], [everyone]),
+            (dist.new_subgroups_by_enumeration, [["a"]], [everyone]),
+        ):
+            for odd in everyone:
+                if rank == odd:
+                    with pytest.raises((ArgumentError, TypeError)):
+                        divide(wrong)
+                else:
+                    with pytest.raises(MismatchError, match=rf"rank {odd}: refused: torch.distributed.new_subgroups"):
+                        divide(right)
+            assert_group(divide(right)[0], everyone, rank)
+
+
+@pytest.mark.ranks(4)
+@pytest.mark.parametrize("wrong", [[[0, 1], [2, 4]], [[0, 1], [1, 2]], 5])
+def test_a_split_that_one_rank_refuses_is_no_part_of_the_next(rank: int, wrong: Any) -> None:
+    with world():
+        if rank == 0:
+            with pytest.raises(ArgumentError):
+                dist.split_group(None, wrong)
+        elif rank == 1:
+            with pytest.raises(TimeoutError):
+                dist.split_group(None, [[0, 1], [2, 3]], timeout=timedelta(seconds=0.5))
+        else:
+            dist.split_group(None, [[0, 1], [2, 3]])
+        for parts in ([[0, 1], [2, 3]], [[3, 0], [1, 2]]):
+            mine = dist.split_group(None, parts, timeout=timedelta(seconds=15))
+            assert_group(mine, sorted(next(part for part in parts if rank in part)), rank)
+        dist.barrier()
 
 
 @pytest.mark.ranks(2)

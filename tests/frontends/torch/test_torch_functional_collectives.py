@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import TORCH_DTYPES, check, make, numbers, torch_numbers, world
+from torch_world import SIZES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 KINDS = ("numpy", "torch")
-SIZES = pytest.mark.ranks(2, 3)
 REDUCTIONS = {"sum": np.sum, "product": np.prod, "min": np.min, "max": np.max, "avg": np.mean, "SUM": np.sum}
 BITS = {"band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor}
 
@@ -294,7 +293,7 @@ def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
 @pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")
 def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
     import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401
-    import paddle  # noqa: F401
+    import paddle  # for ``make``, which imports nothing  # noqa: F401
 
     with world():
         group = dist.group.WORLD

@@ -111,7 +111,12 @@ WRONG: dict[str, tuple[type[Exception], str, Any]] = {
     "sizes that do not add up": (
         ValueError,
         "input_split_sizes",
-        lambda n: functional.all_to_all_single(np.ones(n), [1] * n, [2] * n, group()),
+        lambda n: functional.all_to_all_single(np.ones(n), [2] * n, [2] * n, group()),
+    ),
+    "different sizes for the rank itself": (
+        ValueError,
+        "output_split_sizes and input_split_sizes must be the same for the rank itself, got 1 and 2",
+        lambda n: functional.all_to_all_single(np.ones(2 * n), [1] * n, [2] * n, group()),
     ),
     "rows that are no multiple": (
         ValueError,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, make, numbers, world
+from torch_world import SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.conformance.signatures import parameters_of, read
@@ -36,7 +36,7 @@ def summed(world_size: int, shape: Any) -> Any:
     return sum(numbers(other, shape) for other in range(world_size))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", ["options", "sync", "tensors", "tensor", "named"])
 def test_allreduce(rank: int, world_size: int, kind: str, form: str) -> None:
@@ -98,7 +98,7 @@ def test_rooted_methods_in_a_subgroup(rank: int, world_size: int, form: str) -> 
         check("numpy", tensor, numbers(2 - rank, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_gathering_methods(rank: int, world_size: int, kind: str) -> None:
     def zeros(count: int) -> Any:
@@ -129,7 +129,7 @@ def test_gathering_methods(rank: int, world_size: int, kind: str) -> None:
             check(kind, output, everything)
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_reducing_methods(rank: int, world_size: int, kind: str) -> None:
     with world():
@@ -156,7 +156,7 @@ def test_reducing_methods(rank: int, world_size: int, kind: str) -> None:
             check(kind, tensor, summed(world_size, count) / world_size)
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 def test_exchanging_methods(rank: int, world_size: int) -> None:
     with world():
         group = dist.group.WORLD
@@ -239,7 +239,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("name", MISTAKES)
 def test_wrong_arguments(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong = MISTAKES[name]

@@ -7,8 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from torch_world import SIZES, check, numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError, StateError, UnsupportedError
@@ -62,7 +63,7 @@ def test_names_sizes_and_tables(rank: int, world_size: int) -> None:
         assert told[-1]["ranks"] == ([] if world_size == 1 else [rank])
         with pytest.raises(TypeError):
             c10d._world.pg_names[everyone] = "mine"  # type: ignore[index]  # they are to be read
-        assert c10d._get_process_group_name(3) == "None"  # type: ignore[arg-type]
+        assert c10d._get_process_group_name(3) == "None"
         with pytest.raises(RuntimeError, match="'nope'"):
             c10d._resolve_process_group("nope")
     assert dist.get_pg_count() == 0
@@ -219,7 +220,7 @@ def test_a_group_is_ended_by_its_method(rank: int, end: str) -> None:
     assert not dist.is_initialized()
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -> None:
     store = dist.FileStore(str(tmp_path / "store"), world_size)
     options = dist.ProcessGroupGloo.Options()
@@ -232,7 +233,34 @@ def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -
         tensor = numbers(rank, 3)
         dist.all_reduce(tensor, group=group)
         check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
-        group.shutdown()
+        assert (dist.get_rank(group), dist.get_world_size(group), dist.get_backend(group)) == (rank, world_size, "gloo")
+        assert dist.get_process_group_ranks(group) == list(range(world_size))
+        assert dist.get_global_rank(group, 1) == dist.get_group_rank(group, 1) == 1
+        assert group.get_group_store() is c10d._get_process_group_store(group) is store
+        dist.monitored_barrier(group, timedelta(seconds=20))
+        group.monitored_barrier()
+        following, came = numbers(rank, 3), np.zeros(3)
+        works = dist.batch_isend_irecv(
+            [
+                dist.P2POp(dist.isend, following, (rank + 1) % world_size, group),
+                dist.P2POp(dist.irecv, came, (rank - 1) % world_size, group),
+            ]
+        )
+        for work in works:
+            work.wait()
+        check("numpy", came, numbers((rank - 1) % world_size, 3))
+        for divide, arguments in (
+            (dist.split_group, (group, [[0]])),
+            (group.split_group, ([0],)),
+            (dist.new_subgroups, (1, group)),
+            (dist.shrink_group, ([1], group)),
+        ):
+            with pytest.raises(UnsupportedError, match="of the world's ranks alone"):
+                divide(*arguments)
+        dist.barrier(group)
+        (dist.destroy_process_group if third is options else dist.ProcessGroup.shutdown)(group)
+        with pytest.raises(ValueError, match="group must be a process group that this process is in"):
+            dist.get_rank(group)
     lone = dist.ProcessGroupGloo(dist.HashStore(), 0, 1, timeout=timedelta(seconds=9))
     assert (lone.size(), lone.core.timeout) == (1, 9.0)
     assert (lone.supports_coalescing, lone.supports_splitting, lone.supports_shrinking) == (True, False, False)

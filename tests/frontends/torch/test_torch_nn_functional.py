@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from test_torch_errors import assert_usable
-from torch_world import check, make, numbers, world
+from torch_world import SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 import shim.frontends.torch.distributed.nn as nn_package
 import shim.frontends.torch.distributed.nn.functional as nn
-from shim.errors import MismatchError, ShimError
+from shim.errors import MismatchError, ShimError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 
 KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
-SIZES = pytest.mark.ranks(2, 3)
 
 
 def everyone(world_size: int, shape: Any) -> list[np.ndarray]:
@@ -191,7 +190,7 @@ def test_a_subgroup_in_another_order(rank: int, world_size: int, kind: str) -> N
 @pytest.mark.ranks(2)
 def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
     import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401
-    import paddle  # noqa: F401
+    import paddle  # for ``make``, which imports nothing  # noqa: F401
 
     with world():
         for kind in ("mindspore", "paddle"):
@@ -206,6 +205,39 @@ def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
             output = make(kind, np.zeros((2, 2), "float32"))
             check(kind, nn.reduce_scatter(output, [tensor, tensor]), np.sum(both, axis=0))
             check(kind, nn.all_to_all_single(output, tensor), np.stack([both[0][rank], both[1][rank]]))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "complex64"])
+def test_what_a_mindspore_root_scatters_to_a_rank_that_has_nothing(rank: int, world_size: int, dtype: str) -> None:
+    import torch
+    from torch_world import torch_numbers
+
+    if rank == 0:
+        import mindspore
+    with world():
+        tensors = [torch_numbers(other, 3, dtype) for other in range(2)]
+        mine = [
+            mindspore.Tensor(tensor.float().numpy() if dtype == "bfloat16" else tensor.numpy()).astype(
+                getattr(mindspore, {"bool": "bool_"}.get(dtype, dtype))
+            )
+            for tensor in (tensors if rank == 0 else ())
+        ]
+        given = nn.scatter(mine or None, 0)
+        if rank == 1:
+            assert torch.equal(given, tensors[1])
+
+
+@pytest.mark.ranks(2)
+def test_a_dtype_that_torch_has_not(rank: int, world_size: int) -> None:
+    with world():
+        if rank == 0:
+            with pytest.raises((MismatchError, TypeError)):
+                nn.scatter([np.zeros(2, "datetime64[ns]"), np.zeros(2, "datetime64[ns]")], 0)
+        else:
+            with pytest.raises((MismatchError, UnsupportedError)):
+                nn.scatter(None, 0)
+        check("numpy", nn.all_reduce(np.ones(1)), np.full(1, 2.0))
 
 
 @pytest.mark.ranks(2)

@@ -168,7 +168,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
     "broadcast of a tuple": (
         TypeError,
         "object_list",
-        lambda rank, n: dist.broadcast_object_list((1,)),
+        lambda rank, n: dist.broadcast_object_list((1,), (rank + 1) % n),  # into one: the root's may be a tuple
         lambda rank, n: dist.broadcast_object_list([1]),
     ),
     "broadcast from outside": (
@@ -250,6 +250,12 @@ SENDING: dict[str, tuple[type[Exception], str, Any]] = {
     "no slots": (ValueError, "object_list", lambda rank, n: dist.recv_object_list([], (rank + 1) % n)),
     "slots in a tuple": (TypeError, "object_list", lambda rank, n: dist.recv_object_list((1,), (rank + 1) % n)),
     "not picklable": (TypeError, "object_list", lambda rank, n: dist.send_object_list([lambda: 1], (rank + 1) % n)),
+    "no flag": (TypeError, "use_batch", lambda rank, n: dist.send_object_list([1], (rank + 1) % n, use_batch="yes")),
+    "no flag to receive": (
+        TypeError,
+        "use_batch",
+        lambda rank, n: dist.recv_object_list([1], 1 - rank, use_batch=None),
+    ),
     "device": (UnsupportedError, "device", lambda rank, n: dist.send_object_list([1], (rank + 1) % n, device=0)),
     "device of slots": (UnsupportedError, "device", lambda rank, n: dist.recv_object_list([1], 1 - rank, device="xpu")),
 }
@@ -263,4 +269,17 @@ def test_wrong_arguments_of_sending(rank: int, world_size: int, name: str) -> No
         with pytest.raises(kind, match=words) as caught:
             wrong(rank, world_size)
         assert isinstance(caught.value, ShimError)
+        dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_a_receiver_is_told_that_its_sender_refused(rank: int) -> None:
+    with world():
+        for wrong in ([], (1,), [lambda: 1]):
+            if rank == 0:
+                with pytest.raises(ShimError, match="object_list must"):
+                    dist.send_object_list(wrong, 1)
+            else:
+                with pytest.raises(MismatchError, match=r"rank 0 refused to send: .*object_list must"):
+                    dist.recv_object_list([None], 0)
         dist.barrier()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import TORCH_DTYPES, check, make, numbers, torch_numbers, world
+from torch_world import EVERY_SIZE, SIZES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
@@ -15,7 +15,7 @@ KINDS = ("numpy", "torch")
 REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduce_to_every_rank(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -58,7 +58,7 @@ def test_reduce_in_a_subgroup(rank: int, world_size: int) -> None:
             check("numpy", tensor, numbers(0, 3) + numbers(2, 3) if rank == 0 else numbers(rank, 3))
 
 
-@pytest.mark.ranks(1, 2, 3)
+@EVERY_SIZE
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduce_scatter(rank: int, world_size: int, kind: str, op: str) -> None:
@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("name", MISTAKES)
 def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong, right = MISTAKES[name]
@@ -211,13 +211,13 @@ def test_the_base_functions_warn_of_their_names(rank: int, world_size: int) -> N
         assert caught[0].filename == __file__
 
 
-@pytest.mark.ranks(2, 3)
+@SIZES
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 3), (), (0,), (5,)]
     with world():
         tensors = [make(kind, numbers(rank + place, shape)) for place, shape in enumerate(shapes)]
-        with pytest.warns(FutureWarning, match="all_reduce_coalesced is deprecated"):
+        with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_reduce_coalesced; call"):
             assert dist.all_reduce_coalesced(tensors, dist.ReduceOp.MAX) is None
         for place, (tensor, shape) in enumerate(zip(tensors, shapes, strict=True)):
             check(kind, tensor, np.max([numbers(other + place, shape) for other in range(world_size)], axis=0))
@@ -228,7 +228,7 @@ def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_reduce_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
     import torch
 
@@ -253,7 +253,7 @@ COALESCED_MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("name", COALESCED_MISTAKES)
 def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, name: str) -> None:
     kind, words, wrong = COALESCED_MISTAKES[name]
@@ -270,8 +270,8 @@ def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, nam
         dist.barrier()
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@SIZES
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_lists_of_different_lengths_are_told_to_all(rank: int, world_size: int) -> None:
     with world():
         tensors = [np.ones(2) for _ in range(1 + (rank == 1))]

@@ -14,7 +14,7 @@ import pytest
 from torch_world import world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import StateError, UnsupportedError
+from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import _handlers
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
@@ -193,6 +193,14 @@ def test_the_environment_gives_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ValueError, match=f"{name} must be set"):
             next(dist.rendezvous("env://"))
         monkeypatch.setenv(name, value)
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"):
+        with monkeypatch.context() as wrong:
+            wrong.setenv(name, "two")
+            with pytest.raises(ArgumentError, match=f"env: {name} in the environment must be a number, got 'two'"):
+                next(dist.rendezvous("env://"))
+    for name in ("rank", "world_size"):
+        with pytest.raises(ArgumentError, match=f"env: {name} must be a number, got 'two'"):
+            next(dist.rendezvous(f"env://?{name}=two"))
     store, rank, size = next(dist.rendezvous("env://"))
     assert (type(store), rank, size) == (dist.TCPStore, 0, 1)
     again, _, _ = next(dist.rendezvous(f"tcp://localhost:{store.port}?rank=0&world_size=1"))

@@ -67,7 +67,7 @@ def test_the_debug_level(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="OFF, INFO or DETAIL, got loud"):
         dist.set_debug_level_from_env()
     with pytest.raises(TypeError):
-        dist.set_debug_level(1)  # type: ignore[arg-type]
+        dist.set_debug_level(1)
     monkeypatch.delenv("TORCH_DISTRIBUTED_DEBUG")
     dist.set_debug_level_from_env()
 

@@ -144,7 +144,7 @@ def test_a_file_store(tmp_path: Path) -> None:
     del store
     assert not (tmp_path / "store").exists()
     with pytest.raises(TypeError, match="file_name"):
-        dist.FileStore(tmp_path / "store")  # type: ignore[arg-type]
+        dist.FileStore(tmp_path / "store")
     with pytest.raises(dist.DistStoreError, match="cannot be opened"):
         dist.FileStore(str(tmp_path / "absent" / "store"))
 

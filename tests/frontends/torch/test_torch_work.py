@@ -47,6 +47,22 @@ def test_a_box_that_holds_no_work() -> None:
         dist.Work.unbox(3)
 
 
+@pytest.mark.ranks(1)
+def test_a_future_of_what_fails_in_no_way_of_ours(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def wait(work: dist.Work) -> bool:
+        raise KeyError("unheard of")
+
+    with world():
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        work.wait()
+        monkeypatch.setattr(dist.Work, "wait", wait)
+        assert work.get_future_result().wait() == 2
+        with pytest.raises(KeyError, match="unheard of"):
+            work.get_future().wait()
+
+
 @pytest.mark.ranks(2)
 def test_futures(rank: int, world_size: int) -> None:
     import torch
@@ -129,7 +145,7 @@ def test_a_compiled_function_communicates_between_its_graphs(rank: int, world_si
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_every_kind_of_call_in_a_compiled_function(rank: int, world_size: int) -> None:
     import torch
 

@@ -1,4 +1,4 @@
-"""What the tests of the torch frontend share: a world for one test, and numbers that differ by rank and position."""
+"""What the tests of the torch frontend share: sizes and a world for one test, and numbers that differ by rank and position."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import shim.frontends.torch.distributed as dist
 from shim.conformance.assertions import assert_same_array
 from shim.conformance.kinds import kind_named
+
+EVERY_SIZE = pytest.mark.ranks(1, 2, 3, 4, 7)
+SIZES = pytest.mark.ranks(2, 3, 4)  # of tests that need another rank, or many calls
 
 TORCH_DTYPES = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),

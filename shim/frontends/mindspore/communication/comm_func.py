@@ -1,7 +1,8 @@
 """``mindspore.communication.comm_func``: functions that return new tensors and leave their arguments as they are.
 
 MindSpore keeps them for older programs and logs that they are deprecated. Most of them have gradients; the ranks that
-they are given are ranks of the world.
+they are given are ranks of the world. A tensor of torch's or Paddle's that requires a gradient is refused: what is returned
+would be cut off from it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def all_reduce(
     """Return all ranks' *tensor*, combined by *op*, "sum", "prod", "min" or "max", with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    Deviates: with "prod" its gradient is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_reduce.html
     """
     return _functional.all_reduce(_ALL_REDUCE, tensor, op, group_name(_ALL_REDUCE, group), async_op, BASIC_OPS)
@@ -109,7 +110,7 @@ def reduce_scatter_tensor(
 
     Raises: TypeError if *tensor* is no tensor, *op* no reduce op, *group* no str or *async_op* no bool; ValueError for
     rows that cannot be divided by the number of ranks.
-    Deviates: only with "sum" it has a gradient; with others that is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce_scatter_tensor.html
     """
     return _functional.reduce_scatter_tensor(
@@ -121,7 +122,7 @@ def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalCom
     """Return all ranks' *tensor*, combined by *op*, on the world's rank *dst*; elsewhere one 0, which means nothing.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op or *group* no str.
-    Deviates: only with "sum" it has a gradient; with others that is refused.
+    Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce.html
     """
     return _functional.reduce(_REDUCE, tensor, dst, op, group_name(_REDUCE, group), BASIC_OPS)
@@ -197,7 +198,7 @@ def all_to_all_v_c(
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/communication/mindspore.communication.comm_func.all_to_all_v_c.html
     """
     return _collectives.all_to_all_by_matrix(_ALL_TO_ALL_V_C, output, input, send_count_matrix, group, async_op)
@@ -216,7 +217,7 @@ def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: no gradient comes back from *dst*.
+    Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.send.html
     """
     return _point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
@@ -236,7 +237,7 @@ def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: no gradient comes back from *dst*.
+    Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.isend.html
     """
     return _point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
@@ -277,7 +278,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> tuple[Any, ...]:
     """Carry out *p2p_op_list* together, and return what each of it received, or a 0 in its place where it sent.
 
     Raises: TypeError if the list is empty or holds anything but P2POps; ValueError for a shape without recv_dtype.
-    Deviates: no gradient comes back from a peer.
+    Deviates: a tensor to send of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.batch_isend_irecv.html
     """
     return _functional_batches.carry_out(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)

@@ -19,11 +19,11 @@ from shim.errors import ArgumentError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore.ops._primitive import (
     CommunicationPrimitive,
     GroupPrimitive,
     SignalPrimitive,
-    compiled,
     instance_of,
     plain,
 )
@@ -65,25 +65,31 @@ class CellPrimitive(GroupPrimitive):
 
     def records(self, tensors: tuple[Any, ...]) -> bool:
         """Tell whether MindSpore is recording what becomes of its *tensors*."""
-        return any(framework_of(type(each)) == "mindspore" for each in tensors) and compiled().is_recording()
+        return any(framework_of(type(each)) == "mindspore" for each in tensors) and is_recording()
 
 
 class TuplePrimitive(CellPrimitive):
-    """A primitive that does the same, ``each``, with every tensor of a tuple."""
+    """A primitive that does the same, ``each``, with every tensor of a tuple.
+
+    The ranks first agree on how many there are, but for one: that meets the agreement of another rank on another number,
+    and both are refused as different collectives.
+    """
 
     each: CommunicationPrimitive
 
     def __call__(self, *args: Any) -> Any:
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
-        plain(_Agreement, {"number": len(tensors), "group": self.group}).forward()
+        if len(tensors) != 1:
+            plain(_Agreement, {"number": len(tensors), "group": self.group}).forward()
         return tuple(self.each(tensor) for tensor in tensors)
 
     def choose(self, *numbers: Any) -> CommunicationPrimitive:
         return _Agreement(numbers[0], self.group)
 
     def construct(self, input_x: Any) -> Any:
-        self.chosen(len(input_x))()
+        if len(input_x) != 1:
+            self.chosen(len(input_x))()
         outputs: Any = ()
         for tensor in input_x:
             outputs = (*outputs, self.each(tensor))
@@ -129,12 +135,12 @@ class SizedPrimitive(CellPrimitive):
             raise ArgumentTypeError(f"must be called with {wanted}, got {len(arguments)} arguments")
         return self.member(*(_sizes_of(name, given) for name, given in zip(self.sizes, arguments[1:], strict=True)))
 
-    def choose(self, *numbers: Any) -> CommunicationPrimitive:
+    def choose(self, *numbers: Any) -> Any:
         try:
             kind, arguments = self._member_for((None, *numbers))
         except ShimError as error:
             raise self.caller.explain(error) from None
-        return kind(**arguments)  # type: ignore[no-any-return]
+        return kind(**arguments)
 
 
 def _sizes_of(name: str, given: Any) -> Sizes:

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 from shim.core.tensors import copy_of
 from shim.errors import ShimError, UnsupportedError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, PlainPrimitive, plain
 
-__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "is_recording", "run_and_record"]
+__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "run_and_record"]
 
 _mindspore: Any = sys.modules["mindspore"]
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
-_executor: Any = sys.modules["mindspore.graph.api"]._pynative_executor
 
 _numpy: Any = sys.modules["numpy"]
 
@@ -51,11 +51,6 @@ class _Recorded(_function):  # type: ignore[misc]  # mypy does not see MindSpore
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         dout = gradients if ctx.is_tuple else gradients[0]
         return (None, *ctx.primitive.get_bprop()(*ctx.saved_tensors, None, dout))
-
-
-def is_recording() -> bool:
-    """Tell whether MindSpore is recording a gradient."""
-    return bool(_executor.requires_grad())
 
 
 def run_and_record(primitive: CommunicationPrimitive, tensors: tuple[Any, ...]) -> Any:
@@ -94,7 +89,7 @@ def copy_with_addition(tensor: Any, addition: Callable[[Any], Any]) -> Any:
     return _Recorded.apply(_Copy(), tensor)
 
 
-class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
+class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]  # mypy does not see MindSpore
     """What makes a ``CommunicationPrimitive`` one of MindSpore's."""
 
     kind: Any
@@ -120,7 +115,7 @@ class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]
         }
 
 
-class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]
+class CompiledCell(_mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
     """What makes a ``CellPrimitive`` a Cell of MindSpore's, whose compiler reads ``construct``.
 
     ``chosen`` is called in it with numbers that the compiler knows, and is then the primitive that ``choose`` returns.
@@ -164,7 +159,7 @@ def _computation_of(primitive: Any) -> Callable[..., Any]:
 
     names = [f"input_{place}" for place in range(len(primitive.inputs))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    compute.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # as inspect reads it
     return compute
 
 

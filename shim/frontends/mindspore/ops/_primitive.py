@@ -19,10 +19,11 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import framework_of, new_like
 from shim.core.work import Work
-from shim.errors import ShimError, TensorError, UnsupportedError
+from shim.errors import ShimError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._tensors import Shape, shape_of
 
 __all__ = [
     "CommunicationPrimitive",
@@ -33,10 +34,7 @@ __all__ = [
     "compiled",
     "instance_of",
     "plain",
-    "shape_of",
 ]
-
-Shape = tuple[int, ...]
 
 
 class PlainPrimitive:
@@ -246,15 +244,3 @@ def _joined(kind: Any, base: Any) -> Any:
 def compiled() -> Any:
     """Return the module for MindSpore's side, which can be imported only once MindSpore is loaded."""
     return importlib.import_module("shim.frontends.mindspore.ops._compiled")
-
-
-def shape_of(tensor: Any) -> Shape:
-    """Return the shape of *tensor*, from which a gradient must not be asked unless it is MindSpore's."""
-    framework = framework_of(type(tensor))
-    if not framework:
-        raise TensorError(f"{{input}} must be a tensor, got {type(tensor).__name__}")
-    if getattr(tensor, "requires_grad", False) and framework == "torch":
-        raise UnsupportedError("{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach().")
-    if not getattr(tensor, "stop_gradient", True) and framework == "paddle":
-        raise UnsupportedError("{input} requires a gradient, which only MindSpore's tensors get\nPass tensor.detach().")
-    return tuple(tensor.shape)

@@ -16,6 +16,7 @@ from shim.frontends.torch.distributed._groups import group_of
 
 __all__ = [
     "deprecated",
+    "integer_of",
     "list_at_root",
     "list_of",
     "one_of",
@@ -62,8 +63,10 @@ def renamed(caller: Caller, new: str) -> Caller:
 
 
 def deprecated(caller: Caller, instead: str) -> Caller:
-    """Return *caller*, warning the frontend's user as torch does that it will go; *instead* says what to call."""
-    warnings.warn(f"{caller.function} is deprecated: call {instead}", FutureWarning, stacklevel=3)
+    """Return *caller*, warning the frontend's user that torch wants *instead* of its package called."""
+    warnings.warn(
+        f"torch 2.13 deprecates {caller.function}; call torch.distributed.{instead}", FutureWarning, stacklevel=3
+    )
     return caller
 
 
@@ -112,12 +115,15 @@ def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
 
 def tag_of(caller: Caller, group: Any, tag: Any) -> int:
     """Return *tag*, which must be an integer."""
+    return integer_of(caller, group_of(caller, group), "tag", tag)
+
+
+def integer_of(caller: Caller, members: ProcessGroup, name: str, number: Any) -> int:
+    """Return *number*, called *name*, which must be an integer; the other ranks of *members* are not told when it is none."""
     try:
-        return index(tag)
+        return index(number)
     except TypeError:
-        raise caller.explain(
-            ArgumentTypeError(f"tag must be an integer, got {tag!r}"), group_of(caller, group)
-        ) from None
+        raise caller.explain(ArgumentTypeError(f"{name} must be an integer, got {number!r}"), members) from None
 
 
 def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role: str, part: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.core.reduce_ops import ReduceOp
 from shim.frontends.torch.distributed import _functional_calls
@@ -30,10 +30,19 @@ __all__ = [
 ]
 
 _torch: Any = sys.modules["torch"]
-_Function: Any = _torch.autograd.Function
+if TYPE_CHECKING:
+
+    class _Function:
+        """What mypy, which does not see torch, is to know of it."""
+
+        @classmethod
+        def apply(cls, *arguments: Any) -> Any: ...
+
+else:
+    _Function = _torch.autograd.Function
 
 
-class Broadcast(_Function):  # type: ignore[misc]  # mypy does not see torch
+class Broadcast(_Function):
     """``apply(call, root, tensor)``"""
 
     @staticmethod
@@ -46,7 +55,7 @@ class Broadcast(_Function):  # type: ignore[misc]  # mypy does not see torch
         return None, None, Reduce.apply(ctx.call, ctx.root, ReduceOp.SUM, 1.0, gradient)
 
 
-class Reduce(_Function):  # type: ignore[misc]
+class Reduce(_Function):
     """``apply(call, root, op, factor, tensor)``: zeros on other ranks than *root*."""
 
     @staticmethod
@@ -61,7 +70,7 @@ class Reduce(_Function):  # type: ignore[misc]
         return None, None, None, None, *_shares(ctx, [total])
 
 
-class AllReduce(_Function):  # type: ignore[misc]
+class AllReduce(_Function):
     """``apply(call, op, factor, tensor)``"""
 
     @staticmethod
@@ -75,7 +84,7 @@ class AllReduce(_Function):  # type: ignore[misc]
         return None, None, None, *_shares(ctx, [total])
 
 
-class AllGather(_Function):  # type: ignore[misc]
+class AllGather(_Function):
     """``apply(call, output, tensor)``: into *output* or, when it is None, a new tensor."""
 
     @staticmethod
@@ -88,7 +97,7 @@ class AllGather(_Function):  # type: ignore[misc]
         return None, None, ReduceScatter.apply(ctx.call, ReduceOp.SUM, 1.0, ctx.shape, gradient)
 
 
-class AllGatherParts(_Function):  # type: ignore[misc]
+class AllGatherParts(_Function):
     """``apply(call, shapes, tensor)``: a tuple of tensors of *shapes*."""
 
     @staticmethod
@@ -101,7 +110,7 @@ class AllGatherParts(_Function):  # type: ignore[misc]
         return None, None, ReduceScatterParts.apply(ctx.call, ReduceOp.SUM, 1.0, None, *gradients)
 
 
-class ReduceScatter(_Function):  # type: ignore[misc]
+class ReduceScatter(_Function):
     """``apply(call, op, factor, shape, tensor)``: a part has *shape*, or the equal rows when it is None."""
 
     @staticmethod
@@ -115,7 +124,7 @@ class ReduceScatter(_Function):  # type: ignore[misc]
         return None, None, None, None, *_shares(ctx, [total.reshape(ctx.shapes[0])])
 
 
-class ReduceScatterParts(_Function):  # type: ignore[misc]
+class ReduceScatterParts(_Function):
     """``apply(call, op, factor, output, *parts)``: into *output* or, when it is None, a new tensor."""
 
     @staticmethod
@@ -129,7 +138,7 @@ class ReduceScatterParts(_Function):  # type: ignore[misc]
         return None, None, None, None, *_shares(ctx, totals)
 
 
-class Gather(_Function):  # type: ignore[misc]
+class Gather(_Function):
     """``apply(call, root, shapes, tensor)``: a tuple of tensors of *shapes*, zeros on other ranks than *root*."""
 
     @staticmethod
@@ -142,7 +151,7 @@ class Gather(_Function):  # type: ignore[misc]
         return None, None, None, Scatter.apply(ctx.call, ctx.root, ctx.shape, *gradients)
 
 
-class Scatter(_Function):  # type: ignore[misc]
+class Scatter(_Function):
     """``apply(call, root, shape, *parts)``: this rank's part, of *shape*; other ranks' *parts* get gradients of zero."""
 
     @staticmethod
@@ -155,7 +164,7 @@ class Scatter(_Function):  # type: ignore[misc]
         return None, None, None, *Gather.apply(ctx.call, ctx.root, ctx.shapes, gradient)
 
 
-class AllToAll(_Function):  # type: ignore[misc]
+class AllToAll(_Function):
     """``apply(call, rows, output_splits, input_splits, output, tensor)``: *rows* come, into *output* if it is not None."""
 
     @staticmethod
@@ -170,7 +179,7 @@ class AllToAll(_Function):  # type: ignore[misc]
         return None, None, None, None, None, AllToAll.apply(ctx.call, ctx.rows, *ctx.splits, None, gradient)
 
 
-class AllToAllParts(_Function):  # type: ignore[misc]
+class AllToAllParts(_Function):
     """``apply(call, shapes, outputs, *parts)``: a tuple of tensors of *shapes*, *outputs* if that is not None."""
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, UnsupportedError
@@ -29,7 +29,7 @@ class Backend(str):
     XCCL = "xccl"
     FAKE = "fake"
 
-    backend_capability = {  # noqa: RUF012
+    backend_capability: ClassVar[dict[str, list[str]]] = {
         GLOO: ["cpu", "cuda"],
         NCCL: ["cuda"],
         XCCL: ["xpu"],
@@ -37,8 +37,8 @@ class Backend(str):
         MPI: ["cpu", "cuda"],
         FAKE: ["cpu", "cuda", "hpu", "xpu"],
     }
-    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]  # noqa: RUF012  # torch's is a list too
-    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}  # noqa: RUF012
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -82,7 +82,7 @@ def _device_map(backend: str) -> dict[str, str]:
     if ":" in backend:
         caller = torch_function("BackendConfig")
         _names(caller, backend)
-        return {device: name for device, name in (pair.split(":") for pair in backend.split(","))}  # noqa: C416
+        return dict(pair.split(":", 1) for pair in backend.split(","))
     warnings.warn(
         f"torch.distributed.BackendConfig: the devices of backend {backend!r} are not known; cpu, cuda and xpu are "
         "assumed\nWrite it like 'cpu:gloo,cuda:nccl'.",

@@ -1,7 +1,8 @@
-"""The coalescing manager: calls of one collective that are begun together at the end of a block."""
+"""Blocks whose calls of one collective begin together at the end; torch calls what they bind a coalescing manager."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
@@ -24,12 +25,12 @@ __all__ = [
     "finish_or_collect",
 ]
 
-_MANAGER = torch_function("_coalescing_manager")
+_BLOCK = torch_function("_coalescing_manager")
 _ESTIMATOR = torch_function("_time_estimator")
 
 
 class _IllegalWork(Work):
-    """What an asynchronous call within a coalescing manager returns: only the manager can be waited for."""
+    """What an asynchronous call within a block returns: only what the block binds can be waited for."""
 
     __slots__ = ()
 
@@ -38,8 +39,8 @@ class _IllegalWork(Work):
 
     def __getattribute__(self, name: str) -> Any:
         if hasattr(Work, name) and not name.startswith("__"):
-            raise _MANAGER.explain(
-                StateError(f"{name} is not for the work of one call\nWait for the manager, after its block.")
+            raise _BLOCK.explain(
+                StateError(f"{name} is not for the work of one call\nWait for what the block binds, after it.")
             )
         return object.__getattribute__(self, name)
 
@@ -80,7 +81,7 @@ class _CollOp:
 
 
 class _Block(AbstractContextManager[_CoalescingManager]):
-    """The block of one manager: calls of *members* within it are collected here, and begin at its end.
+    """A block: calls of *members* that its thread makes within it are collected here, and begin at its end.
 
     None begins earlier, as a rank whose call is refused leaves the block, and the others would have begun too many.
     """
@@ -88,28 +89,31 @@ class _Block(AbstractContextManager[_CoalescingManager]):
     def __init__(self, members: groups.ProcessGroup, async_ops: bool) -> None:
         self._members = members
         self._async_ops = async_ops
-        self._manager = _CoalescingManager()
+        self._key = (threading.get_ident(), members)
+        self._works = _CoalescingManager()
         self._names: set[str] = set()
         self._collected: list[work.Work] = []
         self._outputs: list[Any] = []
 
     def __enter__(self) -> _CoalescingManager:
-        if self._members in _open:
-            raise _MANAGER.explain(StateError("a block of this group is open already"), self._members)
-        _open[self._members] = self
-        return self._manager
+        if self._members.rank < 0:  # all groups that the caller is outside of are one, and nothing is to be collected
+            return self._works
+        if self._key in _open:
+            raise _BLOCK.explain(StateError("a block of this group is open already"), self._members)
+        _open[self._key] = self
+        return self._works
 
     def __exit__(self, *raised: object) -> None:
-        del _open[self._members]
+        _open.pop(self._key, None)
         if any(raised) or not self._collected:
             return
-        everything = together(_MANAGER, self._members, self._collected)
+        everything = together(_BLOCK, self._members, self._collected)
         if self._async_ops and len(self._names) < 2:
-            self._manager.append(begin(everything, self._outputs))
+            self._works.append(begin(everything, self._outputs))
             return
         everything.wait()
         if len(self._names) > 1:
-            raise _MANAGER.explain(
+            raise _BLOCK.explain(
                 StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(self._names))}"),
                 self._members,
             )
@@ -123,14 +127,14 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         return _IllegalWork() if async_op else None
 
 
-_open: dict[groups.ProcessGroup, _Block] = {}
+_open: dict[tuple[int, groups.ProcessGroup], _Block] = {}  # by thread and group
 
 
 def finish_or_collect(
     caller: Caller, group: Any, name: str, prepared: work.Work, async_op: bool, outputs: Any
 ) -> Work | None:
     """Finish *prepared* as usual, or leave it to the block of *group*, where there is one; *name* is its kind."""
-    block = _open.get(group_of(caller, group)) if _open else None
+    block = _open.get((threading.get_ident(), group_of(caller, group))) if _open else None
     if block is None:
         return finish(prepared, async_op, outputs)
     return block.take(name, prepared, async_op, outputs)
@@ -141,17 +145,17 @@ def _coalescing_manager(
 ) -> AbstractContextManager[_CoalescingManager]:
     """Make a block whose all_reduce, all_gather_single or reduce_scatter_single calls of *group* run together.
 
-    They begin at its end, when all ranks are there, and have ended after it or, when *async_ops*, the manager's ``wait``.
+    They begin at its end, when all ranks are there, and have ended after it or, when *async_ops*, the ``wait`` of what it binds.
     Raises: UnsupportedError for a *device*; RuntimeError after the block for calls of several kinds.
     """
     if device is not None:
-        raise _MANAGER.explain(
+        raise _BLOCK.explain(
             UnsupportedError(
                 f"device must be None: the torch frontend's engines have no other way to coalesce, got {device!r}\n"
                 "Use batch_isend_irecv for sending and receiving."
             )
         )
-    return _Block(group_of(_MANAGER, group), async_ops)
+    return _Block(group_of(_BLOCK, group), async_ops)
 
 
 def _time_estimator(group: ProcessGroup | None = None, device: Any = None) -> NoReturn:

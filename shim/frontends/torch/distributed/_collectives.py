@@ -72,6 +72,7 @@ def broadcast(
 
     Raises: ValueError unless exactly one of *src* and *group_src* is given.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
+    Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
     return finish(

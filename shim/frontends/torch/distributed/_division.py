@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
+from contextlib import nullcontext
 from datetime import timedelta
 from operator import index
 from typing import Any
@@ -32,17 +33,18 @@ def of_equal_size(
     group_desc: str | None,
 ) -> tuple[Any, list[Any]]:
     """Do what ``new_subgroups`` documents."""
-    whole = _groups.view_of(caller, group)
+    whole = _groups.part_of_world(caller, group)
     ranks = whole.core.ranks
-    if group_size is None:
-        raise caller.explain(
-            ArgumentError(
-                "group_size must be given: its default is the number of accelerators, and there are none here"
+    with groups.refusals_told(whole.core) if whole is _groups.world_view() else nullcontext():
+        if group_size is None:
+            raise caller.explain(
+                ArgumentError(
+                    "group_size must be given: its default is the number of accelerators, and there are none here"
+                )
             )
-        )
-    size = _integer(caller, "group_size", group_size)
-    if size <= 0 or size > len(ranks) or len(ranks) % size:
-        raise caller.explain(ArgumentError(f"group_size must divide the {len(ranks)} ranks, got {size}"))
+        size = _integer(caller, "group_size", group_size)
+        if size <= 0 or size > len(ranks) or len(ranks) % size:
+            raise caller.explain(ArgumentError(f"group_size must divide the {len(ranks)} ranks, got {size}"))
     parts = [list(ranks[start : start + size]) for start in range(0, len(ranks), size)]
     return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, whole is not _groups.world_view())
 
@@ -57,8 +59,9 @@ def by_enumeration(
 ) -> tuple[Any, list[Any]]:
     """Do what ``new_subgroups_by_enumeration`` documents; nothing is made when any of the lists is wrong."""
     world = _groups.view_of(caller, None).core
-    parts = _lists(caller, "ranks_per_subgroup_list", ranks_per_subgroup_list)
-    _require_apart(caller, "ranks_per_subgroup_list", parts, world.ranks)
+    with groups.refusals_told(world):
+        parts = _lists(caller, "ranks_per_subgroup_list", ranks_per_subgroup_list)
+        _require_apart(caller, "ranks_per_subgroup_list", parts, world.ranks)
     return _make_parts(caller, parts, timeout, backend, pg_options, group_desc, False)
 
 
@@ -91,16 +94,17 @@ def split(
     backend: str | None,
 ) -> ProcessGroup | None:
     """Do what ``split_group`` documents."""
-    parent = _groups.view_of(caller, parent_pg)
+    parent = _groups.part_of_world(caller, parent_pg)
+    division = _groups.next_name_of(parent.core.ranks)  # counted even when it is refused: the other ranks count it
     parts = _lists(caller, "split_ranks", split_ranks)
     _require_apart(caller, "split_ranks", parts, range(parent.core.size))
     name = parent.backend if backend is None else backend_of(caller, str(backend))
     _require_part_of_backend(caller, name, parent.backend)
     refuse_option(caller, "pg_options", pg_options)
     seconds = parent.core.timeout if timeout is None else seconds_of(caller, timeout)
-    for part in parts:
+    for place, part in enumerate(parts):
         if parent.core.rank in part:
-            return _make(caller, parent, sorted(part), seconds, name, None, group_desc)
+            return _make(caller, parent, f"{division}:{place}", sorted(part), seconds, name, None, group_desc)
     return None
 
 
@@ -115,7 +119,7 @@ def split_one(
     device_types: Any,
 ) -> ProcessGroup | None:
     """Do what ``ProcessGroup.split_group`` documents; the order of *ranks* is kept."""
-    view = _groups.member_of(caller, parent)
+    view = _groups.part_of_world(caller, parent)
     part = _lists(caller, "ranks", [ranks])[0]
     _require_apart(caller, "ranks", [part], range(view.core.size))
     refuse_option(caller, "opts", opts)
@@ -123,12 +127,13 @@ def split_one(
     seconds = view.core.timeout if timeout is None else seconds_of(caller, timeout)
     if view.core.rank not in part:
         return None
-    return _make(caller, view, part, seconds, view.backend, group_name, group_desc)
+    name = _groups.next_name_of(tuple(view.core.ranks[rank] for rank in part))
+    return _make(caller, view, name, part, seconds, view.backend, group_name, group_desc)
 
 
 def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int, pg_options: Any) -> ProcessGroup:
     """Do what ``shrink_group`` documents."""
-    old = _groups.view_of(caller, group)
+    old = _groups.part_of_world(caller, group)
     if not isinstance(ranks_to_exclude, list):
         raise caller.explain(ArgumentTypeError(f"ranks_to_exclude must be a list, got {ranks_to_exclude!r}"))
     if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
@@ -148,7 +153,9 @@ def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int,
         )
     members = tuple(old.core.ranks[rank] for rank in remaining)
     is_world = old is _groups.world_view()
-    core = _new_core(caller, members, old.core.timeout, old.backend)
+    core = groups.new_group(
+        caller, members, name=_groups.next_name_of(members), backend=old.backend, timeout=old.core.timeout
+    )
     if is_world:
         for view in _groups.views()[1:]:
             _membership.destroy(caller, view)
@@ -160,20 +167,17 @@ def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int,
 def _make(
     caller: Caller,
     parent: ProcessGroup,
+    name: str,
     ranks: Sequence[int],
     seconds: float,
     backend: str,
     group_name: str | None,
     group_desc: str | None,
 ) -> ProcessGroup:
-    """Make a group of the group ranks *ranks* of *parent*, which its members alone do."""
-    core = _new_core(caller, tuple(parent.core.ranks[rank] for rank in ranks), seconds, backend)
+    """Make a group of the group ranks *ranks* of *parent*, which its members alone do, who meet under *name*."""
+    members = tuple(parent.core.ranks[rank] for rank in ranks)
+    core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
     return _groups.open_view(core, group_name or core.name, group_desc or f"{parent.group_desc}:split", backend)
-
-
-def _new_core(caller: Caller, members: tuple[int, ...], seconds: float, backend: str) -> groups.ProcessGroup:
-    name = _groups.next_name_of(members)
-    return groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
 
 
 def _require_part_of_backend(caller: Caller, name: str, whole: str) -> None:
@@ -187,12 +191,12 @@ def _require_part_of_backend(caller: Caller, name: str, whole: str) -> None:
 
 def _lists(caller: Caller, name: str, lists: Any) -> list[list[int]]:
     """Return *lists*, which must be a list, not empty, of lists of integers, not empty."""
-    if lists is None or len(lists) == 0:
+    if lists is None or (isinstance(lists, Sized) and len(lists) == 0):
         raise caller.explain(ArgumentError(f"{name} must not be empty, got {lists!r}"))
     try:
         parts = [[index(rank) for rank in part] for part in lists]
     except TypeError:
-        raise caller.explain(ArgumentTypeError(f"{name} must hold integers, got {lists!r}")) from None
+        raise caller.explain(ArgumentTypeError(f"{name} must be lists of integers, got {lists!r}")) from None
     if not all(parts):
         raise caller.explain(ArgumentError(f"{name} must name at least one rank for each group, got {lists!r}"))
     return parts

@@ -103,8 +103,16 @@ def splits_of(call: Call, tensor: Any, output_sizes: Any, input_sizes: Any) -> t
                 )
             )
         return tensor.shape[0], None, None
-    output = _sizes(call, "output_splits", output_sizes)
-    return sum(output), output, _sizes(call, "input_splits", input_sizes)
+    output, input = _sizes(call, "output_splits", output_sizes), _sizes(call, "input_splits", input_sizes)
+    mine = call.group.rank
+    if output[mine] != input[mine]:
+        call.refuse(
+            ArgumentError(
+                f"{{output_splits}} and {{input_splits}} must be the same for the rank itself, "
+                f"got {output[mine]} and {input[mine]} at {mine}"
+            )
+        )
+    return sum(output), output, input
 
 
 def _sizes(call: Call, role: str, sizes: Any) -> list[int]:

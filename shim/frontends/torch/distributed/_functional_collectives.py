@@ -17,7 +17,8 @@ from typing import Any
 
 from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed import _functional, _waiting
-from shim.frontends.torch.distributed._functional_errors import deprecated, functional_caller
+from shim.frontends.torch.distributed._arguments import deprecated
+from shim.frontends.torch.distributed._functional_errors import functional_caller
 from shim.frontends.torch.distributed._inplace_collectives import (
     all_gather_inplace,
     all_gather_tensor_inplace,
@@ -205,7 +206,9 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather(deprecated(_ALL_GATHER_TENSOR, "all_gather_single"), self, gather_dim, group, tag)
+    return _functional.all_gather(
+        deprecated(_ALL_GATHER_TENSOR, "_functional_collectives.all_gather_single"), self, gather_dim, group, tag
+    )
 
 
 def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
@@ -216,7 +219,11 @@ def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional.all_gather(
-        deprecated(_ALL_GATHER_TENSOR_AUTOGRAD, "all_gather_single_autograd"), self, gather_dim, group, tag
+        deprecated(_ALL_GATHER_TENSOR_AUTOGRAD, "_functional_collectives.all_gather_single_autograd"),
+        self,
+        gather_dim,
+        group,
+        tag,
     )
 
 
@@ -228,7 +235,12 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional.reduce_scatter(
-        deprecated(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"), self, reduceOp, scatter_dim, group, tag
+        deprecated(_REDUCE_SCATTER_TENSOR, "_functional_collectives.reduce_scatter_single"),
+        self,
+        reduceOp,
+        scatter_dim,
+        group,
+        tag,
     )
 
 
@@ -242,7 +254,7 @@ def reduce_scatter_tensor_autograd(
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional.reduce_scatter(
-        deprecated(_REDUCE_SCATTER_TENSOR_AUTOGRAD, "reduce_scatter_single_autograd"),
+        deprecated(_REDUCE_SCATTER_TENSOR_AUTOGRAD, "_functional_collectives.reduce_scatter_single_autograd"),
         self,
         reduceOp,
         scatter_dim,
@@ -294,7 +306,10 @@ def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag:
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional.all_gather_coalesced(
-        deprecated(_ALL_GATHER_INTO_TENSOR_COALESCED, "all_gather_single_coalesced"), self, group, tag
+        deprecated(_ALL_GATHER_INTO_TENSOR_COALESCED, "_functional_collectives.all_gather_single_coalesced"),
+        self,
+        group,
+        tag,
     )
 
 
@@ -308,7 +323,7 @@ def reduce_scatter_tensor_coalesced(
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _functional.reduce_scatter_coalesced(
-        deprecated(_REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter_single_coalesced"),
+        deprecated(_REDUCE_SCATTER_TENSOR_COALESCED, "_functional_collectives.reduce_scatter_single_coalesced"),
         inputs,
         reduceOp,
         scatter_dim,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-
 from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends.torch.distributed._errors import torch_function
@@ -14,9 +11,7 @@ __all__ = [
     "GroupNameError",
     "ListLengthError",
     "ReduceOpError",
-    "deprecated",
     "functional_caller",
-    "warn_user",
 ]
 
 
@@ -39,21 +34,3 @@ class DimensionError(ArgumentError, IndexError):
 def functional_caller(name: str, **parameters: str) -> Caller:
     """Return the Caller of ``torch.distributed.name``. Outside the group there is no result, so that is an error."""
     return torch_function(name, "raise", **parameters)
-
-
-def deprecated(caller: Caller, new: str) -> Caller:
-    """Return *caller*, warning the frontend's user that torch wants ``_functional_collectives.new`` called instead."""
-    warnings.warn(
-        f"torch 2.13 deprecates {caller.function}; call torch.distributed._functional_collectives.{new}",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return caller
-
-
-def warn_user(message: str) -> None:
-    """Warn that torch deprecates what the user's own code does, which is some way up from here."""
-    level = 2
-    while sys._getframe(level - 1).f_globals["__name__"].startswith(("shim.", "torch.")):
-        level += 1
-    warnings.warn(message, FutureWarning, stacklevel=level)

@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from shim.core import groups
-from shim.core.callers import Caller
+from shim.core.callers import Caller, warn_user
 from shim.errors import ArgumentError, RankError, UnsupportedError
 from shim.frontends.torch.distributed import _groups, _membership
 from shim.frontends.torch.distributed._errors import (
@@ -15,7 +15,7 @@ from shim.frontends.torch.distributed._errors import (
     ArgumentTypeError,
     DefaultGroupMissingError,
 )
-from shim.frontends.torch.distributed._functional_errors import GroupNameError, warn_user
+from shim.frontends.torch.distributed._functional_errors import GroupNameError
 from shim.frontends.torch.distributed._groups import ProcessGroup
 
 __all__ = ["core_group", "core_group_or_world"]
@@ -62,15 +62,17 @@ def core_group_or_world(caller: Caller, group: Any, tag: str = "") -> groups.Pro
 
 
 def _named(caller: Caller, name: str) -> groups.ProcessGroup:
-    for view in _groups.views():
-        if view.group_name == name:
-            return view.core
-    raise caller.explain(GroupNameError(f"{{group}} must be the name of a process group, got {name!r}"))
+    found = _groups.named(name)
+    if found is None:
+        raise caller.explain(GroupNameError(f"{{group}} must be the name of a process group, got {name!r}"))
+    return found.core
 
 
 def _of_ranks(caller: Caller, ranks: list[Any], tag: str) -> groups.ProcessGroup:
     """Return the group that has the world's *ranks*, or of several lists the one that this rank is in."""
-    warn_user("torch deprecates a list of ranks for a process group; pass the group or its name")
+    warn_user(
+        "torch deprecates a list of ranks for a process group; pass the group or its name", FutureWarning, "torch"
+    )
     if ranks and all(isinstance(row, list) for row in ranks):
         if len({len(row) for row in ranks}) != 1:
             raise caller.explain(ArgumentError(f"{{group}} must have lists of equal length, got {ranks}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 from shim.core import calls
@@ -12,6 +11,7 @@ from shim.core.tensors import copy_of, new_like
 from shim.core.work import Work
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.torch.distributed import _differentiable
+from shim.frontends.torch.distributed._arguments import integer_of
 from shim.frontends.torch.distributed._differentiable import begin, is_torch
 from shim.frontends.torch.distributed._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch.distributed._functional import gathered, reduce_scattered
@@ -128,13 +128,15 @@ def batch(caller: Caller, kinds: Any, peers: Any, tags: Any, tensors: Any, group
 
 def _sending(call: Call, tensor: Any, dst: Any, tag: Any, group_dst: int = -1) -> tuple[Work, Any]:
     peer = _other(call, dst, group_dst)
-    return calls.send(call.caller, call.group, copy_of(tensor), peer, _tag(call, tag)), new_like(tensor, (0,))
+    return calls.send(
+        call.caller, call.group, copy_of(tensor), peer, integer_of(call.caller, call.group, "tag", tag)
+    ), new_like(tensor, (0,))
 
 
 def _receiving(call: Call, tensor: Any, src: Any, tag: Any, group_src: int = -1) -> tuple[Work, Any]:
     output = tensor.detach()
     peer = _other(call, src, group_src)
-    return calls.receive(call.caller, call.group, output, peer, _tag(call, tag)), output
+    return calls.receive(call.caller, call.group, output, peer, integer_of(call.caller, call.group, "tag", tag)), output
 
 
 def _begun(work: Work, output: Any) -> Any:
@@ -151,13 +153,6 @@ def _other(call: Call, world_rank: Any, group_rank: int) -> int:
             ArgumentError(f"{{root}} must be another rank than the caller's own, got {world_rank}"), call.group
         )
     return peer
-
-
-def _tag(call: Call, tag: Any) -> int:
-    try:
-        return index(tag)
-    except TypeError:
-        raise call.caller.explain(ArgumentTypeError(f"tag must be an integer, got {tag!r}"), call.group) from None
 
 
 def _begin(caller: Caller, tensors: Sequence[Any], group: Any, async_op: Any, tag: str) -> Call:

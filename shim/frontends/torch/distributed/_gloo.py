@@ -61,7 +61,7 @@ class ProcessGroupGloo(ProcessGroup):
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    __slots__ = ("options",)
+    __slots__ = ("_store", "options")
 
     Device = _Device
     Options = _Options
@@ -74,7 +74,12 @@ class ProcessGroupGloo(ProcessGroup):
         seconds = seconds_of(_INIT, self.options._timeout)
         place = meeting_place(_INIT, None, store, rank, size, seconds)
         core = groups.open_apart(_INIT, rank, size, store=place.store, backend="gloo", timeout=seconds)
+        self._store = store
         super().__init__(core, self.options.group_name or core.name, "undefined", "gloo")
+
+    def get_group_store(self) -> Any:
+        """Return the store at which its ranks met."""
+        return self._store
 
     @property
     def supports_splitting(self) -> bool:

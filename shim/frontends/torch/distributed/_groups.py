@@ -8,7 +8,7 @@ from typing import Any
 
 from shim.core import groups, stores
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, StateError
+from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._group_collectives import GroupCollectives
 from shim.frontends.torch.distributed._group_methods import GroupMethods
@@ -26,13 +26,16 @@ __all__ = [
     "group",
     "group_count",
     "group_of",
+    "is_apart",
     "is_outsider",
     "is_registered",
     "is_world",
     "member_of",
+    "named",
     "next_name_of",
     "next_number",
     "open_view",
+    "part_of_world",
     "replace_world",
     "set_world",
     "view_of",
@@ -183,6 +186,11 @@ def views() -> list[ProcessGroup]:
     return ([] if _views.world is None else [_views.world]) + list(_views.subgroups.values())
 
 
+def named(name: str) -> ProcessGroup | None:
+    """Return the group called *name*, or None."""
+    return next((view for view in views() if view.group_name == name), None)
+
+
 def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:
     """Return the first group with *tag* whose world ranks are *ranks* in any order; an empty tag is any but a user's."""
     prefixed = tag if tag == "" or tag.startswith(("ptd:", "user:")) else f"user:{tag}"
@@ -196,6 +204,11 @@ def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:
 def is_registered(view: Any) -> bool:
     """Tell whether *view* was handed out and not destroyed since."""
     return any(view is one for one in views())
+
+
+def is_apart(view: Any) -> bool:
+    """Tell whether *view* is of a living group that met by itself, and is none of the world's."""
+    return isinstance(view, ProcessGroup) and view.core.is_alive and groups.find_group(view.core.name) is not view.core
 
 
 def default_store(caller: Caller) -> stores.Store:
@@ -254,9 +267,19 @@ def view_of(caller: Caller, group: Any) -> ProcessGroup:
 
 def member_of(caller: Caller, group: Any) -> ProcessGroup:
     """Return *group* if it is a group of which the caller is a member, and not destroyed."""
-    if not isinstance(group, ProcessGroup) or not is_registered(group):
+    if not isinstance(group, ProcessGroup) or not (is_registered(group) or is_apart(group)):
         raise caller.explain(ArgumentError(f"{{group}} must be a process group that this process is in, got {group!r}"))
     return group
+
+
+def part_of_world(caller: Caller, group: Any) -> ProcessGroup:
+    """Return the view for a ``group`` argument as ``view_of`` does; its ranks must be the world's."""
+    view = view_of(caller, group)
+    if is_apart(view):
+        raise caller.explain(
+            UnsupportedError(f"the torch frontend makes groups of the world's ranks alone, got {{group}} {view!r}")
+        )
+    return view
 
 
 def _uninitialized() -> StateError:

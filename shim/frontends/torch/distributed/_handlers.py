@@ -86,9 +86,9 @@ def _tcp(url: str, timeout: timedelta = timedelta(seconds=groups.DEFAULT_TIMEOUT
 def _env(url: str, timeout: timedelta = timedelta(seconds=groups.DEFAULT_TIMEOUT)) -> Iterator[_Triplet]:
     """Meet where the environment says."""
     asked = _query(urlsplit(url))
-    rank = int(asked["rank"] if "rank" in asked else _variable("RANK"))
-    size = int(asked["world_size"] if "world_size" in asked else _variable("WORLD_SIZE"))
-    yield _served(_variable("MASTER_ADDR"), int(_variable("MASTER_PORT")), rank, size, timeout), rank, size
+    rank = _count("rank", asked["rank"]) if "rank" in asked else _counted("RANK")
+    size = _count("world_size", asked["world_size"]) if "world_size" in asked else _counted("WORLD_SIZE")
+    yield _served(_variable("MASTER_ADDR"), _counted("MASTER_PORT"), rank, size, timeout), rank, size
     raise _once("env")
 
 
@@ -105,7 +105,7 @@ def _query(parts: SplitResult) -> dict[str, str]:
 
 def _number(parts: SplitResult, name: str) -> int:
     value = _query(parts).get(name, "")
-    if not value.isdigit():
+    if not value.isdecimal():
         raise _refusal(parts.scheme, f"{name} must be given, as a number, got {value!r}")
     return int(value)
 
@@ -122,6 +122,16 @@ def _variable(name: str) -> str:
     if not value:
         raise _refusal("env", f"{name} must be set in the environment")
     return value
+
+
+def _counted(name: str) -> int:
+    return _count(f"{name} in the environment", _variable(name))
+
+
+def _count(name: str, value: str) -> int:
+    if not value.isdecimal():
+        raise _refusal("env", f"{name} must be a number, got {value!r}")
+    return int(value)
 
 
 def _refusal(scheme: str, what: str) -> ShimError:

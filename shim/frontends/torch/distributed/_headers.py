@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shim.core import calls
+from shim.core.tensors import dtype_name
 from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed._differentiable import is_torch
 from shim.frontends.torch.distributed._functional_calls import Call, Shape
@@ -20,7 +21,7 @@ _LENGTH = 2 + _DTYPE_BYTES // 8 + _DIMENSIONS  # integers of 8 bytes
 
 
 class Header(NamedTuple):
-    """A tensor's shape and dtype, and whether its owner's autograd waits for its gradient."""
+    """A tensor's shape and dtype, in the engine's words, and whether its owner's autograd waits for its gradient."""
 
     shape: Shape
     dtype: str
@@ -52,7 +53,7 @@ def _packed(call: Call, tensor: Any) -> array[int]:
         call.refuse(
             UnsupportedError(f"{{input}} must have at most {_DIMENSIONS} dimensions in the torch frontend, got {shape}")
         )
-    name = array("q", str(tensor.dtype).rpartition(".")[2].encode().ljust(_DTYPE_BYTES, b"\0"))
+    name = array("q", dtype_name(tensor).encode()[:_DTYPE_BYTES].ljust(_DTYPE_BYTES, b"\0"))
     rest = array("q", bytes(8 * (_DIMENSIONS - len(shape))))
     return array("q", [_wants_gradient(tensor), len(shape)]) + name + array("q", shape) + rest
 

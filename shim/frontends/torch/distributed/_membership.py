@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from operator import index
 from typing import Any
@@ -79,26 +80,28 @@ def make_group(
 ) -> Any:
     """Do what ``new_group`` documents; where this process has one with a user's *tag* and the ranks, that is it.
 
-    A group that every rank is asked for counts before anything can be refused or found, so that the names stay in step:
-    those outside do not know what the members find.
+    All ranks agree on a group that every rank is asked for before it can be found: those outside do not know what the
+    members find. One that is refused on a rank is refused on all.
     """
-    name = None if use_local_synchronization else groups.count_group()
     number = None if use_local_synchronization else _groups.next_number()
-    refuse_option(caller, "pg_options", pg_options)
-    refuse_device(caller, "device_id", device_id)
     world = _groups.view_of(caller, None)
-    seconds = seconds_of(caller, timeout)
-    backend = backend_of(caller, backend) if backend else world.backend
-    members = _members(caller, ranks, sort_ranks)
-    if members is None:
-        members = list(world.core.ranks)
-    _require_in_world(caller, members, world.core)
-    me = world.core.ranks[world.core.rank]
-    if name is None and me not in members:
+    with nullcontext() if use_local_synchronization else groups.refusals_told(world.core):
+        refuse_option(caller, "pg_options", pg_options)
+        refuse_device(caller, "device_id", device_id)
+        seconds = seconds_of(caller, timeout)
+        backend = backend_of(caller, backend) if backend else world.backend
+        members = _members(caller, ranks, sort_ranks)
+        if members is None:
+            members = list(world.core.ranks)
+        _require_in_world(caller, members, world.core)
+    if not use_local_synchronization:
+        name = groups.agree_on_group(caller, members, world.core)
+    elif world.core.ranks[world.core.rank] in members:
+        name = _groups.next_name_of(tuple(members))
+    else:
         return None
     found = _groups.find(f"user:{tag}", members) if tag else None
     if found is None:
-        name = name or _groups.next_name_of(tuple(members))
         core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
     if number is not None:
         _groups.count_made()

@@ -1,15 +1,15 @@
-"""The barrier that tells which ranks have not come: rank 0 hears from all others and answers each of them.
+"""The barrier that tells which ranks have not come: rank 0 asks all others, hears from them, and answers those it heard.
 
 It is made of messages, beside the order of the collectives, so that a rank that does not come leaves the group usable.
-Each other rank sends one token to rank 0, and reads one answer; rank 0 answers those that have not come, too. Who
-stops waiting for a message leaves its receive posted, and skips what that gets when it comes late.
+Each other rank is asked once, and says that it is there when it comes, be that in a later barrier: what it says then is
+for the earlier one, so it is asked again. Who has not been asked since it called takes no answer for its own.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections import deque
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -22,8 +22,10 @@ from shim.frontends.torch.distributed._options import barrier_seconds_of
 __all__ = ["monitored"]
 
 _TAG = -(2**31)  # of its messages, out of the way of the user's
-_TEXT_BYTES = 512  # of a message, whose text says why the barrier failed and is empty when it did not
+_BYTES = 512  # of a message
+_PAUSE = 0.5  # seconds between looks at whether those who are waited for live
 _SHORTEST = 1e-4  # seconds
+_ASK, _HERE, _ANSWER, _REFUSAL, _NOTHING = "ask", "here", "answer", "refusal", "nothing"  # the kinds of messages
 
 
 def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, stacklevel: int = 3) -> None:
@@ -52,114 +54,137 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
         _report(peers, end)
 
 
+class _Message(NamedTuple):
+    """A *kind* of message; *text* says why the barrier failed and is empty when it did not."""
+
+    kind: str
+    text: str = ""
+
+    def packed(self) -> bytearray:
+        """Return its bytes, of which there are always as many; a *text* that is too long is cut."""
+        full = f"{self.kind} {self.text}".encode()[:_BYTES]
+        return bytearray(full.decode(errors="ignore").encode().ljust(_BYTES, b"\0"))
+
+    @classmethod
+    def unpacked(cls, message: bytearray) -> _Message:
+        return cls(*message.rstrip(b"\0").decode().split(" ", 1))
+
+
 class _Peers:
-    """The other ranks of a group, and the receives that were posted for what they have not sent yet."""
+    """The other ranks of a group, and the messages to and from them."""
 
     def __init__(self, caller: Caller, view: ProcessGroup) -> None:
         self.caller = caller
         self.members = view.core
-        self._posted: dict[int, deque[_Receive]] = getattr(view, "_posted", None) or {}
-        view._posted = self._posted
+        self.asked: set[int] = getattr(view, "_monitored", set())  # whom rank 0 has asked, and not heard since
+        view._monitored = self.asked
 
-    def tell(self, rank: int, text: str) -> work.Work:
-        """Send *text*, cut to what fits; as long as the work is kept, it gets there."""
-        message = bytearray(_TEXT_BYTES)
-        packed = text.encode()[:_TEXT_BYTES].decode(errors="ignore").encode()
-        message[: len(packed)] = packed
-        sent = calls.send(self.caller, self.members, message, rank, _TAG)
+    def tell(self, rank: int, message: _Message) -> work.Work:
+        """Begin to send *message*."""
+        sent = calls.send(self.caller, self.members, message.packed(), rank, _TAG)
         sent.start()
         return sent
 
-    def expect(self, rank: int) -> deque[_Receive]:
-        """Post a receive of *rank*'s next message, and return it after those that are to be skipped."""
-        message = bytearray(_TEXT_BYTES)
-        receive = calls.receive(self.caller, self.members, message, rank, _TAG)
-        receive.start()
-        posted = self._posted.setdefault(rank, deque())
-        posted.append(_Receive(receive, message))
-        return posted
+    def hear(self, end: float, awaited: Collection[int]) -> tuple[int, _Message] | None:
+        """Return who sent the next message, and it, or None when there is none until *end*.
 
-    def hear(self, rank: int, end: float) -> str:
-        """Return the text *rank* sends; when none comes until *end*, the next one is skipped."""
-        posted = self.expect(rank)
+        A receive that stayed posted would end the group at its timeout, so this rank takes it away by a message to itself.
+        Raises PeerLostError when one of the ranks *awaited* is gone.
+        """
         while True:
-            receive = posted[0]
-            receive.work.wait(_until(end))
-            posted.popleft()
-            if not posted:
-                return receive.message.rstrip(b"\0").decode()
-
-
-class _Receive(NamedTuple):
-    work: work.Work
-    message: bytearray
+            packed = bytearray(_BYTES)
+            receive = calls.receive(self.caller, self.members, packed, None, _TAG)
+            receive.start()
+            try:
+                receive.wait(max(min(end - time.monotonic(), _PAUSE, self.members.timeout / 2), _SHORTEST))
+            except CollectiveTimeoutError:
+                self.tell(self.members.rank, _Message(_NOTHING))
+                receive.wait()
+            message = _Message.unpacked(packed)
+            if message.kind != _NOTHING:
+                return receive.source_rank(), message
+            if time.monotonic() >= end:
+                return None
+            gone = tuple(rank for rank in sorted(awaited) if self.members.engine.is_gone(rank))
+            if gone:
+                raise self.caller.explain(_failure(PeerLostError, _missing(gone), gone), self.members)
 
 
 def _hear_all(peers: _Peers, end: float, wait_all_ranks: bool) -> None:
-    """Be rank 0: hear from every other rank, answer all of them, and raise for those that failed."""
-    failures: dict[int, ShimError] = {}
+    """Be rank 0: hear from every other rank, answer those that have come, and raise when one has failed."""
     others = range(1, peers.members.size)
-    for rank in others:
-        if failures and not wait_all_ranks:
-            peers.expect(rank)
-            continue
-        try:
-            reason = peers.hear(rank, end)
-        except (CollectiveTimeoutError, PeerLostError) as error:
-            failures[rank] = error
-        else:
-            if reason:
-                failures[rank] = MismatchError(reason)
-    failure = _summary(failures)
-    text = "" if failure is None else str(failure)
-    answers = {rank: peers.tell(rank, text) for rank in others if not isinstance(failures.get(rank), PeerLostError)}
-    for rank, answer in answers.items():
-        if rank not in failures:
-            answer.wait(_until(end))
+    asking = set(others) - peers.asked  # whose next word is about this barrier
+    for rank in asking:
+        peers.tell(rank, _Message(_ASK))
+    peers.asked.update(asking)
+    failure, told = _hear_from(peers, set(others), asking, end, wait_all_ranks)
+    answers = [peers.tell(rank, _Message(_ANSWER, "" if failure is None else str(failure))) for rank in sorted(told)]
     if failure is not None:
         raise peers.caller.explain(failure, peers.members)
+    for answer in answers:
+        answer.wait(max(end - time.monotonic(), _SHORTEST))
+
+
+def _hear_from(
+    peers: _Peers, absent: set[int], asking: set[int], end: float, wait_all_ranks: bool
+) -> tuple[ShimError | None, set[int]]:
+    """Hear from all of *absent*; return why the barrier fails, None if it does not, and who is to have an answer."""
+    present: set[int] = set()
+    while absent:
+        try:
+            heard = peers.hear(end, absent)
+        except PeerLostError as error:
+            gone = error.ranks or tuple(sorted(absent))
+            return _failure(PeerLostError, _missing(gone), gone), present.difference(gone)
+        if heard is None:
+            named = tuple(sorted(absent)) if wait_all_ranks else (min(absent),)
+            return _failure(CollectiveTimeoutError, _missing(named), named), present
+        rank, message = heard
+        if message.kind == _REFUSAL:  # such a call counts, so those who are still to come are told, too
+            return MismatchError(message.text), (present | absent) - {rank}
+        peers.asked.discard(rank)
+        if rank in asking:
+            absent.discard(rank)
+            present.add(rank)
+        else:  # it was asked for an earlier barrier, and may have given up since it said that it is there
+            peers.tell(rank, _Message(_ASK))
+            peers.asked.add(rank)
+            asking.add(rank)
+    return None, present
 
 
 def _report(peers: _Peers, end: float) -> None:
-    """Be another rank: tell rank 0 and wait for its answer."""
-    token = peers.tell(0, "")
-    try:
-        reason = peers.hear(0, end)
-    except CollectiveTimeoutError:
-        error = _failure(CollectiveTimeoutError, "rank 0 has not come, or waits for another rank", [0])
-        raise peers.caller.explain(error, peers.members) from None
-    token.wait(_until(end))
-    if reason:
-        raise peers.caller.explain(MismatchError(reason), peers.members)
+    """Be another rank: tell rank 0, whenever it asks, and wait for its answer."""
+    is_asked = False
+    while True:
+        heard = peers.hear(end, (0,))
+        if heard is None:
+            error = _failure(CollectiveTimeoutError, "rank 0 has not come, or waits for another rank", (0,))
+            raise peers.caller.explain(error, peers.members)
+        message = heard[1]
+        if message.kind == _ASK:
+            is_asked = True
+            peers.tell(0, _Message(_HERE))
+        elif message.kind == _REFUSAL or is_asked:  # else it is the answer to a call that this rank gave up
+            break
+    if message.text:
+        raise peers.caller.explain(MismatchError(message.text), peers.members)
 
 
 def _give_up(peers: _Peers, reason: str) -> None:
     """Tell the ranks that wait for this one why it does not come."""
     for rank in range(1, peers.members.size) if peers.members.rank == 0 else [0]:
-        peers.tell(rank, reason)
-        peers.expect(rank)
+        peers.tell(rank, _Message(_REFUSAL, reason))
 
 
-def _summary(failures: dict[int, ShimError]) -> ShimError | None:
-    """Return one error for all *failures* of group ranks, None when there are none."""
-    if not failures:
-        return None
-    for error in failures.values():
-        if isinstance(error, MismatchError):
-            return error
-    lost = all(isinstance(error, PeerLostError) for error in failures.values())
-    named = ", ".join(map(str, failures))
-    what = f"group rank {named} has not come" if len(failures) == 1 else f"group ranks {named} have not come"
-    return _failure(PeerLostError if lost else CollectiveTimeoutError, what, list(failures))
+def _missing(ranks: tuple[int, ...]) -> str:
+    named = ", ".join(map(str, ranks))
+    return f"group rank {named} has not come" if len(ranks) == 1 else f"group ranks {named} have not come"
 
 
 def _failure(
-    kind: type[PeerLostError] | type[CollectiveTimeoutError], what: str, ranks: list[int]
+    kind: type[PeerLostError] | type[CollectiveTimeoutError], what: str, ranks: tuple[int, ...]
 ) -> PeerLostError | CollectiveTimeoutError:
     error = kind(what)
-    error.ranks = tuple(ranks)
+    error.ranks = ranks
     return error
-
-
-def _until(end: float) -> float:
-    return max(end - time.monotonic(), _SHORTEST)

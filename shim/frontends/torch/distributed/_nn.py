@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.errors import ArgumentError, MismatchError
+from shim.errors import ArgumentError, MismatchError, UnsupportedError
 from shim.frontends.torch.distributed import _differentiable
 from shim.frontends.torch.distributed._arguments import root_of, splits_of, whole_of
 from shim.frontends.torch.distributed._differentiable import begin, is_torch
@@ -74,7 +74,7 @@ def scatter(caller: Caller, tensors: Any, src: int, group: Any) -> Any:
     if tensors is None and members.rank != root:
         call = begin(caller, members, [])
         header = header_from(call, None, root)
-        return _differentiable.scatter(call, [_placeholder(header)], header.shape, root)
+        return _differentiable.scatter(call, [_placeholder(call, header)], header.shape, root)
     parts = _list_of(Call(caller, members), "input", tensors)
     call = begin(caller, members, parts)
     header = header_from(call, parts, root)
@@ -143,9 +143,17 @@ def _attached(tensor: Any, wants_gradient: bool) -> Any:
     return tensor.detach().requires_grad_(wants_gradient)
 
 
-def _placeholder(header: Header) -> Any:
-    """Return an empty torch tensor of the dtype that *header* tells."""
+def _placeholder(call: Call, header: Header) -> Any:
+    """Return an empty torch tensor of the dtype that *header* tells, which torch must have."""
     import torch
 
-    made = torch.empty(0, dtype=getattr(torch, header.dtype))
+    dtype = getattr(torch, header.dtype, None)
+    if not isinstance(dtype, torch.dtype):
+        call.refuse(
+            UnsupportedError(
+                f"{{input}} must not be None in the torch frontend where torch has no dtype like the root's, "
+                f"got one of {header.dtype}"
+            )
+        )
+    made = torch.empty(0, dtype=dtype)
     return made.requires_grad_(header.wants_gradient)

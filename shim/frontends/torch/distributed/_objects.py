@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from shim.core import objects
@@ -44,15 +45,16 @@ def gather_at_root(caller: Caller, group: Any, slots: Any, item: Any, dst: Any, 
 
 
 def broadcast_list(caller: Caller, group: Any, items: Any, src: Any, group_src: Any, device: Any) -> None:
-    """Replace *items* by copies of the root's, which keeps its own."""
+    """Replace *items* by copies of the root's, which keeps its own, in a sequence of any kind."""
     members = group_of(caller, group)
     told(caller, group, refuse_device, "device", device)
     root = root_of(caller, group, src, group_src, 0)
-    places = list_of(caller, group, "output", items)
+    is_given = members.rank == root and isinstance(items, Sequence)
+    places = items if is_given else list_of(caller, group, "output", items)
     if not places:
         refuse(caller, group, _nothing_in("output"))
     received = objects.broadcast(caller, members, places, root)
-    if received is not None:
+    if received is not None and not is_given:
         places[:] = received
 
 
@@ -75,17 +77,20 @@ def scatter_list(caller: Caller, group: Any, slots: Any, items: Any, src: Any, g
 
 
 def send_list(caller: Caller, group: Any, items: Any, dst: Any, group_dst: Any, device: Any, use_batch: bool) -> None:
-    """Send *items* to one rank."""
-    _without_connections(use_batch)
+    """Send *items*, a sequence of any kind, to one rank."""
+    _check_use_batch(caller, use_batch)
+    items = list(items) if isinstance(items, Sequence) else items
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
     peer = peer_of(caller, group, dst, group_dst)
-    objects.send(caller, members, _some(caller, group, "input", items), peer)
+    with objects.refusals_sent(members, peer):
+        given = _some(caller, group, "input", items)
+    objects.send(caller, members, given, peer)
 
 
 def receive_list(caller: Caller, group: Any, slots: Any, src: Any, group_src: Any, device: Any, use_batch: bool) -> int:
     """Fill the list *slots* with what one rank, or any, sends and return its rank in the world, -1 outside the group."""
-    _without_connections(use_batch)
+    _check_use_batch(caller, use_batch)
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
     peer = source_of(caller, group, src, group_src)
@@ -110,7 +115,7 @@ def _slots_for_all(caller: Caller, group: Any, places: list[Any]) -> list[Any]:
 
 
 def _some(caller: Caller, group: Any, role: str, items: Any) -> list[Any]:
-    """Return *items*, which must be a list of at least one; the peer, who may come later, is not told."""
+    """Return *items*, which must be a list of at least one."""
     if isinstance(items, list) and items:
         return items
     error = _nothing_in(role) if isinstance(items, list) else _no_list(role, items)
@@ -125,6 +130,7 @@ def _no_list(role: str, items: Any) -> ArgumentTypeError:
     return ArgumentTypeError(f"{{{role}}} must be a list, got a {type(items).__qualname__}")
 
 
-def _without_connections(use_batch: bool) -> None:
-    """Do nothing: what *use_batch* spares torch, connections between two ranks, no engine of ours makes."""
-    del use_batch
+def _check_use_batch(caller: Caller, use_batch: Any) -> None:
+    """Raise unless *use_batch* is a bool. Either will do: what it spares torch, connections of two ranks, there are none of."""
+    if not isinstance(use_batch, bool):
+        raise caller.explain(ArgumentTypeError(f"use_batch must be a bool, got {use_batch!r}"))

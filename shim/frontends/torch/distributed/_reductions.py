@@ -40,6 +40,7 @@ def all_reduce(
     """Combine every rank's *tensor* by *op*, in place.
 
     Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
+    Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
     """
     return finish_or_collect(
@@ -85,6 +86,7 @@ def reduce(
 
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given.
     Deviates: other ranks' tensors are left as they are; torch 2.13 writes partial sums into them with gloo.
+    Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
     """
     return finish(

@@ -25,8 +25,11 @@ __all__ = ["barrier_at", "config_of", "find_or_make", "named", "store_of"]
 def store_of(caller: Caller, group: Any) -> Store:
     """Return the part of the world's store that is *group*'s, the whole of it for the world."""
     view = _groups.view_of(caller, group)
+    if _groups.is_apart(view):
+        own: Store = view.get_group_store()
+        return own
     whole = _groups.default_store(caller)
-    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.group_name, whole))
+    return show(whole if view is _groups.views()[0] else stores.PrefixStore(view.core.name, whole))
 
 
 def config_of(caller: Caller, group: Any) -> str:
@@ -36,10 +39,10 @@ def config_of(caller: Caller, group: Any) -> str:
 
 def named(caller: Caller, group_name: str) -> ProcessGroup:
     """Return the group of that name."""
-    for view in _groups.views():
-        if view.group_name == group_name:
-            return view
-    raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    found = _groups.named(group_name)
+    if found is None:
+        raise caller.explain(StateError(f"group_name must be that of a group this process is in, got {group_name!r}"))
+    return found
 
 
 def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> ProcessGroup:
@@ -249,10 +252,6 @@ class _World:
     Deviates: they cannot be changed; groups are made by ``new_group`` and destroyed by ``destroy_process_group``.
     """
 
-    def __init__(self) -> None:
-        self.pg_coalesce_state: Mapping[ProcessGroup, list[Any]] = MappingProxyType({})
-        self.comms: tuple[Any, ...] = ()
-
     @property
     def default_pg(self) -> ProcessGroup | None:
         """The group of all ranks, or None."""
@@ -297,6 +296,16 @@ class _World:
     def pg_to_tag(self) -> Mapping[ProcessGroup, str]:
         """The tag of each group."""
         return MappingProxyType({pg: pg.tag for pg in _groups.views()})
+
+    @property
+    def pg_coalesce_state(self) -> Mapping[ProcessGroup, list[Any]]:
+        """Nothing: the calls of a block are kept elsewhere."""
+        return MappingProxyType({})
+
+    @property
+    def comms(self) -> list[Any]:
+        """No communicators of torchcomms: the engine has none."""
+        return []
 
     @property
     def pg_config_info(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import pickle
 from itertools import chain
 from typing import Any
 
-from shim.core import tensors
+from shim.core.tensors import dtype_name, reader_for
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import group_of
@@ -22,7 +22,7 @@ def _check_single_tensor(param: Any, param_name: str) -> None:
     try:
         if isinstance(param, (list, tuple)):
             raise TensorError("{role} must be a tensor")
-        tensors.reader_for(type(param))
+        reader_for(type(param))
     except TensorError:
         raise torch_function("_check_single_tensor").explain(
             TensorError(f"{param_name} must be one tensor, got a {type(param).__qualname__}")
@@ -42,7 +42,7 @@ def _check_tensor_list(param: Any, param_name: str) -> None:
 def _ensure_all_tensors_same_dtype(*tensors: Any) -> None:
     """Raise ValueError unless *tensors*, which may be lists, have one dtype; a complex one goes with that of its parts."""
     every = chain.from_iterable(one if isinstance(one, list) else (one,) for one in tensors)
-    names = [str(one.dtype).rpartition(".")[2] for one in every]
+    names = [dtype_name(one) for one in every]
     if len({_COMPLEX_PARTS.get(name, name) for name in names}) > 1:
         raise torch_function("_ensure_all_tensors_same_dtype").explain(
             ArgumentError(f"all tensors must have one dtype, got {', '.join(names)}")
@@ -51,7 +51,7 @@ def _ensure_all_tensors_same_dtype(*tensors: Any) -> None:
 
 def _is_fp8(tensor: Any) -> bool:
     """Tell whether the elements of *tensor* are floats of eight bits."""
-    return str(tensor.dtype).rpartition(".")[2].startswith("float8_e")
+    return dtype_name(tensor).startswith("float8_e")
 
 
 def _object_to_tensor(obj: Any, device: Any, group: Any) -> tuple[Any, Any]:

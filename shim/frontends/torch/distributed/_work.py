@@ -112,17 +112,17 @@ class Work:
     def _complete(self, future: Any) -> None:
         try:
             self.wait()
-        except ShimError as error:
+        except Exception as error:  # whatever it is, who waits for the future is to hear of it
             future.set_exception(error)
         else:
-            future.set_result(self._outputs if isinstance(self._outputs, list) else [self._outputs])
+            future.set_result(self.result())
 
     def _tell(self, future: Any) -> None:
         try:
             self.wait()
         except CollectiveTimeoutError:
             future.set_result(_TIMEOUT)
-        except ShimError:
+        except Exception:  # torch's future tells that it failed, the work's own exception tells why
             future.set_result(_ERROR)
         else:
             future.set_result(_SUCCESS)
@@ -157,14 +157,11 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
 
     *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
     """
-    if not async_op and seconds < 0:
-        prepared.wait()
+    if not async_op:
+        prepared.wait(seconds)
         return None
     started = prepared.start()
-    if async_op:
-        return None if started is None else Work(started, outputs, seconds)
-    prepared.wait(seconds)  # only what runs in the background can be left waiting
-    return None
+    return None if started is None else Work(started, outputs, seconds)
 
 
 def sender(prepared: work.Work, members: ProcessGroup) -> int:

@@ -1,13 +1,29 @@
 """``mindspore.mint.distributed``: collectives that write into the tensors they are given.
 
 A tensor is whatever the engine can read: MindSpore's, NumPy's, torch's or Paddle's. Groups are named by strings, and
-ranks that are given are ranks of the world.
+ranks that are given are ranks of the world. One of torch's or Paddle's that requires a gradient is overwritten as its own
+framework's collectives overwrite it: what is differentiated there knows nothing of it.
 """
 
 from __future__ import annotations
 
-from shim.frontends.mindspore._process_groups import (
+from shim.frontends.mindspore.mint.distributed.distributed import (
+    P2POp,
+    TCPStore,
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_into_tensor_uneven,
+    all_gather_object,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    broadcast_object_list,
     destroy_process_group,
+    gather,
+    gather_object,
     get_backend,
     get_global_rank,
     get_group_rank,
@@ -15,44 +31,21 @@ from shim.frontends.mindspore._process_groups import (
     get_rank,
     get_world_size,
     init_process_group,
+    irecv,
     is_available,
     is_initialized,
+    isend,
     new_group,
-)
-from shim.frontends.mindspore._stores import TCPStore
-from shim.frontends.mindspore.mint.distributed._collectives import (
-    all_gather,
-    all_gather_into_tensor,
-    all_gather_into_tensor_uneven,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    barrier,
+    recv,
+    recv_object_list,
+    reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     reduce_scatter_tensor_uneven,
-)
-from shim.frontends.mindspore.mint.distributed._objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
-from shim.frontends.mindspore.mint.distributed._point_to_point import (
-    P2POp,
-    batch_isend_irecv,
-    irecv,
-    isend,
-    recv,
-    send,
-)
-from shim.frontends.mindspore.mint.distributed._rooted import (
-    broadcast,
-    gather,
-    reduce,
     scatter,
+    scatter_object_list,
+    send,
+    send_object_list,
 )
 
 __all__ = [

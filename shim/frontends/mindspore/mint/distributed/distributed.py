@@ -5,19 +5,6 @@ from __future__ import annotations
 from shim.core.callers import Caller
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._groups import GlobalComm
-from shim.frontends.mindspore._process_groups import (
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_available,
-    is_initialized,
-    new_group,
-)
 from shim.frontends.mindspore._stores import TCPStore
 from shim.frontends.mindspore.mint.distributed._collectives import (
     all_gather,
@@ -46,6 +33,19 @@ from shim.frontends.mindspore.mint.distributed._point_to_point import (
     isend,
     recv,
     send,
+)
+from shim.frontends.mindspore.mint.distributed._process_groups import (
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
 )
 from shim.frontends.mindspore.mint.distributed._rooted import (
     broadcast,

@@ -1,23 +1,11 @@
 """``mindspore.ops.communication``: what ``mint.distributed`` has, and a switch.
 
 The functions write into the tensors they are given, unless ``set_comm_ops_inplace`` makes them return their results.
+What requires a gradient of torch's or Paddle's is treated as ``mint.distributed`` and ``comm_func`` treat it.
 """
 
 from __future__ import annotations
 
-from shim.frontends.mindspore._process_groups import (
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_available,
-    is_initialized,
-    new_group,
-)
 from shim.frontends.mindspore._stores import TCPStore
 from shim.frontends.mindspore.ops.communication._collectives import (
     all_gather,
@@ -50,6 +38,19 @@ from shim.frontends.mindspore.ops.communication._point_to_point import (
     isend,
     recv,
     send,
+)
+from shim.frontends.mindspore.ops.communication._process_groups import (
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
 )
 from shim.frontends.mindspore.ops.communication._rooted import (
     broadcast,

@@ -56,7 +56,7 @@ def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, as
 
     Not in place: the result is returned, with the handle or None.
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence; with "prod" it is refused.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_reduce.html
     """
     return either(
@@ -95,7 +95,7 @@ def all_gather_into_tensor_uneven(
     """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor_uneven.html
     """
     return _collectives.all_gather_into_tensor(
@@ -109,7 +109,7 @@ def all_gather(
     """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *group* no str or *async_op* no bool.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather.html
     """
     return _collectives.all_gather(in_place_only(_ALL_GATHER), tensor_list, tensor, group, async_op)
@@ -122,7 +122,7 @@ def reduce_scatter_tensor(
 
     Not in place: the result is returned, with the handle or None, and *output* not read.
     Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor.html
     """
     return either(
@@ -144,7 +144,7 @@ def reduce_scatter_tensor_uneven(
 
     Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
     rows that do not fit.
-    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor_uneven.html
     """
     return _collectives.reduce_scatter_tensor_uneven(
@@ -158,7 +158,7 @@ def reduce_scatter(
     """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, for "sum" and "avg"; with others it is refused.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter.html
     """
     return _collectives.reduce_scatter(in_place_only(_REDUCE_SCATTER), output, input_list, op, group, async_op)
@@ -174,7 +174,7 @@ def all_to_all(
 
     Not in place: a tuple of results is returned, with the handle or None; shapes will do for outputs.
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all.html
     """
     return either(
@@ -196,7 +196,7 @@ def all_to_all_single(
 
     Not in place: the result is returned, with the handle or None; *output* may be a shape.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient.
+    Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_single.html
     """
     return either(

@@ -13,11 +13,11 @@ from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._tensors import zeros
 from shim.frontends.mindspore.ops._cells import CellPrimitive
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, plain
 from shim.frontends.mindspore.ops.operations._checks import integers, or_world, sequence
 from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
-from shim.frontends.mindspore.ops.operations._rooted import zero_like
 
 __all__ = ["BatchISendIRecv"]
 
@@ -138,7 +138,7 @@ class _Batch(CommunicationPrimitive):
         for op_type, peer in zip(self.op_types, self.remote_ranks, strict=True):
             if op_type == "isend":
                 tensor = next(sent)
-                outputs.append(zero_like(tensor).reshape(()))
+                outputs.append(zeros(tensor, ()))
                 works.append(calls.send(self.caller, group, copy_of(tensor), peer))
             else:
                 outputs.append(next(received).like(*tensors))

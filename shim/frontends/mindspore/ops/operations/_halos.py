@@ -11,7 +11,8 @@ from shim.core.tensors import framework_of, new_like
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._groups import GlobalComm
-from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, shape_of
+from shim.frontends.mindspore._tensors import shape_of
+from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integers
 from shim.frontends.mindspore.ops.operations._neighbors import exchange
 

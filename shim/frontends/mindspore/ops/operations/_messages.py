@@ -11,10 +11,11 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import copy_of, framework_of
 from shim.core.work import Work
-from shim.errors import UnsupportedError
+from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore.ops._cells import CellPrimitive
 from shim.frontends.mindspore.ops._primitive import (
@@ -87,7 +88,7 @@ class Send(CommunicationPrimitive):
 
     def __call__(self, *args: Any) -> Any:
         # A tensor that no operator made may outlive the recording, and a hook on it would, too.
-        if len(args) == 1 and _is_intermediate(args[0]) and compiled().is_recording():
+        if len(args) == 1 and _is_intermediate(args[0]) and is_recording():
             refuse_tracing(self.caller)
             back = plain(_GradientOfSend, {"sr_tag": self.sr_tag, "rank": self.dest_rank, "group": self.group_back})
             self.forward(args[0])
@@ -145,8 +146,8 @@ class _GradientOfSend(CommunicationPrimitive):
 class Receive(CellPrimitive):
     """Return the tensor of *shape* and *dtype* that rank *src_rank* of *group* sends with the same *sr_tag*.
 
-    It is called without arguments, or with one tensor whose contents mean nothing: when that one's gradient is asked for,
-    it is 0, and the gradient of what was received goes back over *group_back*. Without it none goes back.
+    It is called without arguments, or, where a gradient is recorded, with one tensor whose contents mean nothing: when that
+    one's gradient is asked for, it is 0, and that of what was received goes back over *group_back*; else none goes back.
     Raises: TypeError for arguments of wrong types; ValueError for ranks that are not in the group.
     Deviates: where MindSpore is loaded, it is a Cell and no Primitive, which has a fixed number of inputs; *dtype* may be that of
     another framework, whose tensor is then returned.
@@ -190,9 +191,9 @@ class Receive(CellPrimitive):
     def _member(self, inputs: int) -> tuple[Any, dict[str, Any]]:
         return _ReceiveFor if inputs else _ReceiveAlone, dict(self.init_attrs)
 
-    def choose(self, *numbers: Any) -> CommunicationPrimitive:
+    def choose(self, *numbers: Any) -> Any:
         kind, arguments = self._member(numbers[0])
-        return kind(**arguments)  # type: ignore[no-any-return]
+        return kind(**arguments)
 
     def construct(self, *tensors: Any) -> Any:
         return self.chosen(len(tensors))(*tensors)
@@ -220,6 +221,8 @@ class _ReceiveAlone(CommunicationPrimitive):
         self.new = EmptyTensor(dtype, shape)
 
     def __call__(self, *args: Any) -> Any:
+        if not args and is_recording():
+            raise self._unrecorded()
         return self.new.as_asked(super().__call__(*args))
 
     def forward(self, *tensors: Any) -> Any:
@@ -232,12 +235,16 @@ class _ReceiveAlone(CommunicationPrimitive):
     output_shape, output_dtype = made_shape, made_dtype
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Return the gradient: there is nothing that it could be taken for."""
+        raise self._unrecorded()
 
-        def _gradient(_output: Any, _dout: Any) -> tuple[Any, ...]:
-            return ()
-
-        return _gradient
+    def _unrecorded(self) -> ShimError:
+        """Return the refusal: the sender would wait for a gradient that could not be asked for here."""
+        what = "must be called with a tensor while a gradient is being recorded"
+        hint = (
+            "Pass one whose gradient is asked for, and that of what is received goes back; "
+            "or a constant, mindspore.Tensor([0.0]), and none does."
+        )
+        return self.caller.explain(UnsupportedError(f"{what}\n{hint}"))
 
 
 class _ReceiveFor(_ReceiveAlone):

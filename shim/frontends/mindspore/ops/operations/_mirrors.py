@@ -13,8 +13,9 @@ from typing import Any, ClassVar, NoReturn
 from shim.core.callers import Caller
 from shim.core.tensors import copy_of
 from shim.errors import ShimError
+from shim.frontends.mindspore._tensors import shape_of
 from shim.frontends.mindspore.ops._cells import CellPrimitive
-from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, shape_of
+from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integer
 from shim.frontends.mindspore.ops.operations._reductions import AllReduce, ReduceScatter
 

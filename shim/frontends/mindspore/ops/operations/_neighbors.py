@@ -15,9 +15,11 @@ from shim.core.work import Batch, Work
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
+from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._tensors import shape_of
 from shim.frontends.mindspore.ops._cells import CellPrimitive
-from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, compiled, shape_of
+from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integers, sequence
 from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
 
@@ -79,7 +81,7 @@ class NeighborExchange(CellPrimitive):
         refuse_tracing(self.caller)
         tensors = self.tensors_in(args)
         self._check(tuple(map(shape_of, tensors)))
-        if self.records(tensors) or ("mindspore" in sys.modules and not tensors and compiled().is_recording()):
+        if self.records(tensors) or (not tensors and is_recording()):
             self._refuse_one_way("has no gradient")
             return self.construct(tensors)
         outputs = tuple(each.like(*tensors) for each in self.received)

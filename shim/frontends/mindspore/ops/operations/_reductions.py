@@ -14,10 +14,13 @@ from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import REDUCE_OPS
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._slopes import Slope, product_of_others, slope
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import op_name
 
 __all__ = ["AllGather", "AllReduce", "GatheringPrimitive", "ReduceOp", "ReduceScatter", "rows_for_ranks", "slope_of"]
+
+_NAMES = {kind: name for name, kind in REDUCE_OPS.items()}
 
 
 class ReduceOp:
@@ -33,43 +36,14 @@ class ReduceOp:
     AVG = "avg"
 
 
-def slope_of(primitive: CommunicationPrimitive, op: str) -> Callable[[Any, Any], Any]:
-    """Return the function from a rank's *x* and the gradient *g* of what *op* made of all ranks' to the gradient of *x*.
-
-    A product's is the product of the other ranks' elements, which are gathered, so that it is right where *x* is 0.
-    Where several ranks have the maximum or minimum, each of them gets the same part of *g*.
-    """
-    if op == ReduceOp.PROD:
-        return _slope_of_product(primitive)
-    if op in (ReduceOp.MAX, ReduceOp.MIN):
-        return _slope_of_extreme(primitive, op)
-    scale, mean = 1.0 / primitive.ranks_now(), op == ReduceOp.AVG
-
-    def _slope(_x: Any, g: Any) -> Any:
-        return g * scale if mean else g
-
-    return _slope
-
-
-def _slope_of_product(primitive: CommunicationPrimitive) -> Callable[[Any, Any], Any]:
-    others = primitive.adjoint(_ProductOfOthers)
-
-    def _slope(x: Any, g: Any) -> Any:
-        return g * others(x)
-
-    return _slope
-
-
-def _slope_of_extreme(primitive: CommunicationPrimitive, op: str) -> Callable[[Any, Any], Any]:
-    extreme, total = primitive.adjoint(AllReduce, op=op), primitive.adjoint(AllReduce, op=ReduceOp.SUM)
-    ops = sys.modules["mindspore"].ops
-    equal, cast, dtype_of = ops.Equal(), ops.Cast(), ops.DType()
-
-    def _slope(x: Any, g: Any) -> Any:
-        has_it = cast(equal(x, extreme(x)), dtype_of(g))
-        return g * has_it / total(has_it)
-
-    return _slope
+def slope_of(primitive: CommunicationPrimitive, op: str) -> Slope:
+    """Return what a rank's elements have to do with what *op* made of those of *primitive*'s group: see ``slope``."""
+    return slope(
+        REDUCE_OPS[op],
+        primitive.ranks_now(),
+        lambda kind: primitive.adjoint(AllReduce, op=_NAMES[kind]),
+        lambda: primitive.adjoint(_ProductOfOthers),
+    )
 
 
 class _ProductOfOthers(CommunicationPrimitive):
@@ -84,15 +58,7 @@ class _ProductOfOthers(CommunicationPrimitive):
         return shapes[0]
 
     def forward(self, *tensors: Any) -> Any:
-        numpy, mindspore = sys.modules["numpy"], sys.modules["mindspore"]
-        of_mindspore = isinstance(tensors[0], mindspore.Tensor)
-        own = tensors[0].asnumpy() if of_mindspore else tensors[0]
-        group = _groups.known_group(self.caller, self.group)
-        every = numpy.empty((group.size, *own.shape), own.dtype)
-        calls.all_gather(self.caller, group, every, own).wait()
-        exact = every.astype("float32") if own.dtype.name in ("float16", "bfloat16") else every
-        product = numpy.prod(numpy.delete(exact, group.rank, 0), axis=0, dtype=exact.dtype).astype(own.dtype)
-        return mindspore.Tensor.from_numpy(product) if of_mindspore else product
+        return product_of_others(self.caller, _groups.known_group(self.caller, self.group), tensors[0])
 
     def get_bprop(self) -> Callable[..., Any]:
         raise self.caller.explain(UnsupportedError("has no gradient of its own"))

@@ -9,17 +9,20 @@ from typing import Any
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.core.tensors import copy_of, framework_of, new_like
+from shim.core.tensors import copy_of, new_like
 from shim.core.work import Work
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore._arguments import REDUCE_OPS
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._tensors import zeros
 from shim.frontends.mindspore.ops._cells import TuplePrimitive
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integer, op_name
 from shim.frontends.mindspore.ops.operations._reductions import ReduceOp, rows_for_ranks, slope_of
 
-__all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce", "zero_like"]
+__all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
+
+_NOTHING = (1,)  # the shape of an output that means nothing
 
 
 class Broadcast(TuplePrimitive):
@@ -102,7 +105,7 @@ class Reduce(CommunicationPrimitive):
         return shapes[0] if self.rank_now() == self.dest_rank else (1,)
 
     def _new_output(self, shape: Any, *tensors: Any) -> Any:
-        return new_like(tensors[0], shape) if self.rank_now() == self.dest_rank else zero_like(tensors[0])
+        return new_like(tensors[0], shape) if self.rank_now() == self.dest_rank else zeros(tensors[0], _NOTHING)
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         reduced = output if group.rank == self.dest_rank else None
@@ -173,7 +176,7 @@ class CollectiveGather(CommunicationPrimitive):
         return (shapes[0][0] * self.ranks_now(), *shapes[0][1:]) if self.rank_now() == self.dest_rank else (1,)
 
     def _new_output(self, shape: Any, *tensors: Any) -> Any:
-        return new_like(tensors[0], shape) if self.rank_now() == self.dest_rank else zero_like(tensors[0])
+        return new_like(tensors[0], shape) if self.rank_now() == self.dest_rank else zeros(tensors[0], _NOTHING)
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         gathered = output if group.rank == self.dest_rank else None
@@ -226,12 +229,3 @@ class CollectiveScatter(CommunicationPrimitive):
     def get_bprop(self) -> Callable[..., Any]:
         """Return the gradient: all ranks', gathered, on *src_rank*, and 0 elsewhere."""
         return _gradient_of_root(self, self.adjoint(CollectiveGather, dest_rank=self.src_rank), self.src_rank)
-
-
-def zero_like(tensor: Any) -> Any:
-    """Return a tensor of *tensor*'s kind and dtype that holds one 0: what MindSpore's example prints for nothing."""
-    if framework_of(type(tensor)) == "mindspore":
-        return sys.modules["mindspore"].Tensor([0], dtype=tensor.dtype)  # assigning cannot be done in its bfloat16
-    zero = new_like(tensor, (1,))
-    zero[0] = 0
-    return zero

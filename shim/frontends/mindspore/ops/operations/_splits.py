@@ -17,11 +17,11 @@ from shim.core.work import Work
 from shim.errors import ArgumentError
 from shim.frontends.mindspore._arguments import REDUCE_OPS
 from shim.frontends.mindspore._groups import GlobalComm
+from shim.frontends.mindspore._tensors import zeros
 from shim.frontends.mindspore.ops._cells import SizedPrimitive, Sizes
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integer, op_name, or_world
 from shim.frontends.mindspore.ops.operations._reductions import ReduceOp, slope_of
-from shim.frontends.mindspore.ops.operations._rooted import zero_like
 
 __all__ = ["AllGatherV", "AlltoAllV", "AlltoAllVC", "ReduceScatterV"]
 
@@ -44,7 +44,7 @@ class _OfSizes(CommunicationPrimitive):
         return (self.taken,) if self.taken else ()
 
     def _new_output(self, shape: Any, *tensors: Any) -> Any:
-        return new_like(tensors[0], shape) if shape else zero_like(tensors[0]).reshape(())
+        return new_like(tensors[0], shape) if shape else zeros(tensors[0], ())
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         given = tensors[0] if self.given else new_like(tensors[0], (0,))

@@ -14,7 +14,8 @@ from typing import Any
 
 from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed import _nn
-from shim.frontends.torch.distributed._functional_errors import deprecated, functional_caller
+from shim.frontends.torch.distributed._arguments import deprecated
+from shim.frontends.torch.distributed._functional_errors import functional_caller
 from shim.frontends.torch.distributed._groups import ProcessGroup
 from shim.frontends.torch.distributed._groups import group as group  # torch's module has it too
 from shim.frontends.torch.distributed._reduce_op import ReduceOp
@@ -53,7 +54,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Te
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.broadcast(deprecated(_BROADCAST, "broadcast"), tensor, src, group)
+    return _nn.broadcast(deprecated(_BROADCAST, "_functional_collectives.broadcast"), tensor, src, group)
 
 
 def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
@@ -95,7 +96,9 @@ def reduce_scatter(
     Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.reduce_scatter(deprecated(_REDUCE_SCATTER, "reduce_scatter_single"), output, input_list, op, group)
+    return _nn.reduce_scatter(
+        deprecated(_REDUCE_SCATTER, "_functional_collectives.reduce_scatter_single"), output, input_list, op, group
+    )
 
 
 def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
@@ -105,7 +108,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     Deviates: shapes may differ, torch requires one shape.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_gather(deprecated(_ALL_GATHER, "all_gather_single"), tensor, group)
+    return _nn.all_gather(deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single"), tensor, group)
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None) -> Tensor:
@@ -143,7 +146,7 @@ def all_to_all_single(
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return _nn.all_to_all_single(
-        deprecated(_ALL_TO_ALL_SINGLE, "all_to_all_single"),
+        deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single"),
         output,
         input,
         output_split_sizes,
@@ -159,7 +162,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | Non
     Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_reduce(deprecated(_ALL_REDUCE, "all_reduce"), tensor, op, group)
+    return _nn.all_reduce(deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce"), tensor, op, group)
 
 
 between_graphs(globals(), __all__)

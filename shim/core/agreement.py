@@ -1,0 +1,49 @@
+"""How the ranks of a group agree on a new one before any of them begins to make it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from shim.errors import MismatchError, ShimError
+
+if TYPE_CHECKING:
+    from shim.core.groups import ProcessGroup
+
+__all__ = ["agree", "refusals_told"]
+
+
+def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[int, bool]:
+    """Compare the *members* of the next group on all ranks of *everyone*, of which they are some.
+
+    Return the highest of the ranks' numbers *made*, and whether all said the same members; several groups at once are as
+    good where each of their members says the same. Otherwise raise MismatchError, on all ranks. It is an all_gather in
+    *everyone*, in the order of its other collectives: a rank that calls another one there, has refused its call, or
+    died, ends it on all of them.
+    """
+    width = 1 + everyone.size  # the number, then the members and nothing
+    mine = array("q", [made, *members, *[-1] * (everyone.size - len(members))])
+    said = array("q", bytes(8 * width * everyone.size))
+    everyone.engine.all_gather(said, mine, None).wait()
+    rows = [said[start : start + width] for start in range(0, len(said), width)]
+    number = max(row[0] for row in rows)
+    if all(row[1:] == mine[1:] for row in rows):
+        return number, True
+    lists = {rank: [one for one in row[1:] if one >= 0] for rank, row in zip(everyone.ranks, rows, strict=True)}
+    if all(lists[member] == theirs for theirs in lists.values() for member in theirs):
+        return number, False
+    lines = [f"\n  rank {rank}: {theirs}" for rank, theirs in lists.items()]
+    raise MismatchError(f"the ranks disagree on {{ranks}} of the new group{''.join(lines)}\nNo group was made.")
+
+
+@contextmanager
+def refusals_told(everyone: ProcessGroup) -> Iterator[None]:
+    """Tell the other ranks of *everyone*, who wait for this one in ``agree``, of what is raised inside."""
+    try:
+        yield
+    except ShimError as error:
+        if everyone.is_alive:
+            everyone.engine.refuse(str(error))
+        raise

@@ -1,0 +1,132 @@
+"""The ranks agree on a group before it is made: what is wrong on one of them is told to all, and the world goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from shim.core import calls, groups, objects
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.errors import ArgumentError, CollectiveTimeoutError, MismatchError, RankError, ShimError
+
+ME = Caller("test", ranks="members")
+SOON = 5.0  # seconds; the world's timeout is longer
+
+
+@contextmanager
+def world(timeout: float = 60.0) -> Iterator[ProcessGroup]:
+    try:
+        yield groups.enter_world(ME, "test", timeout=timeout)
+    finally:
+        groups.close_world()
+
+
+def assert_raises_soon(kind: type[ShimError], match: str, function: Callable[[], object]) -> None:
+    begin = time.monotonic()
+    with pytest.raises(kind, match=match) as raised:
+        function()
+    assert raised.type is kind
+    assert time.monotonic() - begin < SOON
+
+
+def assert_all_goes_on(group: ProcessGroup) -> None:
+    """A group can be made of all ranks of *group*, has the same name on each, and both work."""
+    made = groups.new_group(ME, list(reversed(group.ranks)))
+    assert objects.all_gather(ME, group, made.name) == [made.name] * group.size
+    assert objects.all_gather(ME, made, group.rank) == list(reversed(group.ranks))
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.parametrize(
+    ("ranks", "kind", "text"),
+    [
+        ([0, 9], RankError, "members must be in 0"),
+        ([0, 0], ArgumentError, "members must be different"),
+        ([], ArgumentError, "members must name at least one"),
+        ([0, 1.0], ArgumentError, "members must be integers"),
+    ],
+)
+def test_what_is_refused_on_one_rank_is_told_to_all(
+    rank: int, world_size: int, ranks: list[int], kind: type[ShimError], text: str
+) -> None:
+    with world() as group:
+        for odd in range(world_size):
+            if rank == odd:
+                assert_raises_soon(kind, f"^test: {text}.*rank {rank} of", lambda: groups.new_group(ME, ranks))
+            else:
+                refused = rf"^test: .*(.|\n)*rank {odd}: refused: test: {text}"
+                assert_raises_soon(MismatchError, refused, lambda: groups.new_group(ME, [0, 1]))
+            assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.parametrize("all_but", [[0, 1], [1, 0], [1]])
+def test_ranks_that_differ_about_the_members_are_told(rank: int, world_size: int, all_but: Sequence[int]) -> None:
+    with world() as group:
+        everyone = list(group.ranks)
+        for odd in range(world_size):
+            if all_but == everyone:
+                continue
+            make = partial(groups.new_group, ME, everyone if rank == odd else all_but)
+            told = re.escape(f"rank {odd}: {everyone}")
+            assert_raises_soon(MismatchError, rf"disagree on members of the new group(.|\n)*{told}", make)
+            assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(2, 3, 4, 7)
+def test_ranks_may_each_name_a_group_of_their_own(rank: int, world_size: int) -> None:
+    with world() as group:
+        low, high = list(range(world_size // 2)), list(range(world_size // 2, world_size))
+        for lists in ([low, high], [[other] for other in range(world_size)], [high[::-1], low]):
+            mine = next(ranks for ranks in lists if rank in ranks)
+            made = groups.new_group(ME, mine)
+            assert objects.all_gather(ME, made, (rank, made.name)) == [(other, made.name) for other in mine]
+            assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(2, 3, 4)
+def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, world_size: int) -> None:
+    with world() as group:
+        for odd in range(world_size):
+            for lonely in (rank == odd, rank != odd):
+                call = (lambda: groups.new_group(ME, [0])) if lonely else calls.barrier(ME, group).wait
+                assert_raises_soon(MismatchError, "disagree on the operation", call)
+            assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(2, 3, 4)
+def test_the_worlds_timeout_holds_while_ranks_agree(rank: int, world_size: int) -> None:
+    with world(timeout=1.0):
+        begin = time.monotonic()
+        if rank == 1:
+            time.sleep(1.5)
+        else:
+            with pytest.raises(CollectiveTimeoutError) as raised:
+                groups.new_group(ME, [0], timeout=60.0)
+            assert raised.value.ranks == (1,)
+        assert time.monotonic() - begin < SOON
+
+
+@pytest.mark.ranks(3)
+def test_the_ranks_of_a_smaller_group_agree_alone(rank: int) -> None:
+    with world():
+        if rank == 1:
+            return
+        few = groups.new_group(ME, [2, 0], name="few")
+        with pytest.raises(RankError, match=r"members must be in \[2, 0\], got 1"):
+            groups.agree_on_group(ME, [0, 1], few)
+        name = groups.agree_on_group(ME, None, few)
+        made = groups.new_group(ME, [2, 0], name=name)
+        assert objects.all_gather(ME, made, rank) == [2, 0]
+
+
+@pytest.mark.ranks(1)
+def test_a_lone_rank_agrees_with_itself() -> None:
+    with world() as group:
+        assert_all_goes_on(group)

@@ -1,0 +1,54 @@
+"""Ranks that call a function of the program that starts them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import operator
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shim.errors import ArgumentError, PeerLostError
+from shim.launch.spawning import RankFailedError, SpawnedRanks
+
+
+def spawn(func: Callable[..., Any], arguments: tuple[Any, ...], **environments: str) -> SpawnedRanks:
+    """Start two ranks by fork, which have nothing but their *environments* in theirs."""
+    return SpawnedRanks("test", func, arguments, [{"ME": me} for me in environments.values()], "fork", False)
+
+
+def fail(others: str) -> None:
+    """Raise one's own error as rank b, and as another what *others* says."""
+    if os.environ["ME"] == "b":
+        raise ValueError("no PeerLostError: b's own")
+    if others == "lost":
+        raise PeerLostError("b has gone")
+    try:
+        raise PeerLostError("b has gone")
+    except PeerLostError as error:
+        if others == "cause":
+            raise RuntimeError("wrapped") from error
+        raise RuntimeError("while that was dealt with")  # noqa: B904  # which is what the test is about
+
+
+def test_what_ranks_return() -> None:
+    ranks = spawn(os.getenv, ("ME",), first="a", second="b")
+    ranks.join_all()
+    assert [queue.get() for queue in ranks.return_queues] == ["a", "b"]
+    assert all(queue.empty() for queue in ranks.error_queues)
+    assert ranks.sentinels == {}
+
+
+@pytest.mark.parametrize("others", ["lost", "cause", "context"])
+def test_a_rank_that_another_pulled_down_is_not_the_first_to_fail(others: str) -> None:
+    with pytest.raises(RankFailedError, match=r"^test: rank 1 of 2 raised an error:[\s\S]*b's own$"):
+        spawn(fail, (others,), first="a", second="b").join_all()
+    assert multiprocessing.active_children() == []
+
+
+def test_what_cannot_be_sent_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"^func and args must be picklable"):
+        SpawnedRanks("test", operator.not_, (lambda: None,), [{}, {}], "spawn", False)
+    assert multiprocessing.active_children() == []
