@@ -185,7 +185,9 @@ def test_a_client_that_meets_a_server_about_to_end_waits_for_the_next() -> None:
 
 
 INTERRUPTED = """
+import signal
 from shim.core.stores import TCPStore
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs the tests may have had ignored
 store = TCPStore("localhost", 0, 1, True, 30)
 try:
     print("waiting", flush=True)

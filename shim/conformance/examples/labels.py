@@ -24,6 +24,8 @@ _OTHERS = re.compile(r"^#?\s*[Oo]ther \w+:\s*(?P<text>.*)$")
 _OF_PROCESS = re.compile(r"^#.*\b(?:in|of|on) process \d+:$")
 _PROCESS = re.compile(r"#.*\b[Rr]un on process (\d+)")
 _ON_RANK = re.compile(r"#.*\b[Oo]n rank (\d+):?\s*$")
+# After the text, and not of a rank: "[28]  # the sum of all"
+_REMARK = re.compile(r"(?<=\S)\s{2,}#.*$")
 _EITHER = re.compile(r"#.*\b(either|both|all)\b")
 
 
@@ -68,7 +70,7 @@ def by_rank(lines: Sequence[str]) -> dict[int, str]:
             for rank in current:
                 found.setdefault(rank, []).extend([text] if text else [])
         elif current == [EVERY_RANK] and EVERY_RANK not in found:
-            unlabelled.append(_GPUS.sub("", line))
+            unlabelled.append(_REMARK.sub("", _GPUS.sub("", line)))
         else:
             for rank in current:
                 found.setdefault(rank, []).append(line)

@@ -24,6 +24,7 @@ SHOWN = {
     "the others": (["Process with rank 1: [4],", "Other processes: [0.]."], {1: "[4],", EVERY_RANK: "[0.]"}),
     "the others, in two lines": (["rank 1: [4]", "Other ranks: [0", "1]"], {1: "[4]", EVERY_RANK: "[0\n1]"}),
     "in parentheses": (["[1] (2 GPUs, out for rank 0)", "[2] (2 GPUs, out for rank 1)"], {0: "[1]", 1: "[2]"}),
+    "a remark after the text": (["[28]  # the sum of all", "['a # b']"], {EVERY_RANK: "[28]\n['a # b']"}),
     "GPUs": (["[1] (2 GPUs)"], {EVERY_RANK: "[1]"}),
 }  # fmt: skip
 

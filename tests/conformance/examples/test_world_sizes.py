@@ -20,6 +20,8 @@ NEEDS = {
     "a list of ranks": (">>> rank_ids = [0, 7]\n>>> f(rank_ids)", 8),
     "a group's ranks": (">>> group = dist.new_group([2, 4])", 5),
     "an argument's ranks": (">>> f(send_rank_ids=[-1, 3])", 4),
+    "a list of lists of ranks": (">>> f(ranks=[[0, 2], [1, 3]])", 4),
+    "one card": (">>> # To be launched with one card configs.\n>>> f()", 1),
     "a list of something else": (">>> sizes = [0, 7]\n>>> f(sizes)", 2),
     "a size that is shown": (">>> print(f())\ngroup_size is: 8", 8),
     "a size of one that is shown": (">>> print(f())\ngroup_size is: 1", 1),
