@@ -12,7 +12,7 @@ from shim import __version__
 
 __all__ = ["main"]
 
-_COMMANDS = {  # name: module that has a function called so
+_COMMANDS = {  # name: module that has a function or a group of commands called so
     "conformance": "shim.cli.conformance",
     "run": "shim.cli.run",
 }
@@ -28,9 +28,11 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _COMMANDS:
             return None
-        function = getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
+        found = getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
         single = typer.Typer(add_completion=False)
-        single.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(function)
+        single.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(found)
         return typer.main.get_command(single)
 
 

@@ -1,25 +1,23 @@
-"""Tell what a run of the conformance suite found: as it goes, as a table, and as JSON."""
+"""Tell what became of the documents' cases: as they run, and as a table."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from textwrap import fill, indent
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-import shim
-from shim.conformance.case import Case, Document
+from shim.conformance.case import Document
 from shim.conformance.kinds import KINDS
 from shim.conformance.runner import Failure, Result, Run, Selection
 
-__all__ = ["as_json", "print_cases", "print_report", "progress_of"]
+__all__ = ["print_cases", "print_report", "progress_of"]
 
 _MOST_FAILURES = 12  # different ones that are printed
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
@@ -53,7 +51,7 @@ def progress_of(documents: Sequence[Document], selection: Selection, console: Co
 
 def print_report(run: Run, console: Console) -> None:
     """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
-    console.print(Text("Documented examples, run on this machine", style="bold"))
+    console.print(Text("Five documents' cases, run on this machine", style="bold"))
     console.print(_results_table(run, console.width >= _WIDE))
     _print_notes(run.documents, console)
     _print_failures(run, console)
@@ -163,70 +161,3 @@ def print_cases(documents: Sequence[Document], console: Console) -> None:
             kinds = ", ".join(case.kinds) or "all"
             table.add_row(Text(case.name), str(case.ranks), case.collective, kinds, Text(case.shows))
         console.print(table)
-
-
-def as_json(run: Run) -> dict[str, Any]:
-    """Return a run as JSON values.
-
-    ::
-
-        schema       1; a change that breaks readers counts it up
-        passed       whether everything that ran passed and nothing that was asked for was missing
-        seconds      how long it took
-        shim, python, platform    versions, as text
-        tensors      [{name, status: "run" | "missing" | "not installed", version: text or null}]
-        documents    [{name, source, version, frontend, notes: [{says, true, case}],
-                       cases: [{name, shows, collective, ranks, tensors: [names]}]}]
-        results      [{document, case, tensors, ranks, passed, seconds,
-                       failures: [{rank, against: "documented" | "oracle" | "call", expected, seen, details}]}]
-    """
-    return {
-        "schema": 1,
-        "passed": run.passed,
-        "seconds": run.seconds,
-        "shim": shim.__version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "tensors": [_kind_as_json(run, kind) for kind in KINDS if _has_column(run.selection, kind)],
-        "documents": [_document_as_json(page) for page in run.documents],
-        "results": [_result_as_json(result) for result in run.results],
-    }
-
-
-def _kind_as_json(run: Run, kind: str) -> dict[str, Any]:
-    selection = run.selection
-    status = "run" if kind in selection.present else "missing" if kind in selection.missing else "not installed"
-    return {"name": kind, "status": status, "version": run.versions.get(kind)}
-
-
-def _document_as_json(page: Document) -> dict[str, Any]:
-    return {
-        "name": page.name,
-        "source": page.source,
-        "version": page.version,
-        "frontend": page.frontend,
-        "notes": [{"says": note.says, "true": note.true, "case": note.case} for note in page.notes],
-        "cases": [_case_as_json(case) for case in page.cases],
-    }
-
-
-def _case_as_json(case: Case) -> dict[str, Any]:
-    return {
-        "name": case.name,
-        "shows": case.shows,
-        "collective": case.collective,
-        "ranks": case.ranks,
-        "tensors": [kind for kind in KINDS if case.is_for(kind)],
-    }
-
-
-def _result_as_json(result: Result) -> dict[str, Any]:
-    return {
-        "document": result.document,
-        "case": result.case,
-        "tensors": result.kind,
-        "ranks": result.ranks,
-        "passed": result.passed,
-        "seconds": result.seconds,
-        "failures": [vars(failure) for failure in result.failures],
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,12 @@ from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.ranks import Sight
 from shim.launch.pool import RankPool
 
-__all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "check_sights", "run_documents", "select_kinds"]
+__all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "as_text", "check_sights", "run_documents", "select_kinds"]
 
-_DEADLINE = 60.0  # seconds for one case; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 60.0  # seconds for one case; most take milliseconds
+_PATIENCE = (
+    240.0  # seconds for the import of a framework on all ranks at once, on a machine that has other things to do
+)
 # The frameworks' own remarks on start-up would end up between the lines of the table.
 QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
@@ -53,7 +56,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """How one case went with one kind of tensor, in ``seconds``."""
+    """How one case went with one kind of tensor, in ``seconds``; ``seen`` is each rank's tensors as text, where it has any."""
 
     document: str
     case: str
@@ -61,6 +64,7 @@ class Result:
     ranks: int
     seconds: float
     failures: tuple[Failure, ...]
+    seen: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -116,6 +120,7 @@ def run_documents(
 
 
 def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
+    pool.run("shim.conformance.ranks:import_kind", kind, deadline=_PATIENCE)
     begin = time.perf_counter()
     outcomes = pool.run("shim.conformance.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
     seconds = time.perf_counter() - begin
@@ -130,7 +135,8 @@ def _run_case(pool: RankPool, document: Document, case: Case, kind: str, version
             errors[outcome.rank] = outcome.error
     failures = [Failure(rank, "call", "", "", error) for rank, error in errors.items()]
     failures += check_sights(case, {rank: sight.arrays for rank, sight in sights.items()})
-    return Result(document.name, case.name, kind, case.ranks, seconds, tuple(failures))
+    seen = {rank: as_text(sight.arrays) for rank, sight in sights.items()}
+    return Result(document.name, case.name, kind, case.ranks, seconds, tuple(failures), seen)
 
 
 def check_sights(case: Case, seen: dict[int, list[Array]]) -> list[Failure]:
@@ -148,9 +154,10 @@ def _differences(rank: int, against: str, expected: list[Array], seen: list[Arra
     try:
         assert_same_arrays(seen, expected)
     except AssertionError as difference:
-        return [Failure(rank, against, _as_text(expected), _as_text(seen), str(difference))]
+        return [Failure(rank, against, as_text(expected), as_text(seen), str(difference))]
     return []
 
 
-def _as_text(arrays: Sequence[Any]) -> str:
+def as_text(arrays: Sequence[Any]) -> str:
+    """Return a rank's tensors as reports show them."""
     return ", ".join(np.array2string(array, separator=", ", threshold=64) for array in arrays)

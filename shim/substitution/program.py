@@ -16,9 +16,10 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from shim.substitution.children import Program, substitute_in_children
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["run_module", "run_script", "run_source", "substitute_below"]
+__all__ = ["run_again", "run_module", "run_script", "run_source", "substitute_below"]
 
 
 class _Loader(SourceFileLoader):
@@ -65,14 +66,39 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     sys.argv[:] = [script, *arguments]
     sys.path[0:1] = [os.path.dirname(path)]
     substitute_below(Path(path).parent)
-    loader = SourceFileLoader("__main__", path)
-    _run_as_main(compile(loader.get_data(path), path, "exec"), path, None)
+    substitute_in_children(Program(path, None))
+    _run_as_main(_code_of(path), path, None)
 
 
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     """Run the module *name* as ``python -m name arguments`` does, with views for its imports and its package's."""
     sys.path[0:1] = [os.getcwd()]
     substitute_below(Path.cwd())
+    code, spec = _module_of(name)
+    path = str(spec.origin)
+    sys.argv[:] = [path, *arguments]
+    substitute_in_children(Program(path, spec.name))
+    _run_as_main(code, path, spec)
+
+
+def run_again(program: Program, name: str) -> dict[str, Any]:
+    """Run *program* in a process that it has spawned, as the module *name* with views, and return the names it has then.
+
+    The search path is set already; where it has the working folder for a script's, that is the parent's.
+    """
+    substitute_below(Path(program.path).parent if program.name is None else Path.cwd())
+    substitute_in_children(program)
+    code, spec = (_code_of(program.path), None) if program.name is None else _module_of(program.name)
+    names = _names(name, program.path, spec)
+    exec(code, names)
+    return names
+
+
+def _code_of(path: str) -> CodeType:
+    return compile(SourceFileLoader("__main__", path).get_data(path), path, "exec")
+
+
+def _module_of(name: str) -> tuple[CodeType, ModuleSpec]:
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
@@ -80,16 +106,18 @@ def run_module(name: str, arguments: Sequence[str] = ()) -> None:
         raise ImportError(f"No module named {name!r} that has Python source")
     code = spec.loader.get_code(spec.name)
     assert code is not None
-    sys.argv[:] = [spec.origin, *arguments]
-    _run_as_main(code, spec.origin, spec)
+    return code, spec
+
+
+def _names(name: str, path: str, spec: ModuleSpec | None) -> dict[str, Any]:
+    package = spec.parent if spec is not None else None
+    builtins = scoped_builtins()
+    return {"__name__": name, "__file__": path, "__spec__": spec, "__package__": package, "__builtins__": builtins}
 
 
 def _run_as_main(code: CodeType, path: str, spec: ModuleSpec | None) -> None:
     main = ModuleType("__main__")
-    main.__file__ = path
-    main.__spec__ = spec
-    main.__dict__["__package__"] = spec.parent if spec is not None else None
-    main.__dict__["__builtins__"] = scoped_builtins()
+    main.__dict__.update(_names("__main__", path, spec))
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 

@@ -1,4 +1,4 @@
-"""``shim conformance``: what it prints, writes and exits with."""
+"""``shim conformance`` with the documents' cases: what it prints, writes and exits with."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ import subprocess
 import sys
 
 import pytest
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance import report, runner
+from shim.conformance import plan, report, runner
 from shim.conformance.cases import DOCUMENTS
 from shim.conformance.kinds import KINDS
+from shim.conformance.plan import FRAMEWORKS
 from shim.conformance.runner import Failure, Result, Run, Selection
 
-application = typer.Typer()
-application.command()(conformance)
 NUMBER_OF_CASES = {kind: sum(case.is_for(kind) for page in DOCUMENTS for case in page.cases) for kind in KINDS}
 
 
 def shim_conformance(*arguments, width="200"):
     """Run the command in this process, with output that is no terminal."""
-    return CliRunner().invoke(application, list(arguments), env={"COLUMNS": width})
+    return CliRunner().invoke(conformance, list(arguments), env={"COLUMNS": width})
 
 
 def printed(run, width=200):
@@ -47,12 +45,18 @@ def test_numpy_passes_and_json_says_everything(tmp_path):
     result = shim_conformance("--tensors", "numpy", "--json", str(file))
     assert result.exit_code == 0, result.output
     told = json.loads(file.read_text(encoding="utf-8"))
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert told["passed"] is True
-    assert [kind["status"] for kind in told["tensors"]] == ["run"]
-    assert [page["name"] for page in told["documents"]] == [page.name for page in DOCUMENTS]
-    assert len(told["results"]) == NUMBER_OF_CASES["numpy"]
-    assert all(one["passed"] and one["failures"] == [] for one in told["results"])
+    assert list(told["tensors"]) == ["numpy"]
+    assert [column["key"] for column in told["columns"]] == ["shim numpy shared_memory"]
+    assert [one["name"] for one in told["examples"]] == [
+        f"{page.name}: {case.name}" for page in DOCUMENTS for case in page.cases if case.is_for("numpy")
+    ]
+    for one in told["examples"]:
+        cell = one["cells"]["shim numpy shared_memory"]
+        assert (cell["verdict"], cell["failures"]) == ("pass", [])
+        assert sorted(rank for seen in cell["seen"] for rank in seen["ranks"]) == list(range(one["ranks"]))
+        assert one["code"][0][1].startswith("def ")
     for page in DOCUMENTS:
         assert page.name in result.output
         for note in page.notes:
@@ -63,22 +67,23 @@ def test_numpy_passes_and_json_says_everything(tmp_path):
 def test_one_document(tmp_path):
     file = tmp_path / "result.json"
     name = "paddle.distributed.alltoall_single"
-    result = shim_conformance("--tensors", "numpy", "--document", name, "--json", str(file))
+    result = shim_conformance("--tensors", "numpy", "--example", name, "--json", str(file))
     assert result.exit_code == 0, result.output
     told = json.loads(file.read_text(encoding="utf-8"))
-    assert {one["document"] for one in told["results"]} == {name}
+    assert {one["name"].partition(":")[0] for one in told["examples"]} == {name}
     assert "1 document, " in result.output
 
 
-def test_a_missing_framework_that_was_asked_for_fails(monkeypatch, tmp_path):
+def test_missing_tensors_that_were_asked_for_fail(monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "is_installed", lambda kind: False)
+    monkeypatch.setattr(plan, "is_installed", lambda kind: False)
     file = tmp_path / "result.json"
     result = shim_conformance("--tensors", "torch", "--json", str(file))
     assert result.exit_code == 1
     assert "missing: torch was asked for and is not installed" in result.output
     told = json.loads(file.read_text(encoding="utf-8"))
     assert told["passed"] is False
-    assert told["tensors"] == [{"name": "torch", "status": "missing", "version": None}]
+    assert told["examples"] == []
 
 
 def test_frameworks_that_are_absent_and_not_asked_for_are_shown():
@@ -129,7 +134,7 @@ def test_a_narrow_terminal_shows_whole_names():
 
 def test_list_shows_every_case_and_runs_none(monkeypatch):
     monkeypatch.setattr(runner, "run_documents", None)
-    result = shim_conformance("--list")
+    result = shim_conformance("list", "--tensors", "numpy")
     assert result.exit_code == 0, result.output
     for page in DOCUMENTS:
         for case in page.cases:
@@ -138,7 +143,7 @@ def test_list_shows_every_case_and_runs_none(monkeypatch):
 
 
 def test_the_installed_command_writes_to_a_pipe():
-    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--document", DOCUMENTS[0].name]
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", DOCUMENTS[0].name]
     child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stdout + child.stderr
     assert child.stderr == ""
@@ -148,7 +153,7 @@ def test_the_installed_command_writes_to_a_pipe():
 
 def test_the_installed_command_writes_to_a_terminal():
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--document", DOCUMENTS[0].name]
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", DOCUMENTS[0].name]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as child:
         os.close(theirs)
@@ -173,7 +178,8 @@ def read_terminal(descriptor):
     [
         (["--tensors", "numpy,jax"], KINDS),
         (["--tensors", ""], KINDS),
-        (["--document", "all_to_all"], [page.name for page in DOCUMENTS]),
+        (["--framework", "jax"], FRAMEWORKS),
+        (["--tensors", "numpy", "--example", "torch.distributed.all_to_al"], ["is it torch.distributed.all_to_all"]),
     ],
 )
 def test_unknown_names_are_refused_with_the_choices(arguments, choices):
@@ -183,10 +189,12 @@ def test_unknown_names_are_refused_with_the_choices(arguments, choices):
         assert choice in result.output.replace("\n", "").replace("│", "")
 
 
-def test_a_json_file_in_no_folder_is_refused_before_anything_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown", "--html"])
+def test_a_file_in_no_folder_is_refused_before_anything_runs(tmp_path, monkeypatch, option):
     monkeypatch.setattr(runner, "run_documents", None)
-    result = shim_conformance("--json", str(tmp_path / "absent" / "result.json"))
+    result = shim_conformance(option, str(tmp_path / "absent" / "result.json"))
     assert result.exit_code == 2
+    assert "there is no folder" in result.output
 
 
 def test_the_exit_status_of_a_failed_run_is_1(monkeypatch):

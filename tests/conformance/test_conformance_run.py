@@ -32,8 +32,11 @@ class PerfectPool:
     def __init__(self, size, environment=None):
         self.size = size
 
-    def run(self, target, document, case, kind, deadline):
+    def run(self, target, *arguments, deadline):
+        if target == "shim.conformance.ranks:import_kind":
+            return []
         assert target == "shim.conformance.ranks:see_case"
+        document, case, kind = arguments
         PerfectPool.asked.append((self.size, document, case, kind))
         seen = expected_by(document, case)
         outcomes = [Outcome(rank, Sight(seen[rank], "1.0"), None) for rank in range(self.size)]

@@ -28,6 +28,12 @@ RULES = (
         "the GPU's device is the CPU here",
     ),
     Rule("torch", re.compile(r"\bdevice=rank\b"), 'device="cpu"', "the rank's GPU is the CPU here"),
+    Rule(
+        "torch",
+        re.compile(r"\bnew_subgroups\(\)"),
+        "new_subgroups(dist.get_world_size())",
+        "the machine has as many ranks here as it would have GPUs",
+    ),
     Rule("torch", re.compile(r"\btorch\.cuda\.set_device\([^)\n]*\)"), "None", "no GPU is chosen here"),
     Rule("torch", re.compile(r"\.cuda\([^)\n]*\)"), "", "tensors stay on the CPU here"),
     Rule(

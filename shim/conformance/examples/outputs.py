@@ -1,111 +1,141 @@
 """Compares what an example gave with what its document shows, where documents are inexact in how they write it.
 
-Numbers are compared as numbers (``1`` and ``1.``, ``1+1j`` and ``1.+1.j`` are the same), spaces, commas and where a tensor
+Numbers are compared as numbers (``1`` and ``1.``, ``1+1j`` and ``1.+1.j`` are the same), spaces, commas, the kind of quotes and where a tensor
 lies are not compared; everything else is: words, brackets, the order of all of it. Where the document shows the bare
 elements of what the framework prints with a header, as Paddle's does, the elements are compared.
 """
 
 from __future__ import annotations
 
-import ast
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Output", "differs", "plain"]
+from shim.conformance.examples.differences import all_differences
+
+__all__ = ["Output", "differs", "output_of", "tokens_of"]
 
 _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
 _TOKEN = re.compile(rf"[+-]?{_REAL}\s?[+-]\s?{_REAL}j|[+-]?{_REAL}j?(?![A-Za-z_])|\w+|[^\w\s]")
 _PLACES = re.compile(r",?\s*(?:device=[\"'][\w:]+[\"']|place=Place\([\w:]+\)|place=[\w]+Place)")
+_TENSOR = re.compile(r"\b(?:\w+\.)?tensor\(")
+_DECIMALS = re.compile(r"\.(\d*)")
 _IGNORED = frozenset(",;")
+_FEW_DIGITS = 4  # so many decimals are shown of numbers that have more
+_EXACT = 1e-6  # of a number: what single precision loses
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a statement printed or displayed: as text, and as nested lists of numbers where it was tensors or numbers."""
+    """What a statement printed, or displayed as its value (``echo``).
+
+    ``text`` is what stood on the screen, ``tensors`` the same with every tensor in it written as ``tensor(`` its elements ``)``.
+    """
 
     text: str
-    value: Any = None
+    tensors: str = ""
+    echo: bool = False
 
 
-def plain(thing: Any) -> Any:
-    """Return *thing*, a tensor or nested sequence, as nested lists of numbers; None where it is something else."""
-    if isinstance(thing, (bool, int, float, complex, str, bytes)):
-        return None
+class _Written:
+    """A tensor in the midst of lists and dictionaries, written by its elements."""
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = elements
+
+    def __repr__(self) -> str:
+        elements = repr(self.elements).replace("(", "").replace(")", "")  # around complex numbers
+        return f"tensor({elements})"
+
+
+def output_of(text: str, things: Sequence[Any], echo: bool = False) -> Output:
+    """Return the output that stood on the screen as *text*, of printing or displaying *things*."""
+    return Output(text, " ".join(str(_written(thing)) for thing in things), echo)
+
+
+def _written(thing: Any) -> Any:
+    """Return *thing* with the tensors in it replaced by what writes their elements."""
     if isinstance(thing, (list, tuple)):
-        inner = [entry if isinstance(entry, (bool, int, float, complex)) else plain(entry) for entry in thing]
-        return None if any(entry is None for entry in inner) else inner
-    for name in ("numpy", "asnumpy"):
+        return [_written(entry) for entry in thing] if isinstance(thing, list) else tuple(map(_written, thing))
+    if isinstance(thing, dict):
+        return {key: _written(value) for key, value in thing.items()}
+    for name in ("numpy", "asnumpy", "tolist"):
         if hasattr(thing, name) and hasattr(thing, "shape"):
             try:
-                return (thing.detach() if hasattr(thing, "detach") else thing).__getattribute__(name)().tolist()
-            except Exception:  # what has no numpy form is compared as text
-                return None
-    return thing.tolist() if hasattr(thing, "tolist") else None
+                found = getattr(thing.detach() if hasattr(thing, "detach") else thing, name)()
+                return _Written(found.tolist() if hasattr(found, "tolist") else found)
+            except Exception:  # what has no such form here is compared as text
+                continue
+    return thing
 
 
-def differs(wanted: str, outputs: Sequence[Output]) -> str | None:
-    """Return None where *outputs* are what the document shows as *wanted*; otherwise say where they differ."""
-    seen = "\n".join(output.text for output in outputs)
-    first = _difference(_tokens(wanted), _tokens(seen))
+def differs(wanted: str, outputs: Sequence[Output], own: int | None = None) -> str | None:
+    """Return None where the last of *outputs* are what the document shows as *wanted*; otherwise say where they differ.
+
+    A document may leave out what was printed a while before, but nothing of the last *own* outputs (None: of all),
+    which are those of the code that the text stands after.
+    """
+    own = len(outputs) if own is None else own
+    first: str | None = None
+    for begin in range(len(outputs) - max(own, 1), -1, -1):
+        difference = _differs(wanted, outputs[begin:])
+        if difference is None:
+            return None
+        if first is None or own == 0:
+            first = difference
+    return first or _differs(wanted, ())
+
+
+def _differs(wanted: str, outputs: Sequence[Output]) -> str | None:
+    shown = tokens_of(wanted)
+    seen = tokens_of("\n".join(output.text for output in outputs))
+    first = _difference(shown, seen)
     if first is None:
         return None
-    shown = _literal(wanted)
-    if shown is not None:
-        values = [output.value for output in outputs if output.value is not None]
-        if any(_equal(shown, value) for value in [*values, values]):
-            return None
-    return first
+    written = "\n".join(output.tensors for output in outputs)
+    tensors = bool(_TENSOR.search(wanted))
+    other = _difference(tokens_of(_TENSOR.sub("tensor(", wanted)), tokens_of(written if tensors else _bare(written)))
+    return None if other is None else f"{first}; {all_differences(shown, seen)}"
 
 
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError):
-        return None
+def _bare(text: str) -> str:
+    """Return *text* without the ``tensor(`` and ``)`` around elements, which are nested lists of numbers."""
+    return re.sub(r"tensor\(([^()]*)\)", r"\1", text)
 
 
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-        return False
-    return _same_number(complex(a), complex(b)) if not isinstance(a, str) and not isinstance(b, str) else a == b
+def tokens_of(text: str) -> list[str]:
+    """Return what is compared of *text*: its words, numbers and brackets."""
+    found = _TOKEN.findall(_PLACES.sub("", text).replace('"', "'"))
+    return [token for token in found if token not in _IGNORED]
 
 
-def _tokens(text: str) -> list[str | complex]:
-    found = _TOKEN.findall(_PLACES.sub("", text))
-    return [_number(token) for token in found if token not in _IGNORED]
-
-
-def _number(token: str) -> str | complex:
-    try:
-        return complex(token.replace(" ", ""))
-    except ValueError:
-        return token
-
-
-def _difference(wanted: Sequence[str | complex], seen: Sequence[str | complex]) -> str | None:
+def _difference(wanted: Sequence[str], seen: Sequence[str]) -> str | None:
     for position, (a, b) in enumerate(zip(wanted, seen, strict=False)):
-        same = _same_number(a, b) if isinstance(a, complex) and isinstance(b, complex) else a == b
-        if not same:
-            return f"item {position + 1}: shown {_text(a)}, seen {_text(b)}"
+        if a != b and not _same_number(a, b):
+            return f"item {position + 1}: shown {a}, seen {b}"
     if len(wanted) != len(seen):
         rest = wanted if len(wanted) > len(seen) else seen
         what = "shown, not seen" if len(wanted) > len(seen) else "seen, not shown"
-        return f"{what}: {' '.join(map(_text, rest[min(len(wanted), len(seen)) :][:8]))}"
+        return f"{what}: {' '.join(rest[min(len(wanted), len(seen)) :][:8])}"
     return None
 
 
-def _same_number(a: complex, b: complex) -> bool:
-    if a == b or (math.isnan(a.real) and math.isnan(b.real)):
+def _same_number(a: str, b: str) -> bool:
+    try:
+        x, y = complex(a.replace(" ", "")), complex(b.replace(" ", ""))
+    except ValueError:
+        return False
+    if x == y or (x.real != x.real and y.real != y.real):
         return True
-    return abs(a - b) <= 1e-4 * max(abs(a), abs(b), 1.0)  # documents show four digits
+    size = max(abs(x), abs(y))
+    if "e" in (a + b).lower():
+        return abs(x - y) <= 10.0**-_FEW_DIGITS * size
+    if "." not in a + b:
+        return False
+    rounding = 10.0**-_FEW_DIGITS if min(_decimals(a), _decimals(b)) >= _FEW_DIGITS else 0.0
+    return abs(x - y) <= max(rounding, _EXACT * size)
 
 
-def _text(token: str | complex) -> str:
-    if isinstance(token, str):
-        return token
-    return f"{token.real:g}" if token.imag == 0 else str(token)
+def _decimals(number: str) -> int:
+    return max((len(part) for part in _DECIMALS.findall(number)), default=0)

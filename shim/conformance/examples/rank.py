@@ -5,35 +5,42 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import importlib
 import io
-import linecache
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example, Step
-from shim.conformance.examples.outputs import Output, differs, plain
-from shim.conformance.examples.preparation import PREAMBLE, begin_of, names_of
+from shim.conformance.examples.handles import unwaited
+from shim.conformance.examples.outputs import Output, differs, output_of
+from shim.conformance.examples.preparation import AFTERWARDS, PREAMBLE, begin_of, names_of, variables_of
+from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
+__all__ = ["Sight", "StepSight", "make_ready", "see_example", "see_on_this_rank"]
 
 _ME = Caller("shim conformance")
-_FILE = "<example {}>"
+_ended: list[dict[str, Any]] = []  # the names of examples that have run
 
 
 @dataclass(frozen=True)
 class StepSight:
-    """What one step gave: what was seen, how that differs from what is shown, and the error it ended with."""
+    """What one step gave: what was seen, how that differs from what is shown, and the error it ended with.
+
+    It is ``silent`` where it shows something under a condition only, as on one rank, and the document does not say on which.
+    It has ``raised`` where it is documented to.
+    """
 
     line: int
     outputs: tuple[str, ...]
     difference: str | None = None
     error: str | None = None
+    silent: bool = False
+    raised: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,10 @@ class _Screen:
             builtins.print(*things, sep=sep, end=end, file=file, flush=flush)
             return
         text = (" " if sep is None else sep).join(map(str, things))
-        self.outputs.append(Output(text, plain(things[0]) if len(things) == 1 else None))
+        self.outputs.append(output_of(text, things))
 
     def display(self, value: Any) -> None:
-        if value is not None:
-            self.outputs.append(Output(repr(value), plain(value)))
+        self.outputs.append(output_of(repr(value), [value], echo=True))
 
     def take(self) -> list[Output]:
         taken, self.outputs = self.outputs, []
@@ -78,13 +84,16 @@ def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
     screen = _Screen()
     built = scoped_builtins() if substituted else dict(vars(builtins))
     built["print"] = screen.print
-    names: dict[str, Any] = {"__name__": "__main__", "__builtins__": built}
-    run = _Run(example, rank, names, screen)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            return run.carried_out()
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            as_program(example, variables_of(example, rank), built) as program,
+        ):
+            _ended.append(program.__dict__)
+            return _Run(example, rank, program.__dict__, screen).carried_out()
     finally:
         _leave()
+        exec(compile(AFTERWARDS[example.framework], "<after the example>", "exec"), {"__builtins__": built})
 
 
 class _Run:
@@ -96,11 +105,13 @@ class _Run:
         self.changes: list[str] = []
         self.pending: list[Output] = []  # seen, and not compared yet
         self.absent: set[str] = set()  # names that only other ranks have
+        self.prepared: frozenset[str] = frozenset()  # names that there were before the example
 
     def carried_out(self) -> Sight:
         example = self.example
         begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
         exec(compile(begin, "<before the example>", "exec"), self.names)
+        self.prepared = frozenset(self.names)
         seen = []
         for index, step in enumerate(example.steps):
             if not self._is_mine(step):
@@ -117,67 +128,69 @@ class _Run:
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         if mine and not used & self.absent:
             return True
-        self.absent |= {
-            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        self.absent |= _stored(step)
         return False
 
     def _see(self, index: int, step: Step) -> StepSight:
+        raised = False
         try:
-            with self._raising(step):
-                self._execute(index, step)
-        except BaseException:  # an example's own exit or interrupt is its failure, not the end of the process
-            outputs = [*self.pending, *self.screen.take()]
-            return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
-        self.pending += self.screen.take()
+            self._execute(index, step)
+        except BaseException as error:  # an example's own exit or interrupt is its failure, not the end of the process
+            if not step.raises or not isinstance(error, Exception):
+                outputs = [*self.pending, *self.screen.take()]
+                return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
+            raised = True  # which ranks do so, the document leaves open
+        own = self.screen.take()
+        if step.wanted is None:  # documents leave out values that statements display
+            own = [output for output in own if not output.echo]
+        self.pending += own
         outputs = self.pending
         wanted = None if step.wanted is None else step.wanted.on(self.rank)
         if step.wanted is not None:
             self.pending = []
-        difference = None if wanted is None or step.raises else differs(wanted, outputs)
-        return StepSight(step.line, tuple(output.text for output in outputs), difference)
+        silent = not outputs and wanted is not None and _speaks_under_a_condition(step, self.rank)
+        difference = None
+        if wanted is not None and not step.raises and not silent:
+            difference = self._unsure(index) or differs(wanted, outputs, len(own))
+        return StepSight(step.line, tuple(output.text for output in outputs), difference, None, silent, raised)
 
-    @contextlib.contextmanager
-    def _raising(self, step: Step) -> Iterator[None]:
-        """Let a step raise that is documented to; which ranks it does so on, the document leaves open."""
-        try:
-            yield
-        except Exception:
-            if not step.raises:
-                raise
+    def _unsure(self, index: int) -> str | None:
+        name = unwaited(self.names, [step.source for step in self.example.steps[: index + 1]])
+        return f"shown before {name} has been waited for" if name else None
 
     def _execute(self, index: int, step: Step) -> None:
         if self._take_as_given(index, step):
             return
         source, reasons = rewritten(self.example.framework, step.source)
         self.changes += reasons
-        file = _FILE.format(f"{self.example.name}, line {step.line}")
-        linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.splitlines()], file)
+        file = self.names["__file__"]
         tree = ast.parse(source, file)
+        ast.increment_lineno(tree, step.line - 1)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, file, "exec"), self.names)
         if isinstance(last, ast.Expr):
-            self.screen.display(eval(compile(ast.Expression(last.value), file, "eval"), self.names))
+            value = eval(compile(ast.Expression(last.value), file, "eval"), self.names)
+            if value is not None or isinstance(last.value, ast.Name):  # some documents show that a name is None
+                self.screen.display(value)
+        elif step.wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
+            target = tree.body[-1].targets[0]  # what is shown after an assignment is the value
+            if isinstance(target, ast.Name):
+                self.screen.display(self.names[target.id])
 
     def _take_as_given(self, index: int, step: Step) -> bool:
         """Give a name the value that the document shows for it, where the example shows it before it has one.
 
         So documents say what a reader is to begin with. ``name = ...`` is an empty tensor like the one that is shown next.
         """
-        tree = ast.parse(step.source).body[0]
-        if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) and step.wanted is not None:
-            name = tree.value.id
-            wanted = step.wanted.on(self.rank)
-            section = [other for other in self.example.steps[:index] if other.section == step.section]
-            if (
-                wanted is None
-                or any(_mentions(other, name) for other in section)
-                or (name in self.names and not step.section)
-            ):
+        wanted = None if step.wanted is None else step.wanted.on(self.rank)
+        name = _bare_name(step)
+        if name is not None:
+            if wanted is None or not self._is_given(index):
                 return False
             self.names[name] = self._value_of(wanted)
             self.screen.display(self.names[name])
             return True
+        tree = ast.parse(step.source).body[0]
         if isinstance(tree, ast.Assign) and isinstance(tree.value, ast.Constant) and tree.value.value is ...:
             name = ast.unparse(tree.targets[0])
             later = (other for other in self.example.steps[index:] if other.source.strip() == name)
@@ -187,14 +200,53 @@ class _Run:
                 return True
         return False
 
+    def _is_given(self, index: int) -> bool:
+        """Tell whether the name that is shown at step *index* is what the reader begins with.
+
+        It is where it has had no value before. So is every name that is shown in the same run as such a one, as documents begin anew with a
+        name that they have used; but not one that the code right before has made what it is.
+        """
+        steps = self.example.steps
+        first, last = index, index
+        while first and _is_shown_name(steps[first - 1]):
+            first -= 1
+        while last + 1 < len(steps) and _is_shown_name(steps[last + 1]):
+            last += 1
+        known = self.prepared.union(*(_stored(step) for step in steps[:first]))
+        name = _bare_name(steps[index])
+        if name not in known and name not in self.names:
+            return True
+        made = first > 0 and any(name == node.id for node in _names_in(steps[first - 1]))
+        return not made and any(_bare_name(step) not in known for step in steps[first : last + 1])
+
     def _value_of(self, text: str) -> Any:
         framework = self.names.get(self.example.framework)
         scope = {"tensor": getattr(framework, "tensor", None)}
         return eval(text.strip(), scope)
 
 
-def _mentions(step: Step, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(step.source)))
+def _speaks_under_a_condition(step: Step, rank: int) -> bool:
+    """Tell whether *step* may show nothing on *rank*, of which the document does not speak in particular."""
+    named = step.wanted is not None and rank in step.wanted.text
+    return not named and isinstance(ast.parse(step.source).body[-1], ast.If)
+
+
+def _bare_name(step: Step) -> str | None:
+    """Return the name that *step* is nothing but, None where it is more."""
+    tree = ast.parse(step.source).body[0]
+    return tree.value.id if isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Name) else None
+
+
+def _is_shown_name(step: Step) -> bool:
+    return step.wanted is not None and _bare_name(step) is not None
+
+
+def _names_in(step: Step) -> list[ast.Name]:
+    return [node for node in ast.walk(ast.parse(step.source)) if isinstance(node, ast.Name)]
+
+
+def _stored(step: Step) -> set[str]:
+    return {node.id for node in _names_in(step) if isinstance(node.ctx, ast.Store)}
 
 
 def _emptied(value: Any) -> Any:
@@ -209,3 +261,13 @@ def _leave() -> None:
 def see_on_this_rank(example: Example, substituted: bool) -> Sight:
     """Run *example* on the rank that this process is."""
     return see_example(example, rendezvous.locate().rank, substituted)
+
+
+def make_ready(framework: str) -> None:
+    """Import *framework*, which takes seconds, before an example is timed, and let go what the one before has left in its names.
+
+    Until then it is there for the other ranks, which may need what this rank serves them, as a store.
+    """
+    importlib.import_module(framework)
+    while _ended:
+        _ended.pop().clear()

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from shim.conformance.examples import labels
-from shim.conformance.examples.example import Example, Step, Wanted
+from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
+from shim.conformance.examples.world_sizes import ranks_of
 
 __all__ = ["example_of", "examples_in"]
 
@@ -71,7 +72,8 @@ def _prompt_blocks(text: str) -> Iterator[_Block]:
             elif not line.strip():
                 gap = True
                 block.raw.append(line)
-            elif not gap:
+            elif not gap or labels.resumes(line):
+                gap = False
                 block.lines.append(_Line(number, None, line.strip("\n")))
                 block.raw.append(line)
     if block is not None:
@@ -96,8 +98,8 @@ def _code_blocks(text: str) -> Iterator[_Block]:
             if not body and (not inner.strip() or inner.strip().startswith(":")):
                 continue
             body.append((number + 1, inner))
-        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).splitlines()
-        if dedented:
+        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).split("\n")
+        if body:
             lines_of_code = [_Line(number, code) for (number, _), code in zip(body, dedented, strict=True)]
             yield _Block(start + 1, lines_of_code, [inner for _, inner in body])
 
@@ -115,7 +117,7 @@ def example_of(
     if not tree.body:
         return None
     steps = _steps(tree, lines, code)
-    return Example(framework, function, number, text, place, tuple(steps), labels.ranks_of(context, steps))
+    return Example(framework, function, number, text, place, tuple(steps), ranks_of(text, context, steps))
 
 
 def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step]:
@@ -135,9 +137,17 @@ def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step
         source = "\n".join(line.code or "" for line in code[start - 1 : end])
         raises = bool(_RAISES.search(source))
         step = Step(source, code[start - 1].number, section, None, restricted, raises)
-        steps.append(replace(step, wanted=shown.get(index)))
+        rank = labels.rank_of(comments[-1]) if comments else None
+        steps.append(replace(step, wanted=_told_of(shown.get(index), rank)))
         begin = end
     return steps
+
+
+def _told_of(wanted: Wanted | None, rank: int | None) -> Wanted | None:
+    """Return *wanted*, which is shown for *rank* only where the comment before the code says so."""
+    if wanted is None or rank is None or set(wanted.text) != {EVERY_RANK}:
+        return wanted
+    return replace(wanted, text={rank: wanted.text[EVERY_RANK]})
 
 
 def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict[int, Wanted]:
@@ -149,7 +159,8 @@ def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict
     last_code_end = 0
     for line in lines:
         if line.code is None:
-            texts.setdefault(current, []).append((line.number, line.shown))
+            if labels.is_label(line.shown) or not line.shown.strip().startswith("#"):
+                texts.setdefault(current, []).append((line.number, line.shown))
             continue
         number = position[id(line)]
         index = step_of_line[number - 1]

@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.programs import is_program
 from shim.conformance.examples.rank import Sight, see_example
-from shim.conformance.examples.runner import PRELOADED, Outcome, outcome_of
+from shim.conformance.examples.runner import PRELOADED, Outcome, outcome_of, run_by_itself
 from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
-__all__ = ["judge_reference", "run_reference", "see_on_this_rank"]
+__all__ = ["Variables", "judge_reference", "run_reference", "see_on_this_rank"]
 
 _DEADLINE = 45.0  # seconds for one example; the first of a world imports the framework
 _SCHEDULER = "import mindspore.communication as communication; communication.init()"
@@ -29,16 +30,25 @@ Variables = list[dict[str, str]]  # of each rank's environment
 
 
 def run_reference(
-    examples: Sequence[Example], on_outcome: Callable[[Outcome], None] = lambda outcome: None
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples* with their frameworks themselves; tell *on_outcome* of each as it ends."""
+    """Run *examples* with their frameworks themselves; tell *on_begin* and *on_outcome* of each."""
     outcomes = []
-    for framework, ranks in sorted({(example.framework, example.ranks) for example in examples}):
+    programs = [example for example in examples if is_program(example)]
+    others = [example for example in examples if not is_program(example)]
+    for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
         with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
-            for example in examples:
+            for example in others:
                 if (example.framework, example.ranks) == (framework, ranks):
+                    on_begin(example)
                     outcomes.append(_run(pool, example))
                     on_outcome(outcomes[-1])
+    for example in programs:
+        on_begin(example)
+        outcomes.append(run_by_itself(example, substituted=False))
+        on_outcome(outcomes[-1])
     return outcomes
 
 
@@ -51,7 +61,7 @@ def _run(pool: RankPool, example: Example) -> Outcome:
 
 
 def _ended(text: str) -> bool:
-    return " died: " in text or "had not answered" in text
+    return " died: " in text or "had not answered" in text or "had not ended" in text
 
 
 def see_on_this_rank(example: Example, variables: Variables) -> Sight:
@@ -121,7 +131,7 @@ def judge_reference(outcome: Outcome, ours: Judgement | None) -> Judgement:
     reason = text.strip().splitlines()[-1]
     if " died: " in text:
         return Judgement(outcome, Verdict.CRASHES, text.strip().splitlines()[0])
-    if "had not answered" in text:
+    if _ended(text):
         return Judgement(outcome, Verdict.HANGS, text.strip().splitlines()[0])
     if ours is not None and ours.verdict is not Verdict.PASS:
         return Judgement(outcome, ours.verdict, ours.reason)

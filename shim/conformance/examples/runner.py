@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.programs import is_program, run_program
+from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_by_itself", "run_examples", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 PRELOADED = {
@@ -19,17 +21,24 @@ PRELOADED = {
     "paddle": ("paddle", "paddle.distributed"),
     "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed"),
 }
-_DEADLINE = 30.0  # seconds for one example; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 30.0  # seconds for one example; most take milliseconds
+_PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one example went, in ``seconds``: ``failures`` by rank, each with the line, what was seen and what is wrong."""
+    """How one example went, in ``seconds``: ``failures`` are (rank, line, what is wrong).
+
+    ``sights`` has what the ranks saw, without those that died or were late; ``printed`` is what a program printed
+    that started the ranks itself, None for other examples.
+    """
 
     example: Example
     failures: tuple[tuple[int, int, str], ...]
     changes: tuple[str, ...]
     seconds: float
+    sights: Mapping[int, Sight] = field(default_factory=dict)
+    printed: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -37,20 +46,43 @@ class Outcome:
 
 
 def run_examples(
-    examples: Sequence[Example], on_outcome: Callable[[Outcome], None] = lambda outcome: None, substituted: bool = True
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    substituted: bool = True,
+    on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples*; tell *on_outcome* of each as it ends. One pool for each framework and number of ranks imports it once."""
+    """Run *examples*; tell *on_begin* of each as it begins, *on_outcome* as it ends.
+
+    One pool for each framework and number of ranks imports it once.
+    """
     outcomes = []
-    for framework, ranks in sorted({(example.framework, example.ranks) for example in examples}):
+    programs = [example for example in examples if is_program(example)]
+    others = [example for example in examples if not is_program(example)]
+    for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
         with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
-            for example in examples:
+            for example in others:
                 if (example.framework, example.ranks) == (framework, ranks):
+                    on_begin(example)
                     outcomes.append(_run(pool, example, substituted))
                     on_outcome(outcomes[-1])
+    for example in programs:
+        on_begin(example)
+        outcomes.append(run_by_itself(example, substituted))
+        on_outcome(outcomes[-1])
     return outcomes
 
 
+def run_by_itself(example: Example, substituted: bool) -> Outcome:
+    """Run *example*, a program that starts its ranks, in a process of its own."""
+    begin = time.perf_counter()
+    seen = run_program(example, substituted, _PATIENCE)
+    seconds = time.perf_counter() - begin
+    failures = tuple((0, line, text) for line, text in seen.failures)
+    return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
+
+
 def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
+    pool.run("shim.conformance.examples.rank:make_ready", example.framework, deadline=_PATIENCE)
     begin = time.perf_counter()
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
     return outcome_of(example, answers, time.perf_counter() - begin)
@@ -60,12 +92,36 @@ def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> O
     """Return what became of *example*, given what each rank answered: a ``Sight``, or an error."""
     failures: list[tuple[int, int, str]] = []
     changes: list[str] = []
+    sights: dict[int, Sight] = {}
     for answer in answers:
         if answer.error is not None:
             failures.append((answer.rank, 0, answer.error))
             continue
+        sights[answer.rank] = answer.value
         changes += answer.value.changes
         failure = answer.value.failure
         if failure is not None:
             failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
-    return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds)
+    steps = [sight.steps for sight in sights.values()]
+    failures += [*unseen_steps(steps), *_unraised(example, steps)]
+    return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)
+
+
+def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that is documented to raise and that all ranks got through."""
+    raised = {step.line for steps in sights for step in steps if step.raised}
+    through = {step.line for steps in sights for step in steps} - raised
+    return [
+        (0, step.line, "documented to raise, and raised on no rank")
+        for step in example.steps
+        if step.raises and step.line in through
+    ]
+
+
+def unseen_steps(sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:
+    """Return a failure for each step that the document shows something after, and that all ranks were silent at."""
+    by_line: dict[int, list[bool]] = {}
+    for steps in sights:
+        for step in steps:
+            by_line.setdefault(step.line, []).append(step.silent)
+    return [(0, line, "shown, and seen on no rank") for line, silent in by_line.items() if all(silent)]

@@ -77,7 +77,7 @@ def judge(outcome: Outcome, record: Record | None) -> Judgement:
         return Judgement(outcome, Verdict.FAIL, change=f"passes, and the record says: {record.verdict.value}")
     if record.verdict is Verdict.PASS:
         return Judgement(outcome, Verdict.FAIL, change="fails, and the record says: pass")
-    if not any(record.evidence in text for _, _, text in outcome.failures):
+    if not record.evidence or not any(record.evidence in text for _, _, text in outcome.failures):
         return Judgement(
             outcome, Verdict.FAIL, change=f"fails otherwise than by {record.evidence!r}, as the record says"
         )

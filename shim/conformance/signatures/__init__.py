@@ -34,8 +34,10 @@ FRONTENDS = {
 
 # Modules that also offer what is recorded of others.
 _ALSO_OFFERS = {
+    "mindspore.communication.management": ("mindspore.communication",),
     "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),
     "mindspore.ops": ("mindspore.ops.operations.comm_ops", "mindspore.ops.communication"),
+    "mindspore.ops.operations": ("mindspore.ops.operations.comm_ops",),
     "torch.distributed.distributed_c10d": ("torch.distributed",),
     "torch.distributed.nn": ("torch.distributed.nn.functional",),
 }

@@ -13,7 +13,7 @@ from typing import Literal
 
 from shim.conformance.signatures import Record, RecordedParameter, Signatures, parameters_of
 
-__all__ = ["Change", "changes_between", "changes_of_function"]
+__all__ = ["Breaks", "Change", "changes_between", "changes_of_function"]
 
 Breaks = Literal["silent", "loud", "compatible"]
 

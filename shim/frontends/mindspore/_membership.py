@@ -205,7 +205,15 @@ def _wrong_type(parameter: str, wanted: str, value: object) -> ArgumentTypeError
 
 
 def _refuse(caller: Caller, **unused: object) -> None:
-    """Refuse arguments that the engine has no use for, unless they are None."""
+    """Refuse arguments that the engine has no use for, unless they are None; of options for HCCL alone, say so."""
     for parameter, value in unused.items():
-        if value is not None:
+        if _is_for_hccl(value):
+            warn_user(f"{caller.function}: {parameter} is for HCCL, and changes nothing here")
+        elif value is not None:
             raise caller.explain(UnsupportedError(f"{parameter} means nothing to this engine\nLeave it out."))
+
+
+def _is_for_hccl(options: Any) -> bool:
+    """Tell whether *options* are MindSpore's, with what they have for HCCL alone: every other backend is to pass over that."""
+    kind = type(options)
+    return (kind.__module__, kind.__name__) == ("mindspore._c_expression", "GroupOptions") and not options.use_async

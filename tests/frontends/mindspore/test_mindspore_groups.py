@@ -233,6 +233,21 @@ def test_communication_knows_three_backends(backend: Any, kind: type[Exception])
 
 
 @pytest.mark.ranks(2)
+def test_options_for_hccl_alone_change_nothing(rank: int, world_size: int) -> None:
+    kind = type("GroupOptions", (), {"__module__": "mindspore._c_expression", "use_async": False})
+    with world():
+        with pytest.warns(UserWarning, match="create_group: options is for HCCL, and changes nothing here"):
+            communication.create_group("pair", [0, 1], kind())
+        assert communication.get_group_size("pair") == 2
+        with pytest.warns(UserWarning, match="new_group: pg_options is for HCCL"):
+            assert dist.get_world_size(dist.new_group([0, 1], pg_options=kind())) == 2
+        options = kind()
+        options.use_async = True
+        with pytest.raises(UnsupportedError, match="options"):
+            communication.create_group("others", [0, 1], options)
+
+
+@pytest.mark.ranks(2)
 def test_groups_that_cannot_be(rank: int, world_size: int) -> None:
     with world():
         with pytest.raises(TypeError, match="ranks must be different"):

@@ -143,7 +143,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
 
     Raises: TypeError for wrong types; ValueError for *rank_ids* that are empty, occur twice, or differ from those that
     a group of this name has.
-    Deviates: *options* raises UnsupportedError.
+    Deviates: *options* raises UnsupportedError, unless it is for HCCL alone, and then changes nothing.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.create_group.html
     """
     return _membership.create(_CREATE_GROUP, group, rank_ids, options)

@@ -18,3 +18,22 @@ from shim.frontends.mindspore.communication import get_rank as get_rank
 from shim.frontends.mindspore.communication import get_world_rank_from_group_rank as get_world_rank_from_group_rank
 from shim.frontends.mindspore.communication import init as init
 from shim.frontends.mindspore.communication import release as release
+
+__all__ = [
+    "HCCL_WORLD_COMM_GROUP",
+    "MCCL_WORLD_COMM_GROUP",
+    "NCCL_WORLD_COMM_GROUP",
+    "GlobalComm",
+    "create_group",
+    "destroy_group",
+    "get_comm_name",
+    "get_group_rank_from_world_rank",
+    "get_group_size",
+    "get_local_rank",
+    "get_local_rank_size",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_rank_from_group_rank",
+    "init",
+    "release",
+]

@@ -1,0 +1,68 @@
+"""Options that several commands have, and what is to be said of their values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from shim.conformance.kinds import KINDS
+from shim.conformance.plan import FRAMEWORKS
+
+__all__ = ["Examples", "Frameworks", "Tensors", "check_folder", "chosen", "console_of"]
+
+
+_LOG_WIDTH = 120  # columns where output is no terminal and COLUMNS does not say
+
+Tensors = Annotated[
+    str | None,
+    typer.Option(
+        "--tensors", metavar="KINDS", help=f"Only these kinds of tensor, with commas between: {','.join(KINDS)}."
+    ),
+]
+Frameworks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--framework", metavar="NAME", help=f"Only examples of this framework: {', '.join(FRAMEWORKS)}. Repeatable."
+    ),
+]
+Examples = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--example", metavar="NAME", help="Only this example, or those of this function; * and ? match. Repeatable."
+    ),
+]
+
+
+def console_of() -> Console:
+    """Return the console to print on."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _LOG_WIDTH
+    return console
+
+
+def chosen(option: str, given: Sequence[str] | str | None, choices: Sequence[str]) -> list[str] | None:
+    """Return the names given, one by one or with commas between, or None where there are none.
+
+    Raises BadParameter for a name that is no choice.
+    """
+    if given is None or (not isinstance(given, str) and not given):
+        return None
+    names = [name.strip() for each in ([given] if isinstance(given, str) else given) for name in each.split(",")]
+    unknown = [name for name in names if name not in choices]
+    if unknown:
+        raise typer.BadParameter(
+            f"{option} does not know {', '.join(map(repr, unknown))}; it knows {', '.join(choices)}"
+        )
+    return names
+
+
+def check_folder(option: str, file: Path | None) -> None:
+    """Raise BadParameter where *file* is to be written and there is no folder for it."""
+    if file is not None and not file.parent.is_dir():
+        raise typer.BadParameter(f"{option}: there is no folder {file.parent}")

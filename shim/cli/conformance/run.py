@@ -1,0 +1,141 @@
+"""``shim conformance run``."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, console_of
+from shim.conformance import report, runner
+from shim.conformance.examples.progress import ProgressTable
+from shim.conformance.examples.suite import SourceRun, run_source
+from shim.conformance.kinds import KINDS
+from shim.conformance.matrix.as_json import as_json
+from shim.conformance.matrix.cells import Matrix
+from shim.conformance.matrix.html import as_html
+from shim.conformance.matrix.junit import as_junit
+from shim.conformance.matrix.markdown import as_markdown
+from shim.conformance.matrix.terminal import print_matrix
+from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of, plan_of_files
+
+__all__ = ["plan_from", "run"]
+
+
+def _file(option: str, what: str) -> Any:
+    return typer.Option(option, metavar="FILE", help=f"Also write {what} to FILE.")
+
+
+def run(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            exists=True,
+            help="Files and folders whose examples to run instead: Markdown, reStructuredText, HTML, Python.",
+            show_default=False,
+        ),
+    ] = None,
+    framework: Frameworks = None,
+    example: Examples = None,
+    tensors: Tensors = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Run the examples on the frameworks themselves too, and show both.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--every", help="Print a line for every example, also for those that pass.")
+    ] = False,
+    json_file: Annotated[Path | None, _file("--json", "the full result")] = None,
+    junit_file: Annotated[Path | None, _file("--junit", "JUnit's XML, which build servers read,")] = None,
+    markdown_file: Annotated[Path | None, _file("--markdown", "a summary and the table as Markdown")] = None,
+    html_file: Annotated[Path | None, _file("--html", "a page to look into every example")] = None,
+) -> None:
+    """Run the documented examples of the frameworks, as they are installed here, or those of FILES, on this machine.
+
+    These are the examples in the frameworks' docstrings, as they are written, and cases of five documents with every kind of
+    tensor. The exit status is 1 where one fails, where a verdict is not the one on record, and where one that is
+    on record or was asked for was not run; 0 otherwise.
+    """
+    files = {"--json": json_file, "--junit": junit_file, "--markdown": markdown_file, "--html": html_file}
+    for option, file in files.items():
+        check_folder(option, file)
+    console = console_of()
+    begin = time.perf_counter()
+    if paths:
+        plan = _plan_of_files(paths, framework, example, tensors, reference)
+    else:
+        plan = plan_from(framework, example, tensors, reference, console)
+    cases = _run_cases(plan, console)
+    runs = _run_examples(plan, console)
+    matrix = matrix_of(plan, cases, runs, time.perf_counter() - begin)
+    if cases is not None:
+        report.print_report(cases, console)
+        console.print()
+    print_matrix(matrix, console, every)
+    _write(matrix, files)
+    if not matrix.passed:
+        raise typer.Exit(1)
+
+
+def plan_from(
+    framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool, console: Console
+) -> Plan:
+    """Return the plan that the options say. Raises BadParameter for a name that is nothing's."""
+    frameworks = chosen("--framework", framework, FRAMEWORKS)
+    kinds = chosen("--tensors", tensors, KINDS)
+    with console.status("reading the installed frameworks' documentation"):
+        plan = make_plan(frameworks, example or (), kinds, reference)
+    if plan.unknown:
+        raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
+    return plan
+
+
+def _plan_of_files(
+    paths: list[Path], framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool
+) -> Plan:
+    if tensors is not None:
+        raise typer.BadParameter("--tensors goes without FILES: their examples say which tensors they make")
+    try:
+        plan = plan_of_files(paths, chosen("--framework", framework, FRAMEWORKS), example or (), reference)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    if plan.unknown:
+        raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
+    if not plan.sources and not plan.absent:
+        raise typer.BadParameter(f"there are no examples in {', '.join(map(str, paths))}")
+    return plan
+
+
+def _run_cases(plan: Plan, console: Console) -> runner.Run | None:
+    if not plan.pages:
+        return None
+    with report.progress_of(plan.pages, plan.selection, console) as on_result:
+        return runner.run_documents(plan.pages, plan.selection, on_result)
+
+
+def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:
+    runs: list[SourceRun] = []
+    with ProgressTable(plan.totals, console) as progress:
+        for source in plan.sources:
+            ours = None
+            for side in plan.sides:
+                ours = run_source(source, side, plan.patterns, progress.begin, partial(progress.count, side), ours)
+                runs.append(ours)
+    return runs
+
+
+def _write(matrix: Matrix, files: dict[str, Path | None]) -> None:
+    forms = {
+        "--json": lambda: json.dumps(as_json(matrix), indent=1) + "\n",
+        "--junit": lambda: as_junit(matrix),
+        "--markdown": lambda: as_markdown(matrix),
+        "--html": lambda: as_html(matrix),
+    }
+    for option, file in files.items():
+        if file is not None:
+            file.write_text(forms[option](), encoding="utf-8")

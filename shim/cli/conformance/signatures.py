@@ -1,0 +1,45 @@
+"""``shim conformance signatures``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shim.cli.conformance.options import console_of
+
+__all__ = ["signatures"]
+
+
+def signatures(
+    old: Annotated[
+        str | None, typer.Option("--from", metavar="VERSION", help='A recorded version, such as "paddle 2.6.2".')
+    ] = None,
+    new: Annotated[
+        str | None,
+        typer.Option("--to", metavar="VERSION", help='The version to compare it with, such as "paddle 3.3.1".'),
+    ] = None,
+) -> None:
+    """Compare all signatures with the recorded ones, and those with the installed frameworks'; or two recorded versions.
+
+    The exit status is 0 when all are equal, but for the exceptions that are listed with their reasons, 1 otherwise. With --from
+    and --to, the changes between two recorded versions are listed by what they break, and the status is 0.
+    """
+    from shim.conformance.signatures.report import print_comparison
+
+    if (old is None) != (new is None):
+        raise typer.BadParameter("--from and --to go together")
+    if old is not None and new is not None:
+        _show_changes(old, new)
+    elif not print_comparison(console_of()):
+        raise typer.Exit(1)
+
+
+def _show_changes(old: str, new: str) -> None:
+    from shim.conformance.signatures.changes_report import print_changes, record_named
+
+    try:
+        records = record_named(old), record_named(new)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    print_changes(console_of(), *records)

@@ -1,0 +1,118 @@
+"""Runs all examples of a source on one side, and judges them by what is on record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shim.conformance.examples.docstrings import installed_examples
+from shim.conformance.examples.example import Example
+from shim.conformance.examples.files import examples_in_files
+from shim.conformance.examples.recording import version_of
+from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.selection import is_chosen
+from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
+from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
+
+__all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
+
+DOCSTRING, FILE = "docstring", "file"  # where examples stand
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where examples were found: in an installed framework's docstrings, or in files (``kind``), which run with it.
+
+    ``records`` has, by side, what is expected of each example by its name; it is empty for a version that has not been recorded.
+    """
+
+    framework: str
+    version: str
+    examples: tuple[Example, ...]
+    records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
+    kind: str = DOCSTRING
+
+    def is_recorded(self, side: str) -> bool:
+        return bool(self.records.get(side))
+
+
+@dataclass(frozen=True)
+class SourceRun:
+    """What became of the examples of ``source`` on ``side``; ``unseen`` are on record, were chosen, and were not run."""
+
+    source: Source
+    side: str
+    judgements: tuple[Judgement, ...]
+    unseen: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        return Counter(judgement.verdict for judgement in self.judgements)
+
+    @property
+    def changed(self) -> list[Judgement]:
+        """The judgements that the record does not say."""
+        return [judgement for judgement in self.judgements if judgement.change is not None]
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether nothing changed, all that is on record was run, and nothing failed that is ours."""
+        ours_failed = self.side == SHIM and self.counts[Verdict.FAIL] > 0
+        return not ours_failed and not self.changed and not self.unseen
+
+
+def installed_source(framework: str) -> Source:
+    """Read the examples of the installed *framework*, and what is on record of them."""
+    version = version_of(framework)
+    records = {side: read_records(framework, version, side) for side in (SHIM, REFERENCE)}
+    return Source(framework, version, tuple(installed_examples(framework)), records)
+
+
+def sources_in_files(paths: Sequence[Path], is_installed: Callable[[str], bool]) -> tuple[list[Source], list[str]]:
+    """Return the examples in files and folders by framework, and the frameworks of other examples, which are not installed.
+
+    Nothing is on record of them. Raises ValueError or SyntaxError for a file that cannot be read.
+    """
+    by_framework: dict[str, list[Example]] = {}
+    for example in examples_in_files(paths):
+        by_framework.setdefault(example.framework, []).append(example)
+    present = [name for name in by_framework if is_installed(name)]
+    sources = [Source(name, version_of(name), tuple(by_framework[name]), {}, FILE) for name in present]
+    return sources, [name for name in by_framework if name not in present]
+
+
+def run_source(
+    source: Source,
+    side: str = SHIM,
+    patterns: Sequence[str] = (),
+    on_begin: Callable[[Example], None] = lambda example: None,
+    on_judgement: Callable[[Judgement], None] = lambda judgement: None,
+    ours: SourceRun | None = None,
+    sides: Mapping[str, Side] | None = None,
+) -> SourceRun:
+    """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
+
+    *ours* is what became of them on the frontends, with which the framework itself is compared.
+    Where nothing is on record of a source, its examples are judged by themselves: none is said to have changed.
+    """
+    recorded = source.is_recorded(side)
+    records = {name: record for name, record in source.records.get(side, {}).items() if is_chosen(name, patterns)}
+    examples = [example for example in source.examples if is_chosen(example.name, patterns)]
+    chosen = (SIDES if sides is None else sides)[side]
+    known = {judgement.outcome.example.name: judgement for judgement in ours.judgements} if ours else {}
+    judgements: list[Judgement] = []
+    begin = time.perf_counter()
+
+    def on_outcome(outcome: Outcome) -> None:
+        name = outcome.example.name
+        judgement = chosen.judge(outcome, records.get(name), known.get(name))
+        judgements.append(judgement if recorded else replace(judgement, change=None))
+        on_judgement(judgements[-1])
+
+    chosen.run(examples, on_outcome, on_begin=on_begin)
+    unseen = tuple(missing(judgements, records))
+    return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin)

@@ -1,0 +1,71 @@
+"""Rows of the matrix from the five documents' cases, which run with every kind of tensor."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from shim.conformance.case import Case, Document
+from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import CASE, ENGINE, Cell, Column, Failure, Row, Seen
+from shim.conformance.matrix.from_examples import failures_of
+from shim.conformance.runner import Result, Run, as_text
+
+__all__ = ["framework_of", "name_of", "rows_of_cases"]
+
+
+def framework_of(document: Document) -> str:
+    """Return the framework whose function *document* is about."""
+    return document.frontend.split(".")[2].partition("_")[0]
+
+
+def name_of(document: Document, case: Case) -> str:
+    """Return what a case is called in the matrix."""
+    return f"{document.name}: {case.name}"
+
+
+def rows_of_cases(run: Run) -> list[Row]:
+    """Return one row for each case, with a cell for every kind of tensor that it was run with."""
+    results: dict[tuple[str, str], list[Result]] = {}
+    for result in run.results:
+        results.setdefault((result.document, result.case), []).append(result)
+    return [
+        _row(page, case, results[page.name, case.name])
+        for page in run.documents
+        for case in page.cases
+        if (page.name, case.name) in results
+    ]
+
+
+def _row(page: Document, case: Case, results: Sequence[Result]) -> Row:
+    code = _code(case)
+    last = code[-1][0] if code else 0
+    cells = {Column(SHIM, result.kind, ENGINE): _cell(case, result, last) for result in results}
+    notes = tuple(
+        f"The document says: {note.says} What is true: {note.true}" for note in page.notes if note.case == case.name
+    )
+    return Row(name_of(page, case), framework_of(page), CASE, page.source, case.ranks, code, cells, notes)
+
+
+def _code(case: Case) -> tuple[tuple[int, str], ...]:
+    lines, _ = inspect.getsourcelines(case.call)
+    return tuple((number, line.rstrip("\n")) for number, line in enumerate(lines, start=1))
+
+
+def _cell(case: Case, result: Result, line: int) -> Cell:
+    computed = case.oracle([case.inputs(rank) for rank in range(case.ranks)])
+    expected = case.documented or tuple(computed)
+    by_rank = {failure.rank: failure for failure in result.failures if failure.against != "call"}
+    seen = tuple(
+        Seen(line, (rank,), as_text(expected[rank]), text, by_rank[rank].details if rank in by_rank else None)
+        for rank, text in sorted(result.seen.items())
+    )
+    return Cell(Verdict.PASS if result.passed else Verdict.FAIL, result.seconds, seen=seen, failures=_failures(result))
+
+
+def _failures(result: Result) -> tuple[Failure, ...]:
+    against = {"documented": "against the document: ", "oracle": "against the oracle: ", "call": ""}
+    return failures_of(
+        [(failure.rank, 0, f"{against[failure.against]}{failure.details}") for failure in result.failures]
+    )

@@ -1,0 +1,120 @@
+"""Rows of the matrix from the frameworks' own examples, as they were judged on one side or both."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shim.conformance.examples.example import Example
+from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples.suite import SourceRun
+from shim.conformance.examples.verdicts import Judgement
+from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
+
+__all__ = ["cell_of", "failures_of", "rows_of_examples", "subject_of"]
+
+
+def subject_of(run: SourceRun) -> Subject:
+    """Return what is to be counted of *run*."""
+    source = run.source
+    return Subject(
+        source.framework,
+        source.version,
+        run.side,
+        len(source.examples),
+        len(run.judgements),
+        run.counts,
+        run.unseen,
+        source.is_recorded(run.side),
+    )
+
+
+def rows_of_examples(runs: Sequence[SourceRun]) -> list[Row]:
+    """Return one row for each example that was run, with a cell for every side, in the order of the documents.
+
+    *runs* are of one source.
+    """
+    judged: dict[str, dict[Column, Judgement]] = {}
+    for run in runs:
+        for judgement in run.judgements:
+            name = judgement.outcome.example.name
+            judged.setdefault(name, {})[_column(run.side, run.source.framework)] = judgement
+    examples = {example.name: example for run in runs for example in run.source.examples}
+    kind = runs[0].source.kind if runs else ""
+    return [_row(examples[name], kind, judged[name]) for name in examples if name in judged]
+
+
+def _column(side: str, framework: str) -> Column:
+    return Column(side, framework, ENGINE) if side == SHIM else Column(side, "", "")
+
+
+def _row(example: Example, kind: str, judged: dict[Column, Judgement]) -> Row:
+    code = [
+        (step.line + offset, line)
+        for step in example.steps
+        for offset, line in enumerate(step.source.splitlines())
+        if line.strip()
+    ]
+    cells = {column: cell_of(judgement) for column, judgement in judged.items()}
+    return Row(example.name, example.framework, kind, example.place, example.ranks, tuple(code), cells)
+
+
+def cell_of(judgement: Judgement) -> Cell:
+    """Return what the matrix keeps of *judgement*."""
+    outcome = judgement.outcome
+    return Cell(
+        judgement.verdict,
+        outcome.seconds,
+        judgement.reason,
+        judgement.change,
+        outcome.changes,
+        tuple(_seen(outcome)),
+        failures_of(outcome.failures),
+    )
+
+
+def _seen(outcome: Outcome) -> list[Seen]:
+    """Return what ranks saw at the lines that show something, those together that saw the same of the same."""
+    wanted = {step.line: step.wanted for step in outcome.example.steps if step.wanted is not None}
+    if outcome.printed is not None:
+        texts = {line: "\n".join(each.text.values()) for line, each in wanted.items()}
+        last = outcome.example.steps[-1].line
+        return [Seen(line, (), text, outcome.printed) for line, text in texts.items()] or [
+            Seen(last, (), None, outcome.printed)
+        ]
+    ranks: dict[tuple[int, str | None, str, str | None], list[int]] = {}
+    for rank, sight in sorted(outcome.sights.items()):
+        for step in sight.steps:
+            if step.line in wanted and step.error is None:
+                shown = _dedented(wanted[step.line].on(rank))
+                if shown is not None or step.outputs:
+                    sighted = (step.line, shown, "\n".join(step.outputs), step.difference)
+                    ranks.setdefault(sighted, []).append(rank)
+    return [
+        Seen(line, tuple(on), shown, seen, how) for (line, shown, seen, how), on in sorted(ranks.items(), key=_line)
+    ]
+
+
+def _dedented(text: str | None) -> str | None:
+    return None if text is None else textwrap.dedent(text)
+
+
+def _line(entry: tuple[tuple[int, str | None, str, str | None], list[int]]) -> tuple[int, list[int]]:
+    return entry[0][0], entry[1]
+
+
+def failures_of(failures: Sequence[tuple[int, int, str]]) -> tuple[Failure, ...]:
+    """Return *failures*, (rank, line, text) each; those that are alike but for the rank they name are one, told as the first was.
+
+    Tracebacks are alike when they end in the same error.
+    """
+    found: dict[tuple[int, str], Failure] = {}
+    for rank, line, text in sorted(failures):
+        told = error_of(text) if "Traceback" in text else text
+        alike = (line, re.sub(rf"\brank {rank}\b", "rank", told))
+        first = found.get(alike, Failure((), line, text))
+        found[alike] = replace(first, ranks=(*first.ranks, rank))
+    return tuple(found.values())

@@ -1,0 +1,160 @@
+"""The matrix in a terminal: counts, what does not pass and why, and on demand every example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from textwrap import indent
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.suite import FILE
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import CASE, Cell, Column, Matrix, Row, Subject
+
+__all__ = ["STYLES", "counts_table", "print_matrix", "print_rows"]
+
+STYLES = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "bold red",
+    Verdict.DOCUMENT_WRONG: "yellow",
+    Verdict.NOT_RUNNABLE: "cyan",
+    Verdict.UNSUPPORTED: "cyan",
+    Verdict.CRASHES: "magenta",
+    Verdict.HANGS: "magenta",
+}
+_ALWAYS = (Verdict.PASS, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
+_IN_FULL = 3  # failed cells up to which tracebacks are printed whole
+
+
+def counts_table(subjects: Iterable[Subject]) -> Table:
+    """Return the table of counts, a line for each framework and side; columns for verdicts of the real ones as they occur."""
+    subjects = list(subjects)
+    others = [each for each in Verdict if each not in _ALWAYS and any(subject.counts.get(each) for subject in subjects)]
+    sides = len({subject.side for subject in subjects}) > 1
+    table = Table("framework")
+    if sides:
+        table.add_column("on")
+    for head in ("examples", "run", *(verdict.value for verdict in (*_ALWAYS, *others))):
+        table.add_column(head, justify="right")
+    for subject in subjects:
+        counts = [_count(subject.counts.get(verdict, 0), verdict) for verdict in (*_ALWAYS, *others)]
+        side = [Text(_side(subject))] if sides else []
+        name = Text(f"{subject.framework} {subject.version}")
+        table.add_row(name, *side, str(subject.found), str(subject.run), *counts)
+    return table
+
+
+def _side(subject: Subject) -> str:
+    return "shim" if subject.side == SHIM else "itself"
+
+
+def _count(count: int, verdict: Verdict) -> Text:
+    return Text(str(count), style=STYLES[verdict] if count else "dim")
+
+
+def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
+    """Print counts, reasons and failures, with *every* also each example's verdicts, and a line that sums up."""
+    if every:
+        print_rows(matrix, console)
+    of_files = any(row.kind == FILE for row in matrix.rows)
+    if matrix.subjects:
+        whose = "The files' examples" if of_files else "The frameworks' own examples"
+        console.print(Text(f"{whose}, run on this machine", style="bold"))
+        console.print(counts_table(matrix.subjects))
+    for subject in matrix.subjects:
+        if not subject.recorded and not of_files:
+            text = f"{subject.framework} {subject.version}: no verdicts are on record of {_side(subject)}, these are this run's"
+            console.print(Text(text, style="dim"))
+    for name in matrix.absent:
+        asked = name in matrix.missing
+        text = (
+            f"{name}: asked for and not installed" if asked else f"{name}: not installed, its examples cannot be read"
+        )
+        console.print(Text(text, style="bold red" if asked else "dim"))
+    for verdict in Verdict:
+        if verdict not in (Verdict.PASS, Verdict.FAIL):
+            _print_reasons(matrix, verdict, console)
+    _print_failures(matrix, console)
+    _print_changes(matrix, console)
+    console.print(_summary(matrix), soft_wrap=True)
+
+
+def print_rows(matrix: Matrix, console: Console) -> None:
+    """Print a line for each example, with its verdict in each column."""
+    table = Table("example", "ranks")
+    for column in matrix.columns:
+        table.add_column(Text(_head(column)), justify="center")
+    for row in matrix.rows:
+        table.add_row(Text(row.name), str(row.ranks), *(_verdict(row, column) for column in matrix.columns))
+    console.print(table)
+
+
+def _head(column: Column) -> str:
+    return "itself" if column.side == REFERENCE else f"shim\n{column.tensors}"
+
+
+def _verdict(row: Row, column: Column) -> Text:
+    cell = row.cells.get(column)
+    return Text("") if cell is None else Text(cell.verdict.value, style=STYLES[cell.verdict])
+
+
+def _places(matrix: Matrix, verdict: Verdict) -> list[tuple[Row, Column, Cell]]:
+    """Return the frameworks' examples with *verdict*; what becomes of cases ``shim.conformance.report`` tells."""
+    return [place for place in matrix.cells() if place[2].verdict is verdict and place[0].kind != CASE]
+
+
+def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
+    places = _places(matrix, verdict)
+    if places:
+        console.print(Text(f"\n{verdict.value.capitalize()}", style=STYLES[verdict]))
+    told: dict[tuple[str, str], list[Column]] = {}
+    for row, column, cell in places:
+        told.setdefault((row.name, cell.reason), []).append(column)
+    rows = {row.name: row for row, _, _ in places}
+    for (name, reason), columns in told.items():
+        place = _place(rows[name], columns[0], "") if len(columns) == 1 else Text(f"{name} (both)")
+        console.print(place + Text(f": {reason}"), soft_wrap=True)
+
+
+def _print_failures(matrix: Matrix, console: Console) -> None:
+    places = _places(matrix, Verdict.FAIL)
+    for row, column, cell in places:
+        console.print(Text("\nfailed: ", style="bold red") + _place(row, column, ""), soft_wrap=True)
+        for failure in cell.failures:
+            console.print(Text(f"  {failure.summary}"), soft_wrap=True)
+            if len(places) <= _IN_FULL and "\n" in failure.text.strip():
+                console.print(Text(indent(failure.text.strip(), "    ")), soft_wrap=True)
+    if len(places) > _IN_FULL:
+        console.print(Text("\n--html and --json tell of each failure in full, and so does running few with --example"))
+
+
+def _print_changes(matrix: Matrix, console: Console) -> None:
+    changed = [(row, column, cell.change) for row, column, cell in matrix.cells() if cell.change is not None]
+    unseen = [(subject, name) for subject in matrix.subjects for name in subject.unseen]
+    if changed or unseen:
+        console.print(Text("\nNot as recorded", style="bold"))
+    for row, column, change in changed:
+        console.print(_place(row, column, f" {change}"), soft_wrap=True)
+    for subject, name in unseen:
+        console.print(Text(f"{name}: on record for {subject.side}, not run"), soft_wrap=True)
+
+
+def _place(row: Row, column: Column, rest: str) -> Text:
+    where = "" if column.side == SHIM and column.tensors == row.framework else f" ({column.title})"
+    return Text(f"{row.name}{where}{rest}")
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
+def _summary(matrix: Matrix) -> Text:
+    cells = sum(matrix.counts.values())
+    parts = [f"{_number(len(matrix.rows), 'example')}, {_number(cells, 'verdict')}"]
+    parts += [f"{count} {verdict.value}" for verdict, count in sorted(matrix.counts.items(), key=lambda item: -item[1])]
+    parts += [f"{len(matrix.missing)} missing"] if matrix.missing else []
+    text = f"\n{', '.join(parts)}, in {matrix.seconds:.1f} s: {'passed' if matrix.passed else 'not passed'}."
+    return Text(text, style="bold green" if matrix.passed else "bold red")

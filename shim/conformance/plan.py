@@ -1,0 +1,113 @@
+"""What a run of the conformance suite consists of: the five documents' cases, and the installed frameworks' own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shim.conformance.case import Document
+from shim.conformance.cases import DOCUMENTS
+from shim.conformance.examples.selection import is_chosen, unmatched
+from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.suite import Source, SourceRun, installed_source, sources_in_files
+from shim.conformance.kinds import KINDS, is_installed
+from shim.conformance.matrix.cells import Matrix
+from shim.conformance.matrix.from_cases import framework_of, name_of, rows_of_cases
+from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.runner import Run, Selection, select_kinds
+
+__all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of", "plan_of_files"]
+
+FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run: cases of ``pages`` with the tensors of ``selection``, and on ``sides`` the examples of ``sources``.
+
+    ``patterns`` choose among the examples (``selection.is_chosen``). ``absent`` frameworks are not installed, ``missing``
+    are those of them that were asked for. ``unknown`` has a line for every pattern that means nothing.
+    """
+
+    pages: tuple[Document, ...]
+    selection: Selection
+    sources: tuple[Source, ...]
+    patterns: tuple[str, ...] = ()
+    sides: tuple[str, ...] = (SHIM,)
+    absent: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def totals(self) -> dict[tuple[str, str], int]:
+        """How many examples of the frameworks are to be run, by framework and side."""
+        return {
+            (source.framework, side): sum(is_chosen(example.name, self.patterns) for example in source.examples)
+            for source in self.sources
+            for side in self.sides
+        }
+
+
+def make_plan(
+    frameworks: Sequence[str] | None = None,
+    patterns: Sequence[str] = (),
+    kinds: Sequence[str] | None = None,
+    reference: bool = False,
+    read: Callable[[str], Source] = installed_source,
+) -> Plan:
+    """Choose what is to be run; with None, all there is. *read* gets the name of every installed framework that is chosen.
+
+    A framework's own examples make its own tensors, so that they are run where *kinds* has them.
+    """
+    wanted = [name for name in FRAMEWORKS if frameworks is None or name in frameworks]
+    pages = tuple(page for page in DOCUMENTS if framework_of(page) in wanted)
+    with_tensors = [name for name in wanted if kinds is None or name in kinds]
+    absent = tuple(name for name in with_tensors if not is_installed(name))
+    sources = tuple(read(name) for name in with_tensors if name not in absent)
+    names = [name_of(page, case) for page in pages for case in page.cases]
+    names += [example.name for source in sources for example in source.examples]
+    return Plan(
+        tuple(page for page in (_part_of(page, patterns) for page in pages) if page.cases),
+        select_kinds(kinds),
+        sources,
+        tuple(patterns),
+        (SHIM, REFERENCE) if reference else (SHIM,),
+        absent,
+        absent if frameworks else (),
+        tuple(unmatched(names, patterns)),
+    )
+
+
+def plan_of_files(
+    paths: Sequence[Path],
+    frameworks: Sequence[str] | None = None,
+    patterns: Sequence[str] = (),
+    reference: bool = False,
+) -> Plan:
+    """Choose among the examples in files and folders. Their frameworks have to be there.
+
+    Raises ValueError or SyntaxError where a file cannot be read, OSError where it is not there.
+    """
+    sources, missing = sources_in_files(paths, is_installed)
+    wanted = FRAMEWORKS if frameworks is None else frameworks
+    chosen = tuple(source for source in sources if source.framework in wanted)
+    absent = tuple(name for name in missing if name in wanted)
+    names = [example.name for source in chosen for example in source.examples]
+    sides = (SHIM, REFERENCE) if reference else (SHIM,)
+    unknown = tuple(unmatched(names, patterns))
+    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, absent, absent, unknown)
+
+
+def _part_of(page: Document, patterns: Sequence[str]) -> Document:
+    return replace(page, cases=tuple(case for case in page.cases if is_chosen(name_of(page, case), patterns)))
+
+
+def matrix_of(plan: Plan, cases: Run | None, runs: Sequence[SourceRun], seconds: float) -> Matrix:
+    """Put together what was found: of the *cases*, where any were run, and of the frameworks' examples."""
+    rows = [row for source in plan.sources for row in rows_of_examples([run for run in runs if run.source is source])]
+    rows += [] if cases is None else rows_of_cases(cases)
+    passed = bool(rows) and all(run.passed for run in runs) and (cases is None or cases.passed) and not plan.missing
+    versions = {} if cases is None else cases.versions
+    subjects = tuple(subject_of(run) for run in runs)
+    return Matrix(tuple(rows), subjects, passed, seconds, versions, plan.absent, plan.missing)

@@ -1,0 +1,113 @@
+"""What a terminal shows: counts, reasons, failures, changes, progress."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from made_up import a_judgement, a_matrix, a_source_run, an_example
+from rich.console import Console
+
+from shim.conformance.examples.progress import ProgressTable
+from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import Matrix
+from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.terminal import print_matrix
+
+
+def printed(matrix, every=False, width=160):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_matrix(matrix, console, every)
+    return console.file.getvalue()
+
+
+def a_run(*judgements, **rest):
+    run = a_source_run(judgements, **rest)
+    return Matrix(tuple(rows_of_examples([run])), (subject_of(run),), run.passed, 1.0)
+
+
+def test_counts_of_both_sides_stand_one_below_the_other():
+    lines = [line.replace("│", " ").split() for line in printed(a_matrix()).splitlines()]
+    assert ["torch", "1.2.3", "shim", "4", "4", "1", "1", "1", "1", "0", "0", "0"] in lines
+    assert ["torch", "1.2.3", "itself", "4", "4", "1", "0", "0", "0", "1", "1", "1"] in lines
+
+
+def test_each_reason_and_failure_is_told_with_its_place():
+    text = printed(a_matrix(missing=["mindspore"]))
+    assert "torch.distributed.zeta: it needs two nodes" in text
+    assert "torch.distributed.zeta (framework itself): gloo has none" in text
+    assert "torch.distributed.broadcast: it shows </script>" in text
+    assert "failed: torch.distributed.all_gather#2\n  ranks 0, 1, line 3: ValueError: " in text
+    assert "raise ValueError" in text  # one failure is told in full
+    assert "torch.distributed.all_gather#2 fails, and the record says: pass" in text
+    assert "torch.distributed.gone: on record for shim, not run" in text
+    assert "mindspore: asked for and not installed" in text
+    assert "torch 1.2.3: no verdicts are on record of itself" in text
+    assert "[bold]" in text  # markup in an example is printed as it is
+    assert "6 examples, 11 verdicts" in text
+    assert text.rstrip().endswith("not passed.")
+
+
+def test_a_reason_that_holds_on_both_sides_is_told_once():
+    wrong = a_judgement("torch.distributed.x", Verdict.DOCUMENT_WRONG, "it is wrong", failures=[(0, 4, "x")])
+    runs = [a_source_run([wrong]), a_source_run([wrong], side=REFERENCE)]
+    text = printed(Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), True, 1.0))
+    assert text.count("it is wrong") == 1
+    assert "torch.distributed.x (both): it is wrong" in text
+
+
+def test_of_many_failures_each_has_a_line():
+    text = printed(
+        a_run(
+            *(
+                a_judgement(
+                    f"torch.distributed.f{i}",
+                    Verdict.FAIL,
+                    failures=[(0, 3, "Traceback (most recent call last):\n  a frame\nKeyError: 1")],
+                )
+                for i in range(5)
+            )
+        )
+    )
+    assert text.count("KeyError: 1") == 5
+    assert "a frame" not in text
+    assert "running few with --example" in text
+
+
+def test_each_example_on_demand():
+    assert "│ torch.distributed.all_gather#2" in printed(a_matrix(), every=True)
+    assert "│ torch.distributed.all_gather#2" not in printed(a_matrix())
+
+
+def test_a_run_in_which_all_is_well_says_so():
+    text = printed(a_run(a_judgement("torch.distributed.x")))
+    assert "1 example, 1 verdict, 1 pass, in 1.0 s: passed." in text
+    assert "Not as recorded" not in text
+    assert "failed" not in text
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_is_a_live_table_or_a_line(terminal):
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
+    judgements = [a_judgement("torch.distributed.x"), a_judgement("torch.distributed.y", Verdict.FAIL)]
+    with ProgressTable({("torch", "shim"): 2, ("torch", "reference"): 1}, console) as progress:
+        for judgement in judgements:
+            progress.begin(judgement.outcome.example)
+            progress.count("shim", judgement)
+        picture = Console(file=io.StringIO(), width=120)
+        picture.print(progress._picture())
+        progress.begin(an_example("torch.distributed.z", ranks=1))
+        progress.count("reference", a_judgement("torch.distributed.z", Verdict.HANGS))
+        picture.print(progress._picture())
+    text = console.file.getvalue()
+    assert ("torch: 2 examples run" in text) == (not terminal)
+    assert ("torch itself: 1 example run" in text) == (not terminal)
+    first, second = picture.file.getvalue().split("framework")[1:]
+    assert "torch.distributed.y (2 ranks)" in first
+    assert "torch.distributed.z (1 rank)" in second
+    rows = [line.split() for line in second.splitlines()]
+    assert ["torch", "2", "of", "2", "1", "1"] in rows
+    assert ["torch", "itself", "1", "of", "1", "1"] in rows
+    assert "hangs" in second
+    assert "hangs" not in first

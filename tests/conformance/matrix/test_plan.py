@@ -1,0 +1,93 @@
+"""What a run consists of, given what is installed and what was asked for."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import a_case_row, a_judgement, a_source_run
+
+from shim.conformance import plan, runner
+from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.plan import make_plan, matrix_of
+
+SOURCES = {
+    name: a_source_run(
+        [a_judgement(f"{name}.distributed.x", framework=name), a_judgement(f"{name}.distributed.y", framework=name)],
+        name,
+    ).source
+    for name in ("torch", "paddle", "mindspore")
+}
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch):
+    """Everything but MindSpore is installed."""
+    for module in (plan, runner):
+        monkeypatch.setattr(module, "is_installed", lambda name: name != "mindspore")
+
+
+def planned(**choice):
+    return make_plan(**choice, read=SOURCES.__getitem__)
+
+
+def test_all_that_is_installed_is_planned():
+    made = planned()
+    assert [source.framework for source in made.sources] == ["torch", "paddle"]
+    assert made.absent == ("mindspore",)
+    assert made.missing == ()
+    assert len(made.pages) == 5
+    assert made.totals == {("torch", SHIM): 2, ("paddle", SHIM): 2}
+
+
+def test_what_is_asked_for_by_name_is_missing_where_it_is_not_installed():
+    made = planned(frameworks=["torch", "mindspore"])
+    assert [source.framework for source in made.sources] == ["torch"]
+    assert made.missing == ("mindspore",)
+    assert {page.frontend.split(".")[2] for page in made.pages} == {"torch", "mindspore"}
+
+
+def test_a_framework_s_examples_run_where_its_tensors_do():
+    made = planned(kinds=["numpy", "paddle"])
+    assert [source.framework for source in made.sources] == ["paddle"]
+    assert made.absent == ()
+    assert made.selection.present == ("numpy", "paddle")
+    assert len(made.pages) == 5
+
+
+def test_names_choose_among_examples_and_cases():
+    made = planned(patterns=["x", "torch.distributed.all_to_all: complex"])
+    assert made.totals == {("torch", SHIM): 1, ("paddle", SHIM): 1}
+    assert [[case.name for case in page.cases] for page in made.pages] == [["complex"]]
+    assert made.unknown == ()
+    assert len(planned(patterns=["x", "nothing"]).unknown) == 1
+
+
+def test_both_sides_are_counted():
+    assert planned(frameworks=["torch"], reference=True).totals == {("torch", SHIM): 2, ("torch", REFERENCE): 2}
+
+
+def a_run(made, verdict=Verdict.PASS):
+    source = made.sources[0]
+    judgement = a_judgement("torch.distributed.x", verdict)
+    return plan.SourceRun(source, SHIM, (judgement,))
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "verdict", "passed"),
+    [(None, Verdict.PASS, True), (["torch", "mindspore"], Verdict.PASS, False), (None, Verdict.FAIL, False)],
+)
+def test_a_run_passes_when_nothing_failed_and_nothing_is_missing(frameworks, verdict, passed):
+    made = planned(frameworks=frameworks)
+    assert matrix_of(made, None, [a_run(made, verdict)], 1.0).passed is passed
+
+
+def test_a_run_of_nothing_does_not_pass():
+    assert not matrix_of(planned(), None, [], 1.0).passed
+
+
+def test_failed_cases_do_not_pass(monkeypatch):
+    made = planned()
+    cases = runner.Run(made.pages, made.selection, [])
+    monkeypatch.setattr(plan, "rows_of_cases", lambda run: [a_case_row()])
+    assert not cases.passed
+    assert not matrix_of(made, cases, [a_run(made)], 1.0).passed
