@@ -5,13 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import operator
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from shim.errors import ArgumentError, PeerLostError
+from shim.launch import spawning
 from shim.launch.spawning import RankFailedError, SpawnedRanks
 
 
@@ -64,6 +67,19 @@ def test_a_rank_tells_what_is_no_exception_too(raised: type[BaseException]) -> N
 def test_a_rank_that_ends_itself_has_the_status_it_chose() -> None:
     with pytest.raises(RankFailedError, match=r"^test: rank 0 of 1 ended with status 7$"):
         spawn(sys.exit, (7,), first="a").join_all()
+
+
+def test_ranks_that_do_not_end_are_killed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawning, "GRACE", 1.0)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which they inherit
+    try:
+        ranks = spawn(time.sleep, (50,), first="a", second="b", third="c", fourth="d")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    begin = time.monotonic()
+    ranks.end()
+    assert 1 <= time.monotonic() - begin < 3  # one second, and not four
+    assert [process.exitcode for process in ranks.processes] == [-signal.SIGKILL] * 4
 
 
 def test_what_cannot_be_sent_is_refused() -> None:
