@@ -58,7 +58,7 @@ class ProcessGroup:
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
     """
 
-    __slots__ = ("_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
+    __slots__ = ("__weakref__", "_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
 
     def __init__(
         self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
