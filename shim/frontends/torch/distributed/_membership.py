@@ -95,7 +95,7 @@ def make_group(
             members = list(world.core.ranks)
         _require_in_world(caller, members, world.core)
     if not use_local_synchronization:
-        name = groups.agree_on_group(caller, members, world.core)
+        name, _ = groups.agree_on_group(caller, members, world.core)
     elif world.core.ranks[world.core.rank] in members:
         name = _groups.next_name_of(tuple(members))
     else:
