@@ -135,6 +135,7 @@ class Host {
     const std::size_t end = hello->bytes.find('\n');
     const long rank = std::strtol(hello->bytes.c_str(), nullptr, 10);
     const std::string theirs = end == std::string::npos ? "" : hello->bytes.substr(end + 1);
+    if (rank == 0 && theirs != identity_of(meeting_)) return;  // another job's, which knows what to tell its own
     try {
       check_identity(rank, theirs);
     } catch (const Failure& failure) {

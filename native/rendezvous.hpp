@@ -26,7 +26,7 @@ struct Encounter {
 // `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.
 // Throws Failure: timeout with the ranks that did not come, mismatch when ranks differ about the group (on all of
 // them), peer_lost when one dies on the way, state when two processes are rank 0 of a group with this key (on all of
-// them, too).
+// them, too; where they differ about the group, on the later one alone).
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted);
 
 }  // namespace shim

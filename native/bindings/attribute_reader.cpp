@@ -12,6 +12,16 @@ nb::object checked(PyObject* object) {
   return nb::steal(object);
 }
 
+// The field of `access` that can be asked for an attribute.
+nb::object descriptor(nb::handle access, const char* name) {
+  nb::object field = access.attr(name);
+  if (Py_TYPE(field.ptr())->tp_descr_get == nullptr) {
+    PyErr_Format(PyExc_TypeError, "%s is no descriptor in the tensor's class, but %R", name, field.ptr());
+    throw nb::python_error();
+  }
+  return field;
+}
+
 // What `object.name` is, without looking the name up in its class.
 nb::object attribute(nb::handle object, const nb::object& descriptor) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
@@ -31,10 +41,10 @@ bool is_on_host(const nb::object& device) {
 }  // namespace
 
 AttributeReader::AttributeReader(nb::handle access)
-    : initializer_(access.attr("initializer")),
-      device_(access.attr("device")),
-      dtype_(access.attr("dtype")),
-      shape_(access.attr("shape")),
+    : initializer_(descriptor(access, "initializer")),
+      device_(descriptor(access, "device")),
+      dtype_(descriptor(access, "dtype")),
+      shape_(descriptor(access, "shape")),
       is_contiguous_(access.attr("is_contiguous")),
       data_ptr_(access.attr("data_ptr")),
       dtype_name_(access.attr("dtype_name")) {}

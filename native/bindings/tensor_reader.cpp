@@ -57,13 +57,8 @@ const DLPackExchangeAPI* exchange_of(nb::handle capsule) {
   return usable ? api : nullptr;
 }
 
-Reader make_reader(nb::handle type, std::string_view role) {
-  nb::object answer;
-  try {
-    answer = readers().chooser(type);
-  } catch (const nb::python_error& error) {
-    reject(error, role);
-  }
+Reader make_reader(nb::handle type) {
+  const nb::object answer = readers().chooser(type);
   Reader reader{way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, nullptr, answer.attr("describe"), {}};
   if (reader.way == Way::attributes) reader.attributes = std::make_shared<AttributeReader>(answer.attr("access"));
   if (reader.way == Way::exchange) {
@@ -82,9 +77,13 @@ const Reader& reader_of(nb::handle object, std::string_view role) {
   auto& known = readers().by_type;
   const auto found = known.find(type);
   if (found != known.end()) return found->second;
-  Reader reader = make_reader(reinterpret_cast<PyObject*>(type), role);
-  Py_INCREF(type);
-  return known.emplace(type, std::move(reader)).first->second;
+  try {
+    Reader reader = make_reader(reinterpret_cast<PyObject*>(type));
+    Py_INCREF(type);
+    return known.emplace(type, std::move(reader)).first->second;
+  } catch (const nb::python_error& error) {
+    reject(error, role);
+  }
 }
 
 std::optional<TensorView> read_by_attributes(AttributeReader& reader, nb::handle object, std::string_view role,

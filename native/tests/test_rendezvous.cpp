@@ -114,6 +114,19 @@ SHIM_TEST(two_processes_of_rank_zero_are_told) {
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(15));
 }
 
+SHIM_TEST(another_jobs_rank_zero_ends_itself_alone) {
+  const std::string key = new_key();
+  Met host;
+  std::thread first([&] { host = try_to_meet({key, "g", {0, 1}, 0, 30}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const Met other = try_to_meet({key, "g", {0, 1, 2}, 0, 30});
+  const Met guest = try_to_meet({key, "g", {0, 1}, 1, 30});
+  first.join();
+  CHECK(other.kind == FailureKind::state && tells(other, "two processes are rank 0"));
+  CHECK_EQUAL(host.failure, std::string());
+  CHECK_EQUAL(guest.failure, std::string());
+}
+
 SHIM_TEST(the_wait_can_be_interrupted) {
   int checks = 0;
   try {

@@ -43,7 +43,7 @@ def refusals_told(everyone: ProcessGroup) -> Iterator[None]:
     """Tell the other ranks of *everyone*, who wait for this one in ``agree``, of what is raised inside."""
     try:
         yield
-    except ShimError as error:
+    except Exception as error:  # the ranks are the user's own, and may raise what they like when they are read
         if everyone.is_alive:
-            everyone.engine.refuse(str(error))
+            everyone.engine.refuse(str(error) if isinstance(error, ShimError) else f"{type(error).__name__}: {error}")
         raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shim.core import rendezvous
@@ -58,7 +58,7 @@ class ProcessGroup:
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
     """
 
-    __slots__ = ("_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
+    __slots__ = ("__weakref__", "_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
 
     def __init__(
         self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
@@ -223,8 +223,10 @@ def leave_world(frontend: str) -> None:
         _close_all()
 
 
-def agree_on_group(caller: Caller, ranks: Sequence[int] | None, everyone: ProcessGroup | None = None) -> str:
-    """Return the name of a new group of the world ranks *ranks* (None: all), on which all ranks of *everyone* agree.
+def agree_on_group(
+    caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup | None = None
+) -> tuple[str, tuple[int, ...]]:
+    """Return the name and members of a new group of *ranks* (None: all), on which all ranks of *everyone* agree.
 
     Each of them calls this, in the order of its other collectives; None is the world. Groups that have no rank in common may be
     named by their own ranks at once. When the ranks are wrong on one of them, it raises RankError or ArgumentError, and
@@ -240,12 +242,13 @@ def agree_on_group(caller: Caller, ranks: Sequence[int] | None, everyone: Proces
     except ShimError as error:
         raise caller.explain(error, everyone) from None
     _state.created = made + 1
-    return f"group_{_state.created}" if is_alone else f"group_{_state.created}_{members[0]}"
+    name = f"group_{_state.created}" if is_alone else f"group_{_state.created}_{members[0]}"
+    return (name if everyone is parent else f"{everyone.name}_{name}"), members
 
 
 def new_group(
     caller: Caller,
-    ranks: Sequence[int] | None = None,
+    ranks: Iterable[int] | None = None,
     *,
     name: str | None = None,
     backend: str | None = None,
@@ -258,8 +261,7 @@ def new_group(
     for ranks that are not in the world or occur twice, StateError for a name that is taken.
     """
     parent = world(caller)
-    name = agree_on_group(caller, ranks) if name is None else name
-    members = _members(caller, ranks, parent)
+    name, members = agree_on_group(caller, ranks) if name is None else (name, _members(caller, ranks, parent))
     _require_own_world(caller, parent)
     try:
         if name in _state.groups:
@@ -293,7 +295,7 @@ def world_token(caller: Caller) -> str:
     return _state.token
 
 
-def _members(caller: Caller, ranks: Sequence[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
+def _members(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
     """Return the members of a new group, which are some of *everyone*'s."""
     members = everyone.ranks if ranks is None else tuple(ranks)
     try:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from shim.core import calls
 from shim.core.callers import Caller
@@ -23,9 +24,9 @@ from shim.core.groups import ProcessGroup
 from shim.core.work import ABSENT
 from shim.errors import MismatchError, ShimError, TensorError
 
-__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "refusals_sent", "scatter", "send"]
+__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "scatter", "send"]
 
-_REFUSED = -1  # in place of the number of objects; the reason follows in place of them
+_REFUSED = -1  # in place of the number of objects, which do not follow
 
 
 class Received(NamedTuple):
@@ -88,39 +89,39 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     return pickle.loads(mine)
 
 
-@contextmanager
-def refusals_sent(group: ProcessGroup, peer: int, tag: int = 0) -> Iterator[None]:
-    """Tell *peer*, who receives objects under *tag*, of what is raised inside, which is about a call of ``send``."""
-    try:
-        yield
-    except ShimError as error:
-        text = bytearray(str(error).encode())
-        with suppress(ShimError):  # a peer that is none, or is gone, cannot be told
-            for message in (array("q", [_REFUSED, len(text)]), text):
-                group.engine.send(message, peer, tag).start()
-        raise
-
-
 def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
     """Send *items* to *peer*, which receives as many under the same *tag*; or tell it that they cannot be pickled."""
     packed = []
     if group.is_alive:
-        with refusals_sent(group, peer, tag):
-            try:
-                packed = [pickle.dumps(item) for item in items]
-            except Exception as error:  # a class raises what it likes when it cannot be pickled
-                raise caller.explain(_unpicklable(error), group) from None
+        try:
+            packed = [pickle.dumps(item) for item in items]
+        except Exception as error:  # a class raises what it likes when it cannot be pickled
+            _tell_refusal(group, peer, tag)
+            raise caller.explain(_unpicklable(error), group) from None
     content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
     first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
     if first is not ABSENT:
         first.wait()
         calls.send(caller, group, content, peer, tag).wait()
+        _refused.get(group, set()).discard(peer)
+
+
+_refused: WeakKeyDictionary[ProcessGroup, set[int]] = WeakKeyDictionary()  # ranks told so, and sent nothing since
+
+
+def _tell_refusal(group: ProcessGroup, peer: int, tag: int) -> None:
+    """Tell *peer* that it gets no objects, once until it is sent some: what nobody receives would end the group in time."""
+    told = _refused.setdefault(group, set())
+    if peer not in told:
+        with suppress(ShimError):  # a peer that is none, or is gone, cannot be told
+            group.engine.send(array("q", [_REFUSED, 0]), peer, tag).start()
+            told.add(peer)
 
 
 def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, tag: int = 0) -> Received | None:
     """Return the *count* objects that *peer*, or any rank when it is None, sent under *tag*.
 
-    Raises MismatchError where the peer refused its call, or sent another number of objects.
+    Raises MismatchError where the peer's cannot be pickled, or are another number of objects.
     """
     header = array("q", [0, 0])
     first = calls.receive(caller, group, header, peer, tag)
@@ -129,11 +130,10 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
     first.wait()
     source = first.source_rank()
     sent, size = header
+    if sent == _REFUSED:
+        raise caller.explain(MismatchError(f"rank {source} has not sent its objects, which cannot be pickled"), group)
     content = bytearray(size)
     calls.receive(caller, group, content, source, tag).wait()
-    if sent == _REFUSED:
-        text = content.decode(errors="replace")
-        raise caller.explain(MismatchError(f"rank {source} refused to send: {text}"), group)
     if sent != count:
         raise caller.explain(
             MismatchError(f"rank {source} sent {sent} objects where this rank receives {count}"), group

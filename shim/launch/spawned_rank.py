@@ -47,7 +47,9 @@ def be_rank(
         pickled = pickle.dumps(func(*arguments))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except Exception as error:  # whatever the user's function raises is handed to the parent
+    except SystemExit:  # its status says all
+        raise
+    except BaseException as error:  # whatever else the user's function raises, pytest.fail too, is handed to the parent
         text = pickle.dumps(traceback.format_exc())
         answers.send(Answer(text, True, _came_of_another(error), time.monotonic()))
         sys.exit(1)

@@ -104,9 +104,9 @@ class _Rank:
             self.was_told_to_end = True
             self.process.terminate()
 
-    def kill(self) -> None:
-        """Kill the process if it does not end by itself now, and close what belongs to it."""
-        self.process.join(GRACE)
+    def kill(self, until: float) -> None:
+        """Kill the process if it does not end by itself *until* then, and close what belongs to it."""
+        self.process.join(max(0.0, until - time.monotonic()))
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -185,8 +185,9 @@ class SpawnedRanks:
         """End the processes that are left."""
         for rank in self._ranks:
             rank.tell_to_end()
+        until = time.monotonic() + GRACE  # for all of them together
         for rank in self._ranks:
-            rank.kill()
+            rank.kill(until)
         self.sentinels = {}
 
     def _look(self, seconds: float) -> bool:

@@ -132,21 +132,34 @@ def test_a_package_may_offer_its_modules(write_tree) -> None:
     assert frontend_functions.check(root) == []
 
 
-def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    if x:\n        return 1\n    return 2\n'
-    root: Path = write_tree({MODULE: source})
+DECIDES = '__all__ = ["f"]\ndef f(x):\n    """Do."""\n    if x:\n        return 1\n    return 2\n'
+
+
+def test_an_allowance_is_for_one_function(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root: Path = write_tree({MODULE: DECIDES})
     assert len(frontend_functions.check(root)) == 2
-    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason"})
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"torch.distributed.f": "a reason"})
     assert frontend_functions.check(root) == []
-    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason", "gone": "a reason"})
-    assert frontend_functions.check(root) == ["checks/frontend_functions.py: nothing is called gone, which may decide"]
+    write_tree({MODULE.replace("torch", "paddle_3"): DECIDES})
+    assert [finding.split(":")[2].split()[0] for finding in frontend_functions.check(root)] == [
+        "shim.frontends.paddle_3.distributed.f"
+    ] * 2
 
 
-def test_what_may_decide_reads_its_parameters_all_the_same(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"f": "a reason"})
-    root = write_tree({MODULE: '__all__ = ["f"]\ndef f(x, tag=0):\n    """Do."""\n    y = x\n    return y\n'})
-    [finding] = frontend_functions.check(root)
-    assert "f ignores its parameter tag" in finding
+def test_an_allowance_is_used_or_found(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = {"torch.distributed.all_reduce": "a reason", "torch.distributed.gone": "a reason"}
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", allowed)
+    assert frontend_functions.check(write_tree({MODULE: GOOD})) == [
+        f"checks/frontend_functions.py: {name} may decide, and does not" for name in sorted(allowed)
+    ]
+
+
+def test_what_may_decide_follows_the_other_rules(write_tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontend_functions, "MAY_DECIDE", {"torch.distributed.f": "a reason"})
+    root = write_tree({MODULE: '__all__ = ["f"]\ndef f(x, tag=0):\n    y = x\n    return y\n'})
+    first, second = frontend_functions.check(root)
+    assert "f has no docstring" in first
+    assert "f ignores its parameter tag" in second
 
 
 RECORDED = '{"modules": {"torch.distributed": {"_new_group": "(ranks)", "_World": {}}}}'

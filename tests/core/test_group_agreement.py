@@ -121,9 +121,51 @@ def test_the_ranks_of_a_smaller_group_agree_alone(rank: int) -> None:
         few = groups.new_group(ME, [2, 0], name="few")
         with pytest.raises(RankError, match=r"members must be in \[2, 0\], got 1"):
             groups.agree_on_group(ME, [0, 1], few)
-        name = groups.agree_on_group(ME, None, few)
+        name, members = groups.agree_on_group(ME, None, few)
+        assert members == (2, 0)
         made = groups.new_group(ME, [2, 0], name=name)
         assert objects.all_gather(ME, made, rank) == [2, 0]
+
+
+@pytest.mark.ranks(4)
+def test_smaller_groups_name_theirs_apart(rank: int) -> None:
+    with world() as group:
+        half = [0, 1] if rank < 2 else [2, 3]
+        few = groups.new_group(ME, half, name=f"half_{half[0]}")
+        for _ in range(5):
+            name, members = groups.agree_on_group(ME, None, few)
+            made = groups.new_group(ME, members, name=name)
+            assert objects.all_gather(ME, made, rank) == half
+        names = objects.all_gather(ME, group, name)
+        assert names[0] == names[1] != names[2] == names[3]
+
+
+@pytest.mark.ranks(2)
+def test_the_ranks_may_come_from_a_generator(rank: int) -> None:
+    with world():
+        for name in (None, "named"):
+            made = groups.new_group(ME, (1 - place for place in range(2)), name=name)
+            assert objects.all_gather(ME, made, rank) == [1, 0]
+
+
+class Broken:
+    """Ranks that raise what is no error of this project."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise ValueError("mine")
+
+
+@pytest.mark.ranks(2, 3)
+def test_what_the_users_ranks_raise_is_told_to_all(rank: int, world_size: int) -> None:
+    with world() as group:
+        for odd in range(world_size):
+            if rank == odd:
+                with pytest.raises(ValueError, match="mine"):
+                    groups.new_group(ME, Broken())
+            else:
+                refused = rf"rank {odd}: refused: ValueError: mine"
+                assert_raises_soon(MismatchError, refused, lambda: groups.new_group(ME, [0, 1]))
+            assert_all_goes_on(group)
 
 
 @pytest.mark.ranks(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,15 +12,15 @@ import pytest
 from shim.core import groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ArgumentError, MismatchError, TensorError
+from shim.errors import MismatchError, TensorError
 
 ME = Caller("test", input="item", outsider="warn")
 
 
 @contextmanager
-def world() -> Iterator[ProcessGroup]:
+def world(timeout: float = 60.0) -> Iterator[ProcessGroup]:
     try:
-        yield groups.enter_world(ME, "test")
+        yield groups.enter_world(ME, "test", timeout=timeout)
     finally:
         groups.close_world()
 
@@ -94,19 +95,30 @@ def test_a_receiver_is_told_that_its_sender_refused(rank: int, world_size: int, 
         for sender in range(world_size):
             receiver = (sender + 1) % world_size
             source = None if from_any else sender
-            if rank == sender:
-                for _ in range(2):
-                    with pytest.raises(TensorError, match=rf"^test: item must be picklable, .*rank {rank} of"):
-                        objects.send(ME, group, [1, unpicklable()], receiver, tag=2)
-                with pytest.raises(ArgumentError), objects.refusals_sent(group, receiver, tag=2):
-                    raise ArgumentError("nothing to send")
-                objects.send(ME, group, [sender], receiver, tag=2)
-            elif rank == receiver:
-                for text in ("test: item must be picklable", "test: item must be picklable", "nothing to send"):
-                    with pytest.raises(MismatchError, match=rf"^test: rank {sender} refused to send: {text}"):
+            for turn in range(3):
+                if rank == sender:
+                    for _ in range(3):  # the same refusal for the one who listens
+                        with pytest.raises(TensorError, match=rf"^test: item must be picklable, .*rank {rank} of"):
+                            objects.send(ME, group, [1, unpicklable()], receiver, tag=2)
+                    objects.send(ME, group, [sender, turn], receiver, tag=2)
+                elif rank == receiver:
+                    told = rf"^test: rank {sender} has not sent its objects, which cannot be pickled \(rank {rank}"
+                    with pytest.raises(MismatchError, match=told):
                         objects.receive(ME, group, 2, source, tag=2)
-                assert objects.receive(ME, group, 1, source, tag=2) == ([sender], sender)
+                    assert objects.receive(ME, group, 2, source, tag=2) == ([sender, turn], sender)
         assert objects.all_gather(ME, group, rank) == list(range(world_size))
+
+
+@pytest.mark.ranks(2)
+def test_refusals_that_nobody_hears_leave_the_group_usable(rank: int) -> None:
+    """Beyond its timeout, which ends a group where a message waits for a place."""
+    with world(timeout=1.0) as group:
+        for _ in range(20 if rank == 0 else 0):
+            with pytest.raises(TensorError, match="item must be picklable"):
+                objects.send(ME, group, [unpicklable()], 1)
+        assert objects.all_gather(ME, group, rank) == [0, 1]
+        time.sleep(1.5)
+        assert objects.all_gather(ME, group, rank) == [0, 1]
 
 
 @pytest.mark.ranks(2)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import array
+import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,3 +135,28 @@ def test_a_new_tensor_like_one() -> None:
     assert (new.shape, new.dtype) == ((4,), np.int16)
     with pytest.raises(TensorError):
         new_like(object(), (1,))
+
+
+class PropertiesInCpp:
+    """What another MindSpore's tensors might have in C++."""
+
+    init = device = _dtype = _shape = property(lambda tensor: None)
+
+    def is_contiguous(self) -> bool:
+        return True
+
+    _data_ptr = is_contiguous
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"), [("init", "initializer"), ("device", "device"), ("_dtype", "dtype"), ("_shape", "shape")]
+)
+def test_a_class_with_values_for_properties_is_refused(
+    alone: ProcessGroup, monkeypatch: pytest.MonkeyPatch, attribute: str, told: str
+) -> None:
+    in_cpp = type("Tensor", (PropertiesInCpp,), {attribute: "CPU"})
+    kind = type("Tensor", (in_cpp,), {"__module__": "mindspore"})
+    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind))
+    for _ in range(2):
+        with pytest.raises(TensorError, match=f"tensor cannot be read: {told} is no descriptor .* but 'CPU'"):
+            sum_up(alone, kind())

@@ -5,17 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import operator
 import os
+import signal
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from shim.errors import ArgumentError, PeerLostError
+from shim.launch import spawning
 from shim.launch.spawning import RankFailedError, SpawnedRanks
 
 
 def spawn(func: Callable[..., Any], arguments: tuple[Any, ...], **environments: str) -> SpawnedRanks:
-    """Start two ranks by fork, which have nothing but their *environments* in theirs."""
+    """Start ranks by fork, which have nothing but their *environments* in theirs."""
     return SpawnedRanks("test", func, arguments, [{"ME": me} for me in environments.values()], "fork", False)
 
 
@@ -33,6 +37,12 @@ def fail(others: str) -> None:
         raise RuntimeError("while that was dealt with")  # noqa: B904  # which is what the test is about
 
 
+def fail_with(raised: type[BaseException]) -> None:
+    """Raise it as rank a."""
+    if os.environ["ME"] == "a":
+        raise raised("rank a's own")
+
+
 def test_what_ranks_return() -> None:
     ranks = spawn(os.getenv, ("ME",), first="a", second="b")
     ranks.join_all()
@@ -46,6 +56,30 @@ def test_a_rank_that_another_pulled_down_is_not_the_first_to_fail(others: str) -
     with pytest.raises(RankFailedError, match=r"^test: rank 1 of 2 raised an error:[\s\S]*b's own$"):
         spawn(fail, (others,), first="a", second="b").join_all()
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("raised", [pytest.fail.Exception, GeneratorExit])
+def test_a_rank_tells_what_is_no_exception_too(raised: type[BaseException]) -> None:
+    with pytest.raises(RankFailedError, match=r"^test: rank 0 of 2 raised an error:[\s\S]*rank a's own$"):
+        spawn(fail_with, (raised,), first="a", second="b").join_all()
+
+
+def test_a_rank_that_ends_itself_has_the_status_it_chose() -> None:
+    with pytest.raises(RankFailedError, match=r"^test: rank 0 of 1 ended with status 7$"):
+        spawn(sys.exit, (7,), first="a").join_all()
+
+
+def test_ranks_that_do_not_end_are_killed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawning, "GRACE", 1.0)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which they inherit
+    try:
+        ranks = spawn(time.sleep, (50,), first="a", second="b", third="c", fourth="d")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    begin = time.monotonic()
+    ranks.end()
+    assert 1 <= time.monotonic() - begin < 3  # one second, and not four
+    assert [process.exitcode for process in ranks.processes] == [-signal.SIGKILL] * 4
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

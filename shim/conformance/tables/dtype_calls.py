@@ -23,8 +23,12 @@ def every_way(
     rank: int,
     size: int,
     dtype: str,
+    lists_are_filled: bool,
 ) -> Iterator[Check]:
-    """Reduce and move tensors of *dtype* with *dist*, whose reduce ops are *ops* by the oracle's name."""
+    """Reduce and move tensors of *dtype* with *dist*, whose reduce ops are *ops* by the oracle's name.
+
+    Where *lists_are_filled*, gathers put tensors into an empty list; else they write to those in it.
+    """
     everything, mine = everyone(size, (size, 2), dtype), numbers(rank, (size, 2), dtype)
     for op in reduce_ops_of(dtype):
         tensor = tensors.make(mine)
@@ -42,18 +46,18 @@ def every_way(
     all_to_all_single(tensor, tensors.make(mine))
     exchanged = np.stack([whole[rank] for whole in everything])
     yield Check(f"all_to_all_single of {dtype}", tensors.read(tensor), exchanged)
-    yield from _moves(dist, tensors, rank, everything, dtype)
+    yield from _moves(dist, tensors, rank, everything, dtype, 0 if lists_are_filled else size)
 
 
-def _moves(dist: Any, tensors: Tensors, rank: int, everything: list[Array], dtype: str) -> Iterator[Check]:
+def _moves(dist: Any, tensors: Tensors, rank: int, everything: list[Array], dtype: str, listed: int) -> Iterator[Check]:
     size, shape, mine = len(everything), everything[0].shape, everything[rank]
     tensor = tensors.make(mine)
     dist.broadcast(tensor, size - 1)
     yield Check(f"broadcast of {dtype}", tensors.read(tensor), everything[-1])
-    outputs = [tensors.blank(shape, dtype) for _ in everything]
+    outputs = [tensors.blank(shape, dtype) for _ in range(listed)]
     dist.all_gather(outputs, tensors.make(mine))
     yield Check(f"all_gather of {dtype}", tensors.read_all(outputs), everything)
-    found = [tensors.blank(shape, dtype) for _ in everything] if rank == 0 else None
+    found = [tensors.blank(shape, dtype) for _ in range(listed)] if rank == 0 else None
     dist.gather(tensors.make(mine), found, 0)
     if found is not None:
         yield Check(f"gather of {dtype}", tensors.read_all(found), everything)

@@ -234,7 +234,7 @@ def _stream_parts(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
 
 def _dtype(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
     ops = {op: _reduce_op(op) for op in _OPS}
-    yield from every_way(dist, ops, dist.alltoall_single, tensors, rank, size, dtype)
+    yield from every_way(dist, ops, dist.alltoall_single, tensors, rank, size, dtype, lists_are_filled=True)
 
 
 _COLUMN = Column("paddle", "gloo, 3.3.1", "paddle", dist.init_parallel_env)

@@ -52,8 +52,7 @@ def send_items(caller: Caller, items: Any, dst: Any, group: Any, dst_in_group: A
     """Send the objects in *items* to the world's rank *dst*, or to the group's rank *dst_in_group*."""
     members = group_of(caller, group)
     peer = _peer_of(caller, group, "dst", dst, dst_in_group)
-    with objects.refusals_sent(members, peer):
-        _require_items(caller, group, items)
+    _require_items(caller, group, items)
     objects.send(caller, members, items, peer)
 
 

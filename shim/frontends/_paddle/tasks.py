@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ class _Started:
     """What was started in one group, by its number: what may be running, and the errors that nobody was told."""
 
     def __init__(self) -> None:
-        self.running: dict[int, Work] = {}
+        self.running: OrderedDict[int, Work] = OrderedDict()
         self.errors: dict[int, ShimError] = {}
 
 
@@ -131,8 +132,10 @@ def _let_go_of_ended(there: _Started) -> None:
     Only the error is kept of what failed, as its tensors are of no use to anybody.
     """
     while there.running:
-        number, work = next(iter(there.running.items()))
-        del there.running[number]
+        try:
+            number, work = there.running.popitem(last=False)
+        except KeyError:  # a signal's handler has just let go of the last one
+            return
         if not work.is_completed():
             there.running[number] = work
             return

@@ -57,8 +57,7 @@ def send(caller: Caller, object_list: list[Any], dst: int, group: str | None, de
     """Send what is in *object_list* to *dst*."""
     found = group_of(caller, group)
     peer = peer_of(caller, found, dst)
-    with objects.refusals_sent(found, peer):
-        _check(caller, found, object_list, device)
+    _check(caller, found, object_list, device)
     objects.send(caller, found, object_list, peer)
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -108,3 +112,54 @@ def test_settling_waits_for_everything_and_tells_the_first_error() -> None:
         tasks.settle(0)
     assert all(work.has_ended for work in works)
     tasks.settle(0)
+
+
+def interrupted(function: Callable[..., object], step: int, handler: Callable[[], object]) -> Callable[..., None]:
+    """Return *function* with *handler* called before its bytecode number *step*, as a signal might."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        del argument
+        if frame.f_code is not function.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == step:
+                handler()
+        return trace
+
+    def call(*arguments: Any) -> None:
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            function(*arguments)
+        finally:
+            sys.settrace(before)
+
+    return call
+
+
+def test_a_signals_handler_may_start_and_settle_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[int] = []
+    for step in itertools.count(1):
+        works = [Started() for _ in range(3)]
+        begin(*works)
+        for work in works[:2]:
+            work.has_ended = True
+
+        def handler(step: int = step) -> None:
+            called.append(step)
+            patch.undo()
+            begin(Started())
+            tasks.settle(0)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks, "_let_go_of_ended", interrupted(tasks._let_go_of_ended, step, handler))
+            begin(Started())
+        tasks.settle(0)
+        assert all(work.has_ended for work in works)
+        if step not in called:
+            break
+    assert len(called) > 10

@@ -14,6 +14,8 @@ import pytest
 from torch_world import check, numbers, world
 
 import shim.frontends.torch.distributed as dist
+from shim.core import groups
+from shim.core.callers import Caller
 from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
 
 SHORT = timedelta(seconds=1)
@@ -142,20 +144,64 @@ def test_a_number_of_seconds_is_taken_with_a_warning(rank: int, world_size: int)
 
 
 @pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("wrong", [{0}, {1}, {0, 1}])
 @pytest.mark.parametrize("timeout", [3, "x", timedelta(0), timedelta(seconds=-1)])
-def test_a_wrong_timeout_on_one_rank(rank: int, world_size: int, wrong: int, timeout: Any) -> None:
+def test_a_rank_with_a_wrong_timeout_has_not_come(rank: int, world_size: int, wrong: set[int], timeout: Any) -> None:
     with world():
-        if rank == wrong:
+        dist.barrier()
+        if rank in wrong:
             with pytest.raises(ValueError if isinstance(timeout, timedelta) else TypeError, match="timeout") as caught:
                 dist.monitored_barrier(timeout=timeout)
             assert isinstance(caught.value, ShimError)
+        elif rank == 0:
+            with pytest.raises(CollectiveTimeoutError, match="group rank 1 has not come"):
+                dist.monitored_barrier(timeout=SHORT)
         else:
-            with pytest.raises(MismatchError, match="timeout"):
-                dist.monitored_barrier(timeout=LONG)
+            late, told = (CollectiveTimeoutError, "rank 0 has not come"), (MismatchError, "group rank 1 has not come")
+            kind, match = late if 0 in wrong else told
+            with pytest.raises(kind, match=match):
+                dist.monitored_barrier(timeout=SHORT if 0 in wrong else LONG)
         dist.barrier()
-        dist.monitored_barrier(timeout=LONG)
+        for _ in range(3):
+            dist.monitored_barrier(timeout=LONG)
         assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_wrong_timeouts_leave_the_group_usable_beyond_its_timeout(rank: int, world_size: int) -> None:
+    dist.init_process_group("gloo", timeout=timedelta(seconds=1))
+    try:
+        for _ in range(10 if rank == 0 else 0):
+            with pytest.raises(TypeError, match="timeout"):
+                dist.monitored_barrier(timeout="x")
+        time.sleep(1.5)
+        assert_usable(rank, world_size)
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.ranks(2)
+def test_a_missed_barrier_is_no_part_of_those_after_another_initialisation(rank: int, world_size: int) -> None:
+    """The world and its messages are the same where another frontend has kept it alive."""
+    another = Caller("another")
+    try:
+        groups.enter_world(another, "another", timeout=60.0)
+        with world():
+            if rank == 0:
+                with pytest.raises(CollectiveTimeoutError, match="group rank 1 has not come"):
+                    dist.monitored_barrier(timeout=timedelta(seconds=0.2))
+            dist.barrier()
+        with world():
+            dist.monitored_barrier(timeout=LONG)
+            dist.barrier()
+            if rank == 0:
+                with pytest.raises(CollectiveTimeoutError, match="group rank 1 has not come"):
+                    dist.monitored_barrier(timeout=timedelta(seconds=0.5))
+            dist.barrier()
+            dist.monitored_barrier(timeout=LONG)
+            assert_usable(rank, world_size)
+    finally:
+        groups.close_world()
 
 
 @pytest.mark.ranks(2)

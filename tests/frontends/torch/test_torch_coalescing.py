@@ -45,6 +45,20 @@ def test_all_reduces_in_a_block(rank: int, world_size: int, kind: str, async_ops
             check(kind, tensor, total(world_size, 3 + place, place))
 
 
+@SIZES
+def test_a_block_is_of_the_thread_that_enters_it(rank: int, world_size: int) -> None:
+    with world():
+        made: list[Any] = []
+        maker = threading.Thread(target=lambda: made.append(dist._coalescing_manager(async_ops=True)))
+        maker.start()
+        maker.join()
+        tensor = numbers(rank, 3)
+        with made[0] as manager:
+            assert isinstance(dist.all_reduce(tensor, async_op=True), c10d._IllegalWork)
+        manager.wait()
+        check("numpy", tensor, total(world_size, 3))
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("old_names", [False, True])
 @pytest.mark.filterwarnings("ignore:.*renamed:FutureWarning")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from torch_world import SIZES, check, numbers, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError, MismatchError, StateError, UnsupportedError
@@ -246,6 +248,21 @@ def test_what_is_refused_on_one_rank_is_told_to_all(rank: int, world_size: int) 
             assert_group(divide(right)[0], everyone, rank)
 
 
+@SIZES
+def test_names_are_the_same_after_one_rank_refused(rank: int, world_size: int) -> None:
+    with world():
+        for divide, wrong, right in (
+            (dist.new_subgroups, world_size + 1, world_size),
+            (dist.new_subgroups_by_enumeration, [], [list(range(world_size))]),
+        ):
+            with pytest.raises(ArgumentError if rank == 0 else MismatchError):
+                divide(wrong if rank == 0 else right)
+            mine = divide(right)[0]
+            names = [None] * world_size
+            dist.all_gather_object(names, mine.group_name)
+            assert names == [mine.group_name] * world_size
+
+
 @pytest.mark.ranks(4)
 @pytest.mark.parametrize("wrong", [[[0, 1], [2, 4]], [[0, 1], [1, 2]], 5])
 def test_a_split_that_one_rank_refuses_is_no_part_of_the_next(rank: int, wrong: Any) -> None:
@@ -262,6 +279,35 @@ def test_a_split_that_one_rank_refuses_is_no_part_of_the_next(rank: int, wrong: 
             mine = dist.split_group(None, parts, timeout=timedelta(seconds=15))
             assert_group(mine, sorted(next(part for part in parts if rank in part)), rank)
         dist.barrier()
+
+
+OF_MEMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "new_group": (
+        functools.partial(dist.new_group, [0, 1], timedelta(seconds=2), use_local_synchronization=True),
+        {"device_id": "cuda"},
+    ),
+    "split_group": (lambda **given: dist.group.WORLD.split_group([0, 1], **given), {"opts": object()}),
+    "shrink_group": (functools.partial(dist.shrink_group, [2]), {"shrink_flags": 7}),
+}
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("name", OF_MEMBERS)
+def test_a_group_that_one_member_refuses_is_no_part_of_the_next(rank: int, name: str) -> None:
+    make, wrong = OF_MEMBERS[name]
+    dist.init_process_group("gloo", timeout=timedelta(seconds=2))
+    try:
+        if rank == 0:
+            with pytest.raises((ArgumentError, UnsupportedError)):
+                make(**wrong)
+            time.sleep(2)  # while the other member waits
+        elif rank == 1:
+            with pytest.raises(TimeoutError):
+                make()
+        if rank < 2:
+            assert_group(make(), [0, 1], rank)
+    finally:
+        dist.destroy_process_group()
 
 
 @pytest.mark.ranks(2)

@@ -89,7 +89,7 @@ class _Block(AbstractContextManager[_CoalescingManager]):
     def __init__(self, members: groups.ProcessGroup, async_ops: bool) -> None:
         self._members = members
         self._async_ops = async_ops
-        self._key = (threading.get_ident(), members)
+        self._key = (0, members)  # the thread is the one that enters it
         self._works = _CoalescingManager()
         self._names: set[str] = set()
         self._collected: list[work.Work] = []
@@ -98,6 +98,7 @@ class _Block(AbstractContextManager[_CoalescingManager]):
     def __enter__(self) -> _CoalescingManager:
         if self._members.rank < 0:  # all groups that the caller is outside of are one, and nothing is to be collected
             return self._works
+        self._key = (threading.get_ident(), self._members)
         if self._key in _open:
             raise _BLOCK.explain(StateError("a block of this group is open already"), self._members)
         _open[self._key] = self

@@ -122,12 +122,12 @@ def split_one(
     view = _groups.part_of_world(caller, parent)
     part = _lists(caller, "ranks", [ranks])[0]
     _require_apart(caller, "ranks", [part], range(view.core.size))
+    name = _groups.next_name_of(tuple(view.core.ranks[rank] for rank in part))
     refuse_option(caller, "opts", opts)
     refuse_device(caller, "device_types", device_types)
     seconds = view.core.timeout if timeout is None else seconds_of(caller, timeout)
     if view.core.rank not in part:
         return None
-    name = _groups.next_name_of(tuple(view.core.ranks[rank] for rank in part))
     return _make(caller, view, name, part, seconds, view.backend, group_name, group_desc)
 
 
@@ -136,26 +136,25 @@ def shrink(caller: Caller, ranks_to_exclude: Any, group: Any, shrink_flags: int,
     old = _groups.part_of_world(caller, group)
     if not isinstance(ranks_to_exclude, list):
         raise caller.explain(ArgumentTypeError(f"ranks_to_exclude must be a list, got {ranks_to_exclude!r}"))
-    if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
-        raise caller.explain(
-            ArgumentError(f"shrink_flags must be SHRINK_DEFAULT or SHRINK_ABORT, got {shrink_flags!r}")
-        )
-    refuse_option(caller, "pg_options", pg_options)
     _require_apart(
         caller, "ranks_to_exclude", _lists(caller, "ranks_to_exclude", [ranks_to_exclude]), range(old.core.size)
     )
     remaining = [rank for rank in range(old.core.size) if rank not in ranks_to_exclude]
     if not remaining:
         raise caller.explain(ArgumentError(f"ranks_to_exclude must leave a rank, got {ranks_to_exclude}"), old.core)
+    members = tuple(old.core.ranks[rank] for rank in remaining)
+    name = _groups.next_name_of(members)
+    if shrink_flags not in (SHRINK_DEFAULT, SHRINK_ABORT):
+        raise caller.explain(
+            ArgumentError(f"shrink_flags must be SHRINK_DEFAULT or SHRINK_ABORT, got {shrink_flags!r}")
+        )
+    refuse_option(caller, "pg_options", pg_options)
     if old.core.rank not in remaining:
         raise caller.explain(
             StateError(f"rank {old.core.rank} is excluded and must not call this: the ranks that remain do"), old.core
         )
-    members = tuple(old.core.ranks[rank] for rank in remaining)
     is_world = old is _groups.world_view()
-    core = groups.new_group(
-        caller, members, name=_groups.next_name_of(members), backend=old.backend, timeout=old.core.timeout
-    )
+    core = groups.new_group(caller, members, name=name, backend=old.backend, timeout=old.core.timeout)
     if is_world:
         for view in _groups.views()[1:]:
             _membership.destroy(caller, view)

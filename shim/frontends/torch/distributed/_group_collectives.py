@@ -52,9 +52,8 @@ if not TYPE_CHECKING:
 class GroupCollectives:
     """What the ranks of a ProcessGroup do together; ``core`` is core's group."""
 
-    __slots__ = ("_monitored",)
+    __slots__ = ()
     core: groups.ProcessGroup
-    _monitored: Any  # what its monitored barriers keep for the next
 
     @overload
     def allreduce(self, tensors: _Tensors, opts: AllreduceOptions | None = None) -> Work: ...

@@ -18,7 +18,6 @@ __all__ = [
     "FRONTEND",
     "GroupMember",
     "ProcessGroup",
-    "count_made",
     "default_store",
     "find",
     "forget",
@@ -93,8 +92,7 @@ class _Views:
     def __init__(self) -> None:
         self.world: ProcessGroup | None = None
         self.subgroups: dict[str, ProcessGroup] = {}  # under core's names
-        self.numbered = 0  # groups that all ranks were to make since the initialisation, the world included
-        self.refused = 0  # those of them that were not made on this rank
+        self.numbered = 0  # groups on which all ranks have agreed since the initialisation, the world included
         self.by_members: Counter[tuple[int, ...]] = Counter()  # groups that these ranks alone have made
         self.store: stores.Store | None = None  # through which the world's ranks can tell each other things
 
@@ -138,7 +136,6 @@ def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: s
     forget_all()
     if not group_name:
         group_name = next_number()
-        count_made()
     _views.world = ProcessGroup(core, group_name, "default_pg", backend)
     _views.store = store
     keep_out_of_graphs()
@@ -159,26 +156,23 @@ def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backe
 
 
 def next_number() -> str:
-    """Return the name, a number, of the next group that all ranks are to make; it counts as refused until ``count_made``."""
-    _views.refused += 1
+    """Return the name, a number, of the next group, on which all ranks have agreed."""
     _views.numbered += 1
     return str(_views.numbered - 1)
 
 
-def count_made() -> None:
-    """Count the group that was given the last number as made."""
-    _views.refused -= 1
-
-
 def next_name_of(ranks: tuple[int, ...]) -> str:
-    """Return a name for core that the members of a new group, who all make their groups in the same order, find alone."""
+    """Return a name for core that the members of a new group, who all make their groups in the same order, find alone.
+
+    It is asked for before the call can be refused: the members who do not refuse it count it.
+    """
     _views.by_members[ranks] += 1
     return f"torch_{'_'.join(map(str, ranks))}_{_views.by_members[ranks]}"
 
 
 def group_count() -> int:
-    """Return the number of groups that all ranks have made since the initialisation, the world included."""
-    return _views.numbered - _views.refused
+    """Return the number of groups on which all ranks have agreed since the initialisation, the world included."""
+    return _views.numbered
 
 
 def views() -> list[ProcessGroup]:

@@ -83,30 +83,27 @@ def make_group(
     All ranks agree on a group that every rank is asked for before it can be found: those outside do not know what the
     members find. One that is refused on a rank is refused on all.
     """
-    number = None if use_local_synchronization else _groups.next_number()
     world = _groups.view_of(caller, None)
     with nullcontext() if use_local_synchronization else groups.refusals_told(world.core):
-        refuse_option(caller, "pg_options", pg_options)
-        refuse_device(caller, "device_id", device_id)
-        seconds = seconds_of(caller, timeout)
-        backend = backend_of(caller, backend) if backend else world.backend
         members = _members(caller, ranks, sort_ranks)
         if members is None:
             members = list(world.core.ranks)
         _require_in_world(caller, members, world.core)
+        name = _groups.next_name_of(tuple(members)) if use_local_synchronization else ""
+        refuse_option(caller, "pg_options", pg_options)
+        refuse_device(caller, "device_id", device_id)
+        seconds = seconds_of(caller, timeout)
+        backend = backend_of(caller, backend) if backend else world.backend
+    number = None
     if not use_local_synchronization:
-        name = groups.agree_on_group(caller, members, world.core)
-    elif world.core.ranks[world.core.rank] in members:
-        name = _groups.next_name_of(tuple(members))
-    else:
+        name, _ = groups.agree_on_group(caller, members, world.core)
+        number = _groups.next_number()
+    elif world.core.ranks[world.core.rank] not in members:
         return None
     found = _groups.find(f"user:{tag}", members) if tag else None
-    if found is None:
-        core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
-    if number is not None:
-        _groups.count_made()
     if found is not None:
         return found
+    core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
     if core.rank < 0:
         return GroupMember.NON_GROUP_MEMBER
     return _groups.open_view(

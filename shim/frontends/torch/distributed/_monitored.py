@@ -3,6 +3,7 @@
 It is made of messages, beside the order of the collectives, so that a rank that does not come leaves the group usable.
 Each other rank is asked once, and says that it is there when it comes, be that in a later barrier: what it says then is
 for the earlier one, so it is asked again. Who has not been asked since it called takes no answer for its own.
+A rank whose call is refused raises alone: it is one that has not come.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import warnings
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from shim.core import calls, work
 from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
-from shim.frontends.torch.distributed._groups import ProcessGroup, group_of, view_of
+from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._options import barrier_seconds_of
 
 __all__ = ["monitored"]
@@ -25,7 +28,7 @@ _TAG = -(2**31)  # of its messages, out of the way of the user's
 _BYTES = 512  # of a message
 _PAUSE = 0.5  # seconds between looks at whether those who are waited for live
 _SHORTEST = 1e-4  # seconds
-_ASK, _HERE, _ANSWER, _REFUSAL, _NOTHING = "ask", "here", "answer", "refusal", "nothing"  # the kinds of messages
+_ASK, _HERE, _ANSWER, _NOTHING = "ask", "here", "answer", "nothing"  # the kinds of messages
 
 
 def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, stacklevel: int = 3) -> None:
@@ -34,7 +37,6 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
     if not members.is_alive:
         calls.barrier(caller, members)  # which warns outside the group and raises after its end
         return
-    peers = _Peers(caller, view_of(caller, group))
     if isinstance(timeout, float):
         warnings.warn(
             f"{caller.function}: timeout should be a datetime.timedelta; {timeout} is taken as seconds",
@@ -42,11 +44,8 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
             stacklevel=stacklevel,
         )
         timeout = timedelta(seconds=timeout)
-    try:
-        seconds = barrier_seconds_of(caller, timeout)
-    except ShimError as error:
-        _give_up(peers, str(error))
-        raise
+    seconds = barrier_seconds_of(caller, timeout)
+    peers = _Peers(caller, members)
     end = time.monotonic() + (members.timeout if seconds < 0 else seconds)
     if members.rank == 0:
         _hear_all(peers, end, wait_all_ranks)
@@ -70,14 +69,16 @@ class _Message(NamedTuple):
         return cls(*message.rstrip(b"\0").decode().split(" ", 1))
 
 
+_asked: WeakKeyDictionary[ProcessGroup, set[int]] = WeakKeyDictionary()  # whom rank 0 has asked, and not heard since
+
+
 class _Peers:
     """The other ranks of a group, and the messages to and from them."""
 
-    def __init__(self, caller: Caller, view: ProcessGroup) -> None:
+    def __init__(self, caller: Caller, members: ProcessGroup) -> None:
         self.caller = caller
-        self.members = view.core
-        self.asked: set[int] = getattr(view, "_monitored", set())  # whom rank 0 has asked, and not heard since
-        view._monitored = self.asked
+        self.members = members
+        self.asked = _asked.setdefault(members, set())
 
     def tell(self, rank: int, message: _Message) -> work.Work:
         """Begin to send *message*."""
@@ -139,9 +140,7 @@ def _hear_from(
         if heard is None:
             named = tuple(sorted(absent)) if wait_all_ranks else (min(absent),)
             return _failure(CollectiveTimeoutError, _missing(named), named), present
-        rank, message = heard
-        if message.kind == _REFUSAL:  # such a call counts, so those who are still to come are told, too
-            return MismatchError(message.text), (present | absent) - {rank}
+        rank = heard[0]
         peers.asked.discard(rank)
         if rank in asking:
             absent.discard(rank)
@@ -165,16 +164,10 @@ def _report(peers: _Peers, end: float) -> None:
         if message.kind == _ASK:
             is_asked = True
             peers.tell(0, _Message(_HERE))
-        elif message.kind == _REFUSAL or is_asked:  # else it is the answer to a call that this rank gave up
+        elif is_asked:  # else it is the answer to a call that this rank gave up
             break
     if message.text:
         raise peers.caller.explain(MismatchError(message.text), peers.members)
-
-
-def _give_up(peers: _Peers, reason: str) -> None:
-    """Tell the ranks that wait for this one why it does not come."""
-    for rank in range(1, peers.members.size) if peers.members.rank == 0 else [0]:
-        peers.tell(rank, _Message(_REFUSAL, reason))
 
 
 def _missing(ranks: tuple[int, ...]) -> str:

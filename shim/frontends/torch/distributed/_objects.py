@@ -83,9 +83,7 @@ def send_list(caller: Caller, group: Any, items: Any, dst: Any, group_dst: Any, 
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
     peer = peer_of(caller, group, dst, group_dst)
-    with objects.refusals_sent(members, peer):
-        given = _some(caller, group, "input", items)
-    objects.send(caller, members, given, peer)
+    objects.send(caller, members, _some(caller, group, "input", items), peer)
 
 
 def receive_list(caller: Caller, group: Any, slots: Any, src: Any, group_src: Any, device: Any, use_batch: bool) -> int:
