@@ -12,10 +12,10 @@ nb::object checked(PyObject* object) {
   return nb::steal(object);
 }
 
-// The field of `access` that can be asked for an attribute.
+// The field of `access` that can be asked for an attribute, or None.
 nb::object descriptor(nb::handle access, const char* name) {
   nb::object field = access.attr(name);
-  if (Py_TYPE(field.ptr())->tp_descr_get == nullptr) {
+  if (!field.is_none() && Py_TYPE(field.ptr())->tp_descr_get == nullptr) {
     PyErr_Format(PyExc_TypeError, "%s is no descriptor in the tensor's class, but %R", name, field.ptr());
     throw nb::python_error();
   }
@@ -50,7 +50,7 @@ AttributeReader::AttributeReader(nb::handle access)
       dtype_name_(access.attr("dtype_name")) {}
 
 std::optional<TensorView> AttributeReader::read(nb::handle object, Owners& owners) {
-  if (!attribute(object, initializer_).is_none() || !is_on_host(attribute(object, device_)) ||
+  if (!attribute(object, initializer_).is_none() || !(device_.is_none() || is_on_host(attribute(object, device_))) ||
       !call(is_contiguous_, object).is(Py_True))
     return std::nullopt;
   TensorView view;

@@ -24,7 +24,7 @@ class AttributeReader {
  private:
   Dtype dtype_of(nanobind::object dtype);
 
-  // Descriptors, of a tensor's class.
+  // Descriptors, of a tensor's class; no device where there is none but the host.
   nanobind::object initializer_;
   nanobind::object device_;
   nanobind::object dtype_;

@@ -44,6 +44,7 @@ __all__ = [
     "open_apart",
     "refusals_told",
     "world",
+    "world_of",
     "world_token",
 ]
 
@@ -135,6 +136,11 @@ _state = _State()
 def is_initialized() -> bool:
     """Tell whether this process is a rank of a world."""
     return _state.world is not None
+
+
+def world_of(frontend: str) -> ProcessGroup | None:
+    """Return the group of all ranks, or None where *frontend* is not in it."""
+    return _state.world if frontend in _state.frontends else None
 
 
 def has_entered(frontend: str) -> bool:

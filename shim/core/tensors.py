@@ -32,7 +32,7 @@ class Description(NamedTuple):
 
 class Access(NamedTuple):
     """How C++ reads a framework's tensors: by descriptors of their class, of which ``initializer`` gives None once there is
-    memory, and by functions of the tensor. ``data_ptr`` waits for the framework's operators.
+    memory, and by functions of the tensor. ``device`` is None where the host is the only one, ``data_ptr`` waits for the framework's operators.
     """
 
     initializer: Any
@@ -146,9 +146,11 @@ def _mindspore_reader(kind: type) -> Reader:
 def _mindspore_access(tensor: Any) -> Access:
     """Reach past MindSpore's wrappers in Python, of which each would cost as much as the whole reading."""
     in_cpp = tensor.__mro__[1]
+    devices = sys.modules["mindspore"].device_context
+    has_others = devices.ascend.is_available() or devices.gpu.is_available()
     return Access(
         initializer=in_cpp.init,
-        device=in_cpp.device,
+        device=in_cpp.device if has_others else None,
         dtype=in_cpp._dtype,
         shape=in_cpp._shape,
         is_contiguous=in_cpp.is_contiguous,

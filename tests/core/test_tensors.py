@@ -156,7 +156,9 @@ def test_a_class_with_values_for_properties_is_refused(
 ) -> None:
     in_cpp = type("Tensor", (PropertiesInCpp,), {attribute: "CPU"})
     kind = type("Tensor", (in_cpp,), {"__module__": "mindspore"})
-    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind))
+    device = SimpleNamespace(is_available=lambda: True)
+    devices = SimpleNamespace(ascend=device, gpu=device)
+    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind, device_context=devices))
     for _ in range(2):
         with pytest.raises(TensorError, match=f"tensor cannot be read: {told} is no descriptor .* but 'CPU'"):
             sum_up(alone, kind())

@@ -67,10 +67,11 @@ def known_group(caller: Caller, name: str | None) -> ProcessGroup:
     """
     if name is not None:
         string(caller, "{group}", name)
-    if not groups.has_entered(FRONTEND):
+    world = groups.world_of(FRONTEND)
+    if world is None:
         raise caller.explain(StateError("the world is not initialised\nCall init() or init_process_group() first."))
     if name is None or is_world(name):
-        return groups.world(caller)
+        return world
     group = groups.find_group(name)
     if group is None:
         raise caller.explain(

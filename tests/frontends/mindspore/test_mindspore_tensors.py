@@ -71,3 +71,8 @@ def test_operators_that_still_read_a_tensor_have_ended_before_it_is_overwritten(
             dist.all_reduce(tensor)
             check("mindspore", tensor, np.full((1500, 1500), world_size, "float32"))
             check("mindspore", product, np.full((1500, 1500), 1500.0**2, "float32"))
+
+
+def test_a_tensor_without_memory_is_refused() -> None:
+    with world(), pytest.raises(TensorError, match="host memory, got device meta"):
+        dist.all_reduce(mindspore.Tensor(np.ones(2, "float32"), device="meta"))
