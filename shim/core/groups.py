@@ -37,7 +37,6 @@ __all__ = [
     "enter_world",
     "explanations",
     "find_group",
-    "has_entered",
     "is_initialized",
     "leave_world",
     "new_group",
@@ -141,11 +140,6 @@ def is_initialized() -> bool:
 def world_of(frontend: str) -> ProcessGroup | None:
     """Return the group of all ranks, or None where *frontend* is not in it."""
     return _state.world if frontend in _state.frontends else None
-
-
-def has_entered(frontend: str) -> bool:
-    """Tell whether *frontend* has initialised the world, or joined it."""
-    return frontend in _state.frontends
 
 
 def world(caller: Caller) -> ProcessGroup:

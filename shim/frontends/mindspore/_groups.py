@@ -52,7 +52,7 @@ class GlobalComm:
 
 def is_initialized() -> bool:
     """Tell whether this frontend is in the world."""
-    return groups.has_entered(FRONTEND)
+    return groups.world_of(FRONTEND) is not None
 
 
 def is_world(name: str) -> bool:
