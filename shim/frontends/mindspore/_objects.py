@@ -56,16 +56,16 @@ def scatter(caller: Caller, output_list: list[Any], input_list: list[Any] | None
 def send(caller: Caller, object_list: list[Any], dst: int, group: str | None, device: str | None) -> None:
     """Send what is in *object_list* to *dst*."""
     found = group_of(caller, group)
-    peer = peer_of(caller, found, dst)
     _check(caller, found, object_list, device)
+    peer = peer_of(caller, found, dst)
     objects.send(caller, found, object_list, peer)
 
 
 def receive(caller: Caller, object_list: list[Any], src: int, group: str | None, device: str | None) -> int:
     """Replace what is in *object_list* by as many objects of *src*, and return 0."""
     found = group_of(caller, group)
-    peer = peer_of(caller, found, src)
     _check(caller, found, object_list, device)
+    peer = peer_of(caller, found, src)
     received = objects.receive(caller, found, len(object_list), peer)
     if received is not None:
         object_list[:] = received.items
