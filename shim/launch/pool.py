@@ -135,6 +135,9 @@ class RankPool:
         if any(outcome is None for outcome in outcomes.values()):
             outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
             self.close()
+        elif self._preload:
+            for rank in self._ranks:
+                write_message(rank.tasks, b"")  # all have answered: their copies may end
         return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
 
     def _collect(self, until: float) -> dict[int, Outcome | None]:

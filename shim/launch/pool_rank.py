@@ -62,32 +62,44 @@ def _carry_out(task: bytes) -> bytes:
         return pickle.dumps((None, traceback.format_exc()))
 
 
-def _carry_out_in_copy(task: bytes) -> bytes:
-    """Run a pickled task in a copy of this process, which ends with it, and return the pickled answer."""
+def _carry_out_in_copy(task: bytes, tasks: io.BufferedReader, answers: io.BufferedWriter) -> None:
+    """Run a pickled task in a copy of this process and answer; the copy ends when the pool has heard from all ranks.
+
+    Another rank may need what it serves until then. The pool says so with an empty message.
+    """
     reading, writing = os.pipe()
+    staying, leaving = os.pipe()
     parent = os.getpid()
     copy = os.fork()
     if copy == 0:
         dying_with(parent)()
         os.close(reading)
+        os.close(leaving)
         _tell_stacks()
         answer = _carry_out(task)
         sys.stdout.flush()
         sys.stderr.flush()
         with os.fdopen(writing, "wb") as stream:
-            stream.write(answer)
+            write_message(stream, answer)
+        os.read(staying, 1)
         os._exit(0)  # what this process would do at its end is the business of the one it was copied from
     os.close(writing)
-    signal.signal(signal.SIGUSR1, lambda *_: os.kill(copy, signal.SIGUSR1))
+    os.close(staying)
+    signal.signal(
+        signal.SIGUSR1, lambda *_: os.kill(copy, signal.SIGUSR1)
+    )  # the pool asks only ranks that have not answered
     with os.fdopen(reading, "rb") as stream:
-        answer = stream.read()
-    _, ended = os.waitpid(copy, 0)
-    status = os.waitstatus_to_exitcode(ended)
-    return (
-        answer
-        if status == 0 and answer
-        else pickle.dumps((None, f"this rank died: its process {how_it_ended(status)}"))
-    )
+        heard = read_message(stream)
+    has_died = heard is None
+    if heard is None:
+        _, ended = os.waitpid(copy, 0)
+        told = f"this rank died: its process {how_it_ended(os.waitstatus_to_exitcode(ended))}"
+        heard = pickle.dumps((None, told))
+    write_message(answers, heard)
+    read_message(tasks)
+    os.close(leaving)
+    if not has_died:
+        os.waitpid(copy, 0)
 
 
 def _tell_stacks() -> None:
@@ -107,7 +119,10 @@ def main() -> None:
     for module in preloaded:
         importlib.import_module(module)
     while (task := read_message(tasks)) is not None:
-        answer = _carry_out_in_copy(task) if preloaded else _carry_out(task)
+        if preloaded:
+            _carry_out_in_copy(task, tasks, answers)
+            continue
+        answer = _carry_out(task)
         sys.stdout.flush()
         sys.stderr.flush()
         write_message(answers, answer)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -105,3 +107,23 @@ def test_a_late_copy_is_ended_with_its_rank_and_its_stack_is_told() -> None:
         assert "had not answered after 0.5 s" in late.error
         assert "in _carry_out" in late.error
     assert children() == before
+
+
+def test_copies_stay_until_all_ranks_have_answered() -> None:
+    with RankPool(2, preload=["colorsys"]) as pool:
+        for _ in range(3):
+            assert [outcome.value for outcome in pool.run(f"{__name__}:rank_zero_lives")] == [None, True]
+
+
+def rank_zero_lives() -> bool | None:
+    """On rank 0, return at once; on rank 1, tell whether rank 0 is still there half a second later."""
+    meeting = Path(tempfile.gettempdir()) / f"shim-{os.environ['SHIM_JOB']}"
+    if os.environ["SHIM_RANK"] == "0":
+        meeting.write_text(str(os.getpid()))
+        return None
+    while not meeting.exists() or not meeting.read_text():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    lives = "zombie" not in Path(f"/proc/{meeting.read_text()}/status").read_text()
+    meeting.unlink()
+    return lives
