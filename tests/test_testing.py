@@ -13,11 +13,7 @@ HEADER = "import os, time, warnings\nimport pytest\n"
 
 def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
     pytester.makepyfile(HEADER + tests)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *_plugin(pytester), *options)
-
-
-def _plugin(pytester: pytest.Pytester) -> list[str]:
-    return [] if pytester._request.config.pluginmanager.hasplugin("shim") else ["-p", "shim.testing"]
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "shim.testing", *options)
 
 
 def ranks_of(pytester: pytest.Pytester) -> list[str]:
@@ -207,7 +203,7 @@ def test_last(): pass
 def test_the_order_of_tests(pytester: pytest.Pytester, across: bool, order: list[str]) -> None:
     pytester.makeini(f"[pytest]\nranks_across_modules = {across}")
     pytester.makepyfile(test_a=ORDERED, test_b=ORDERED)
-    result = pytester.runpytest_subprocess("--collect-only", "-q", *_plugin(pytester))
+    result = pytester.runpytest_subprocess("--collect-only", "-q", "-p", "shim.testing")
     found = [line.replace("::TestMethods", "") for line in result.outlines if "::" in line]
     assert sorted(found) == sorted(f"test_{module}.py::test_{name}" for module in "ab" for name in order)
     if across:

@@ -21,6 +21,7 @@ from shim.launch.pool_rank import read_message, write_message
 __all__ = ["Outcome", "RankPool"]
 
 _MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
+_IMPORTS = 240.0  # seconds for the modules of *preload* on all ranks at once
 _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 
 
@@ -104,6 +105,7 @@ class RankPool:
 
     With *preload*, the processes import these modules and do nothing else themselves: each run happens in fresh copies of them, so
     that it finds everything as it is after the imports, whatever the runs before it did, and one that dies ends its copy alone.
+    The deadline of the first run does not count the imports.
     """
 
     def __init__(self, size: int, environment: Mapping[str, str] | None = None, preload: Sequence[str] = ()) -> None:
@@ -127,6 +129,10 @@ class RankPool:
         if not self._ranks:
             job = new_job_key()
             self._ranks = [_Rank(rank, self.size, job, self._environment, self._preload) for rank in range(self.size)]
+            if self._preload:
+                ready = self.run("os:getpid", deadline=_IMPORTS)
+                if any(outcome.error is not None for outcome in ready):
+                    return ready
         for rank in self._ranks:
             rank.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below

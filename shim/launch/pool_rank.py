@@ -104,6 +104,7 @@ def _carry_out_in_copy(task: bytes, tasks: io.BufferedReader, answers: io.Buffer
 
 def _tell_stacks() -> None:
     """Write the stacks of all threads when the pool asks where a late rank is."""
+    faulthandler.unregister(signal.SIGUSR1)  # while registered, registering leaves the handler that was set since
     faulthandler.register(signal.SIGUSR1, all_threads=True)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import linecache
 import os
 import site
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 from shim.substitution.children import Program, substitute_in_children
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["run_again", "run_module", "run_script", "run_source", "substitute_below"]
+__all__ = ["run_again", "run_module", "run_script", "substitute_below"]
 
 
 class _Loader(SourceFileLoader):
@@ -120,10 +119,3 @@ def _run_as_main(code: CodeType, path: str, spec: ModuleSpec | None) -> None:
     main.__dict__.update(_names("__main__", path, spec))
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
-
-
-def run_source(source: str, name: str, names: dict[str, Any]) -> None:
-    """Run *source*, called *name* in tracebacks, with the globals *names*, whose builtins it sets if they have none."""
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    names.setdefault("__builtins__", scoped_builtins())
-    exec(compile(source, name, "exec"), names)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from shim.conformance.examples.example import Example
 
-__all__ = ["AFTERWARDS", "PREAMBLE", "begin_of", "names_of", "variables_of"]
+__all__ = ["PREAMBLE", "begin_of", "names_of", "variables_of"]
 
 # Code that runs before an example, in its names. PyTorch's examples leave the imports and the initialisation to the reader.
 PREAMBLE: Mapping[str, str] = {
@@ -18,28 +18,6 @@ from datetime import timedelta
 """,
     "paddle": "",
     "mindspore": "",
-}
-# Code that runs after an example, in names of its own, to put back what it may have set for the whole process.
-AFTERWARDS: Mapping[str, str] = {
-    "torch": """
-import torch
-torch.set_default_dtype(torch.float32)
-torch.set_default_device(None)
-torch.manual_seed(0)
-""",
-    "paddle": """
-import paddle
-paddle.disable_static()
-paddle.set_default_dtype("float32")
-paddle.set_device("cpu")
-paddle.seed(0)
-""",
-    "mindspore": """
-import mindspore
-from mindspore.ops.communication import set_comm_ops_inplace
-mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-set_comm_ops_inplace(True)
-""",
 }
 # MindSpore's documents ask the reader to start their examples with msrun, which sets these.
 _VARIABLES: Mapping[str, Mapping[str, str]] = {

@@ -26,6 +26,7 @@ _STARTS = re.compile(r"\b(?:spawn|Process)\(")
 _LAST_LINES = 12  # of what a program that fails has printed to its standard error
 _CPUS = 2  # a program that starts a process for each CPU finds no more
 _RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB")
+_NOT_INHERITED = {*_RANK_VARIABLES, "PYTHONUNBUFFERED"}  # unbuffered, the parts of two processes' lines mix
 
 
 class ProgramSight(NamedTuple):
@@ -64,7 +65,7 @@ def run_program(example: Example, substituted: bool, deadline: float) -> Program
 
 def _finished(command: list[str], folder: str, deadline: float) -> tuple[int | None, str, str]:
     """Return the status (None where it was late and has been ended), the output and the errors of the program *command*."""
-    environment = {name: value for name, value in os.environ.items() if name not in _RANK_VARIABLES}
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **QUIET}
     with (
         open(Path(folder) / "output", "w+", encoding="utf-8", errors="replace") as output,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import importlib
 import io
 import traceback
 from dataclasses import dataclass, field
@@ -15,16 +14,16 @@ from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.handles import unwaited
 from shim.conformance.examples.outputs import Output, differs, output_of
-from shim.conformance.examples.preparation import AFTERWARDS, PREAMBLE, begin_of, names_of, variables_of
+from shim.conformance.examples.preparation import PREAMBLE, begin_of, names_of, variables_of
 from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["Sight", "StepSight", "make_ready", "see_example", "see_on_this_rank"]
+__all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
 
 _ME = Caller("shim conformance")
-_ended: list[dict[str, Any]] = []  # the names of examples that have run
+_kept: list[dict[str, Any]] = []  # the names of examples, until the process ends: what they serve, other ranks may need
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,10 @@ class _Screen:
 
 
 def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
-    """Run *example* on this rank, on the frontends or (not *substituted*) on the framework itself; leave the world after it."""
+    """Run *example* on this rank, on the frontends or (not *substituted*) on the framework itself; leave the world after it.
+
+    What it sets for the whole process stays: the process is a copy for this example.
+    """
     screen = _Screen()
     built = scoped_builtins() if substituted else dict(vars(builtins))
     built["print"] = screen.print
@@ -89,11 +91,11 @@ def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
             contextlib.redirect_stdout(io.StringIO()),
             as_program(example, variables_of(example, rank), built) as program,
         ):
-            _ended.append(program.__dict__)
+            _kept.append(program.__dict__)
             return _Run(example, rank, program.__dict__, screen).carried_out()
     finally:
-        _leave()
-        exec(compile(AFTERWARDS[example.framework], "<after the example>", "exec"), {"__builtins__": built})
+        if groups.is_initialized():  # the others may wait for this rank, whose process stays until they have ended
+            groups.close_group(groups.world(_ME))
 
 
 class _Run:
@@ -253,21 +255,6 @@ def _emptied(value: Any) -> Any:
     return [_emptied(entry) for entry in value] if isinstance(value, list) else value.new_empty(value.shape)
 
 
-def _leave() -> None:
-    if groups.is_initialized():
-        groups.close_group(groups.world(_ME))
-
-
-def see_on_this_rank(example: Example, substituted: bool) -> Sight:
+def see_on_this_rank(example: Example) -> Sight:
     """Run *example* on the rank that this process is."""
-    return see_example(example, rendezvous.locate().rank, substituted)
-
-
-def make_ready(framework: str) -> None:
-    """Import *framework*, which takes seconds, before an example is timed, and let go what the one before has left in its names.
-
-    Until then it is there for the other ranks, which may need what this rank serves them, as a store.
-    """
-    importlib.import_module(framework)
-    while _ended:
-        _ended.pop().clear()
+    return see_example(example, rendezvous.locate().rank)

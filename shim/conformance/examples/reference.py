@@ -14,16 +14,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.programs import is_program
 from shim.conformance.examples.rank import Sight, see_example
-from shim.conformance.examples.runner import PRELOADED, Outcome, outcome_of, run_by_itself
+from shim.conformance.examples.runner import Outcome, outcome_of, run_in_pools
 from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.runner import QUIET
 from shim.launch.pool import RankPool
 
 __all__ = ["Variables", "judge_reference", "run_reference", "see_on_this_rank"]
 
-_DEADLINE = 45.0  # seconds for one example; the first of a world imports the framework
+_DEADLINE = 45.0  # seconds for one example; MindSpore's scheduler is started anew for each
 _SCHEDULER = "import mindspore.communication as communication; communication.init()"
 
 Variables = list[dict[str, str]]  # of each rank's environment
@@ -35,21 +34,7 @@ def run_reference(
     on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
     """Run *examples* with their frameworks themselves; tell *on_begin* and *on_outcome* of each."""
-    outcomes = []
-    programs = [example for example in examples if is_program(example)]
-    others = [example for example in examples if not is_program(example)]
-    for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
-        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
-            for example in others:
-                if (example.framework, example.ranks) == (framework, ranks):
-                    on_begin(example)
-                    outcomes.append(_run(pool, example))
-                    on_outcome(outcomes[-1])
-    for example in programs:
-        on_begin(example)
-        outcomes.append(run_by_itself(example, substituted=False))
-        on_outcome(outcomes[-1])
-    return outcomes
+    return run_in_pools(examples, _run, False, on_outcome, on_begin)
 
 
 def _run(pool: RankPool, example: Example) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.programs import is_program, run_program
@@ -13,7 +14,7 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_by_itself", "run_examples", "unseen_steps"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pools", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 PRELOADED = {
@@ -22,7 +23,7 @@ PRELOADED = {
     "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed"),
 }
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
-_PATIENCE = 120.0  # seconds for the import of a framework on all ranks at once
+_PATIENCE = 120.0  # seconds for a program, whose processes import the framework anew
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,43 @@ class Outcome:
 def run_examples(
     examples: Sequence[Example],
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
-    substituted: bool = True,
     on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
-    """Run *examples*; tell *on_begin* of each as it begins, *on_outcome* as it ends.
+    """Run *examples* on the frontends; tell *on_begin* of each as it begins, *on_outcome* as it ends."""
+    return run_in_pools(examples, _run, True, on_outcome, on_begin)
 
-    One pool for each framework and number of ranks imports it once.
+
+def run_in_pools(
+    examples: Sequence[Example],
+    run: Callable[[RankPool, Example], Outcome],
+    substituted: bool,
+    on_outcome: Callable[[Outcome], None],
+    on_begin: Callable[[Example], None],
+) -> list[Outcome]:
+    """Have *run* run each example in the pool for its framework and number of ranks, which imports the framework once.
+
+    Those that are programs run by themselves, on the frontends when *substituted*.
     """
     outcomes = []
-    programs = [example for example in examples if is_program(example)]
+
+    def take(example: Example, outcome_of_it: Callable[[], Outcome]) -> None:
+        on_begin(example)
+        outcomes.append(outcome_of_it())
+        on_outcome(outcomes[-1])
+
     others = [example for example in examples if not is_program(example)]
     for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
         with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
             for example in others:
                 if (example.framework, example.ranks) == (framework, ranks):
-                    on_begin(example)
-                    outcomes.append(_run(pool, example, substituted))
-                    on_outcome(outcomes[-1])
-    for example in programs:
-        on_begin(example)
-        outcomes.append(run_by_itself(example, substituted))
-        on_outcome(outcomes[-1])
+                    take(example, partial(run, pool, example))
+    for example in examples:
+        if is_program(example):
+            take(example, partial(_run_by_itself, example, substituted))
     return outcomes
 
 
-def run_by_itself(example: Example, substituted: bool) -> Outcome:
+def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     """Run *example*, a program that starts its ranks, in a process of its own."""
     begin = time.perf_counter()
     seen = run_program(example, substituted, _PATIENCE)
@@ -81,10 +94,9 @@ def run_by_itself(example: Example, substituted: bool) -> Outcome:
     return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
 
 
-def _run(pool: RankPool, example: Example, substituted: bool) -> Outcome:
-    pool.run("shim.conformance.examples.rank:make_ready", example.framework, deadline=_PATIENCE)
+def _run(pool: RankPool, example: Example) -> Outcome:
     begin = time.perf_counter()
-    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, substituted, deadline=_DEADLINE)
+    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, deadline=_DEADLINE)
     return outcome_of(example, answers, time.perf_counter() - begin)
 
 

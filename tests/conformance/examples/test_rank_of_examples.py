@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from shim.conformance.examples import preparation
 from shim.conformance.examples import rank as rank_module
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.rank import Sight, StepSight, make_ready, see_example
+from shim.conformance.examples.rank import Sight, StepSight, see_example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.runner import unseen_steps
 
@@ -18,8 +19,8 @@ PLAIN = "plain"  # a framework of which there is nothing
 
 @pytest.fixture(autouse=True)
 def no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
-    for codes in (preparation.PREAMBLE, preparation.AFTERWARDS):
-        monkeypatch.setitem(codes, PLAIN, "")
+    monkeypatch.setitem(preparation.PREAMBLE, PLAIN, "")
+    monkeypatch.setattr(rank_module, "_kept", [])
 
 
 def example(*lines: str) -> Example:
@@ -89,13 +90,17 @@ def test_a_value_that_is_not_waited_for_is_not_believed() -> None:
     assert see(*begin, ">>> handle.wait()", ">>> print(x)", "1").failure is None
 
 
-def test_names_live_until_all_ranks_have_ended() -> None:
-    make_ready("json")
-    see(">>> x = 1")
-    (names,) = rank_module._ended
-    assert names["x"] == 1
-    make_ready("json")
-    assert (names, rank_module._ended) == ({}, [])
+def test_names_live_as_long_as_the_process() -> None:
+    see(
+        ">>> class Served:",
+        "...     pass",
+        ">>> served = Served()",
+        ">>> import weakref, gc",
+        ">>> alive = weakref.ref(served)",
+    )
+    gc.collect()
+    (names,) = rank_module._kept
+    assert names["alive"]() is names["served"]
 
 
 def test_nothing_is_left() -> None:
