@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
+_IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
 
 
@@ -139,7 +140,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     size = int(str(pyfuncitem.callspec.params[_WORLD_SIZE]))
     deadline = float(mark.kwargs.get("deadline") or pyfuncitem.config.getini("ranks_deadline"))
     pool = _pool_of(pyfuncitem.config, size)
-    outcomes = pool.run("shim.testing_rank:run_test", _call_of(pyfuncitem), deadline=deadline)
+    call = _call_of(pyfuncitem)
+    outcomes = pool.run("shim.testing_rank:load_test", call, deadline=_IMPORTS)
+    if all(outcome.value is not None and outcome.value.ended == "loaded" for outcome in outcomes):
+        outcomes = pool.run("shim.testing_rank:run_test", call, deadline=deadline)
     failures = [f"rank {outcome.rank} of {size}:\n{text}" for outcome, text in _failures(outcomes)]
     if failures:
         pool.close()  # the next test gets new processes, whatever this one did to its own
@@ -207,7 +211,7 @@ def _failures(outcomes: Iterable[Outcome]) -> Iterator[tuple[Outcome, str]]:
         report: Report | None = outcome.value
         if outcome.error is not None or report is None:
             yield outcome, outcome.error or "it gave no report"
-        elif report.ended != "passed" and len(ended) > 1:
+        elif report.ended not in ("passed", "loaded") and len(ended) > 1:
             yield outcome, f"{report.ended}, while other ranks did not: {report.reason}"
 
 

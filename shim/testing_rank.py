@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import os
 import pickle
 import sys
 import types
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from _pytest.config import parse_warning_filter
 from shim.substitution.imports import scoped_builtins
 from shim.substitution.program import substitute_below
 
-__all__ = ["Report", "TestCall", "run_test"]
+__all__ = ["Report", "TestCall", "load_test", "run_test"]
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,28 @@ class TestCall:
 
 @dataclass(frozen=True)
 class Report:
-    """How the test ended on a rank where it did not fail: passed, skipped or xfailed, and for which reason."""
+    """How the test ended on a rank where it did not fail: passed, skipped or xfailed, and for which reason.
+
+    Or that its module is ``loaded``, and it can begin.
+    """
 
     ended: str
     reason: str = ""
 
 
+def load_test(call: TestCall) -> Report:
+    """Load the test's module on this rank, which may import a framework. Raises what the module raises."""
+    with _warnings_of(call):
+        try:
+            _module_of(call)
+        except pytest.skip.Exception as skipped:
+            return Report("skipped", str(skipped))
+    return Report("loaded")
+
+
 def run_test(call: TestCall) -> Report:
     """Run the test on this rank. Raises what the test raises."""
-    with warnings.catch_warnings():
-        for entry in call.warning_filters:
-            warnings.filterwarnings(*parse_warning_filter(entry, escape=False))
+    with _warnings_of(call):
         try:
             function = _function_of(call)
             arguments = {name: pickle.loads(value) for name, value in call.arguments.items()}
@@ -67,6 +80,14 @@ def run_test(call: TestCall) -> Report:
         finally:
             _leave_world()
     return Report("passed")
+
+
+@contextlib.contextmanager
+def _warnings_of(call: TestCall) -> Iterator[None]:
+    with warnings.catch_warnings():
+        for entry in call.warning_filters:
+            warnings.filterwarnings(*parse_warning_filter(entry, escape=False))
+        yield
 
 
 def _function_of(call: TestCall) -> Any:

@@ -220,3 +220,17 @@ def test_the_project_uses_it_itself(rank: int, world_size: int) -> None:
 
     dist.init_process_group()
     assert (dist.get_rank(), dist.get_world_size()) == (rank, world_size)
+
+
+LONG_TO_IMPORT = """
+if "SHIM_RANK" in os.environ:
+    time.sleep(1)
+
+@pytest.mark.ranks(2, deadline=0.5)
+def test_it():
+    pass
+"""
+
+
+def test_the_imports_of_a_module_do_not_count(pytester: pytest.Pytester) -> None:
+    run(pytester, LONG_TO_IMPORT).assert_outcomes(passed=1)
