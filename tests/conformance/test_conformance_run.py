@@ -72,14 +72,11 @@ def pool(monkeypatch):
     return use
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_case_passes_on_this_machine(kind):
-    selection = select_kinds([kind])
-    assert selection.missing == ()
-    run = run_documents(DOCUMENTS, selection)
+def test_every_case_passes_with_numpy():
+    run = run_documents(DOCUMENTS, ONLY_NUMPY)
     assert [failure.details for result in run.results for failure in result.failures] == []
     assert run.passed
-    assert run.versions[kind]
+    assert run.versions["numpy"]
 
 
 def test_a_changed_documented_value_fails_on_every_rank():
