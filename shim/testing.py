@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from shim.launch.original import Original
 from shim.launch.pool import Outcome, RankPool
 from shim.testing_rank import Report, TestCall
 
@@ -38,6 +39,9 @@ __all__ = [
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
 _IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
+_ORIGINAL = pytest.StashKey[
+    "Original | None"
+]()  # what the rank processes are copies of, where there are modules to preload
 
 
 class _FilledInByTheRank:
@@ -45,13 +49,19 @@ class _FilledInByTheRank:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini options ``ranks_deadline`` and ``ranks_across_modules``."""
+    """Add the ini options, whose names begin with ``ranks``."""
     parser.addini("ranks_deadline", "seconds a test marked with ranks may take on its rank processes", default="60")
     parser.addini(
         "ranks_as_installed",
         "on the ranks, give the project's imports of an installed framework's collectives the frontends' instead",
         type="bool",
         default=False,
+    )
+    parser.addini(
+        "ranks_preload",
+        "modules to import once, in a process that all rank processes are copies of, in this order",
+        type="args",
+        default=[],
     )
     parser.addini(
         "ranks_across_modules",
@@ -62,19 +72,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker and make room for the pool."""
+    """Declare the marker and make room for the pool. No process is started before a test needs it."""
     config.addinivalue_line(
         "markers",
         "ranks(*world_sizes, deadline=None): run the test on so many rank processes at once, for each world size; "
         "deadline is in seconds",
     )
     config.stash[_POOLS] = []
+    modules = config.getini("ranks_preload")
+    config.stash[_ORIGINAL] = Original(modules) if modules else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the rank processes."""
     for pool in config.stash.get(_POOLS, []):
         pool.close()
+    original = config.stash.get(_ORIGINAL, None)
+    if original is not None:
+        original.close()
 
 
 @pytest.fixture
@@ -158,7 +173,7 @@ def _pool_of(config: pytest.Config, size: int) -> RankPool:
     if not pools or pools[0].size != size:
         for pool in pools:
             pool.close()
-        pools[:] = [RankPool(size)]
+        pools[:] = [RankPool(size, original=config.stash[_ORIGINAL])]
     return pools[0]
 
 

@@ -25,7 +25,7 @@ def ranks_of(pytester: pytest.Pytester) -> list[str]:
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue  # it has ended, or belongs to somebody else
-    return [command for command in found if "pool_rank" in command]
+    return [command for command in found if "pool_rank" in command or "original_process" in command]
 
 
 def test_runs_on_every_rank_of_every_world_size(pytester: pytest.Pytester) -> None:
@@ -88,6 +88,37 @@ def test_next():
     )
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["rank 1 of 2:", told])
+
+
+def test_what_is_preloaded_is_imported_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(slow="import os; importer = os.getpid()")
+    pytester.makeini("[pytest]\nranks_preload = colorsys slow\npythonpath = .")
+    result = run(
+        pytester,
+        """
+@pytest.mark.ranks(1, 2, 3)
+def test_it(rank, world_size):
+    import slow, sys
+    assert "colorsys" in sys.modules
+    assert slow.importer == os.getppid()
+    assert os.environ["SHIM_RANK"] == str(rank)
+    assert rank or world_size != 2
+
+@pytest.mark.ranks(3)
+def test_next():
+    import slow
+    assert slow.importer == os.getppid()
+""",
+    )
+    result.assert_outcomes(failed=1, passed=3)
+    assert not ranks_of(pytester)
+
+
+def test_a_module_that_cannot_be_preloaded_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nranks_preload = no_such_module")
+    result = run(pytester, "@pytest.mark.ranks(1)\ndef test_it():\n    pass\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*imports no_such_module*", "*No module named 'no_such_module'*"])
 
 
 def test_a_late_rank_is_ended_and_its_stack_shown(pytester: pytest.Pytester) -> None:

@@ -27,7 +27,8 @@ class Plan:
     """What is to be run: cases of ``pages`` with the tensors of ``selection``, and on ``sides`` the examples of ``sources``.
 
     ``patterns`` choose among the examples (``selection.is_chosen``). ``absent`` frameworks are not installed, ``missing``
-    are those of them that were asked for. ``unknown`` has a line for every pattern that means nothing.
+    are those of them that were asked for. ``unknown`` has a line for every pattern that means nothing. ``without`` are files in the
+    folders that were given which have no examples.
     """
 
     pages: tuple[Document, ...]
@@ -38,6 +39,7 @@ class Plan:
     absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    without: tuple[Path, ...] = ()
 
     @property
     def totals(self) -> dict[tuple[str, str], int]:
@@ -87,16 +89,16 @@ def plan_of_files(
 ) -> Plan:
     """Choose among the examples in files and folders. Their frameworks have to be there.
 
-    Raises ValueError or SyntaxError where a file cannot be read, OSError where it is not there.
+    Raises ValueError where a file cannot be read, or one of *paths* has no examples, OSError where it is not there.
     """
-    sources, missing = sources_in_files(paths, is_installed)
+    sources, missing, without = sources_in_files(paths, is_installed)
     wanted = FRAMEWORKS if frameworks is None else frameworks
     chosen = tuple(source for source in sources if source.framework in wanted)
     absent = tuple(name for name in missing if name in wanted)
     names = [example.name for source in chosen for example in source.examples]
     sides = (SHIM, REFERENCE) if reference else (SHIM,)
     unknown = tuple(unmatched(names, patterns))
-    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, absent, absent, unknown)
+    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, absent, absent, unknown, tuple(without))
 
 
 def _part_of(page: Document, patterns: Sequence[str]) -> Document:

@@ -10,7 +10,7 @@ from shim.conformance.kinds import kind_named
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 
-__all__ = ["Sight", "import_kind", "see_case"]
+__all__ = ["Sight", "see_case"]
 
 _ME = Caller("shim conformance")
 
@@ -21,11 +21,6 @@ class Sight:
 
     arrays: list[Array]
     version: str
-
-
-def import_kind(kind: str) -> None:
-    """Import the framework of a kind of tensor, which takes seconds, before a case is timed."""
-    kind_named(kind)
 
 
 def see_case(document: str, case: str, kind: str) -> Sight:

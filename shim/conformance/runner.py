@@ -13,14 +13,12 @@ from shim.conformance.assertions import assert_same_arrays
 from shim.conformance.case import Array, Case, Document
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.ranks import Sight
+from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
 __all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "as_text", "check_sights", "run_documents", "select_kinds"]
 
 _DEADLINE = 60.0  # seconds for one case; most take milliseconds
-_PATIENCE = (
-    240.0  # seconds for the import of a framework on all ranks at once, on a machine that has other things to do
-)
 # The frameworks' own remarks on start-up would end up between the lines of the table.
 QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
@@ -103,24 +101,25 @@ def run_documents(
 ) -> Run:
     """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends.
 
-    Ranks are processes, one pool for each kind and number of ranks, so that each imports one framework, once.
+    Ranks are copies of a process that has imported the kind's framework, one pool for each number of ranks.
     """
     run = Run(tuple(documents), selection)
     begin = time.perf_counter()
     for kind in selection.present:
         cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
-        for ranks in sorted({case.ranks for _, case in cases}):
-            with RankPool(ranks, environment=QUIET) as pool:
-                for page, case in cases:
-                    if case.ranks == ranks:
-                        run.results.append(_run_case(pool, page, case, kind, run.versions))
-                        on_result(run.results[-1])
+        with Original([kind, "shim.conformance.ranks"], QUIET) as original:
+            original.start()  # so that no case's seconds have the import in them
+            for ranks in sorted({case.ranks for _, case in cases}):
+                with RankPool(ranks, original=original) as pool:
+                    for page, case in cases:
+                        if case.ranks == ranks:
+                            run.results.append(_run_case(pool, page, case, kind, run.versions))
+                            on_result(run.results[-1])
     run.seconds = time.perf_counter() - begin
     return run
 
 
 def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
-    pool.run("shim.conformance.ranks:import_kind", kind, deadline=_PATIENCE)
     begin = time.perf_counter()
     outcomes = pool.run("shim.conformance.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
     seconds = time.perf_counter() - begin

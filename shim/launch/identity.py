@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Mapping
 
-__all__ = ["new_job_key", "rank_environment"]
+__all__ = ["environment_of_ranks", "new_job_key", "rank_environment", "rank_variables"]
 
 # Variables with these beginnings tell a process who another launcher made it. That is not who its ranks are.
 _OTHER_LAUNCHERS = (
@@ -21,16 +21,22 @@ def new_job_key() -> str:
 
 
 def rank_environment(rank: int, size: int, job: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of rank *rank* of the *size* ranks of *job*: this process's, *extra*, and who it is.
+    """Return the environment of rank *rank* of the *size* ranks of *job*: this process's, *extra*, and who it is."""
+    return environment_of_ranks(size, extra) | rank_variables(rank, size, job)
 
-    Besides the names that ``shim.core.rendezvous`` reads, it holds those that scripts written for torchrun look at. What
-    another launcher told this process about itself is left out.
-    """
+
+def environment_of_ranks(size: int, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what the environments of *size* ranks have in common: this process's without what another launcher told it, and *extra*."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OTHER_LAUNCHERS)}
     environment = {**inherited, **(extra or {})}
     if size > 1:
         environment.setdefault("OMP_NUM_THREADS", "1")
-    return environment | {
+    return environment
+
+
+def rank_variables(rank: int, size: int, job: str) -> dict[str, str]:
+    """Return what tells a process which rank it is: what ``shim.core.rendezvous`` reads, and scripts written for torchrun."""
+    return {
         "SHIM_RANK": str(rank),
         "SHIM_WORLD_SIZE": str(size),
         "SHIM_JOB": job,

@@ -11,17 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import IO, Any, NamedTuple
 
 from shim.launch.endings import GRACE
-from shim.launch.identity import new_job_key, rank_environment
-from shim.launch.pool_rank import read_message, write_message
+from shim.launch.identity import new_job_key, rank_environment, rank_variables
+from shim.launch.messages import read_message, write_message
+from shim.launch.original import Copy, Original, program_of
 
 __all__ = ["Outcome", "RankPool"]
 
 _MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
-_IMPORTS = 240.0  # seconds for the modules of *preload* on all ranks at once
 _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 
 
@@ -33,19 +33,11 @@ class Outcome(NamedTuple):
     error: str | None
 
 
-def _program() -> str:
-    """Return the program of a rank, which finds its modules where this process does.
-
-    ``python -m`` would look in the working folder first, where a source tree may hide the installed package.
-    """
-    return f"import sys; sys.path[:] = {sys.path!r}; from shim.launch.pool_rank import main; main()"
-
-
 class _Rank:
     """One rank process, with the pipes and the file its output goes to."""
 
     def __init__(
-        self, rank: int, size: int, job: str, environment: Mapping[str, str] | None, preload: Sequence[str]
+        self, rank: int, size: int, job: str, environment: Mapping[str, str] | None, original: Original | None
     ) -> None:
         self.rank = rank
         self.hung_up = False
@@ -56,14 +48,23 @@ class _Rank:
         self.tasks = os.fdopen(tasks_out, "wb")
         self.answers = os.fdopen(answers_in, "rb")
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _program(), str(tasks_in), str(answers_out), *preload],
-                stdin=subprocess.DEVNULL,
-                stdout=self.output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(tasks_in, answers_out),
-                env=rank_environment(rank, size, job, environment),
-            )
+            self.process: subprocess.Popen[bytes] | Copy
+            if original is not None:
+                variables = {**(environment or {}), **rank_variables(rank, size, job)}
+                self.process = original.copy(tasks_in, answers_out, self.output.fileno(), variables)
+            else:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", program_of("shim.launch.pool_rank"), str(tasks_in), str(answers_out)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self.output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(tasks_in, answers_out),
+                    env=rank_environment(rank, size, job, environment),
+                )
+        except BaseException:
+            for stream in (self.tasks, self.answers, self.output):
+                stream.close()
+            raise
         finally:
             os.close(tasks_in)
             os.close(answers_out)
@@ -103,17 +104,17 @@ class RankPool:
     *environment* is added to it. When a rank dies or is late, all are ended, and the next run starts new ones.
     Use it as a context manager, or close it.
 
-    With *preload*, the processes import these modules and do nothing else themselves: each run happens in fresh copies of them, so
-    that it finds everything as it is after the imports, whatever the runs before it did, and one that dies ends its copy alone.
-    The deadline of the first run does not count the imports.
+    With *original*, they are copies of it and are there at once, with all that it has imported. No deadline counts its imports.
     """
 
-    def __init__(self, size: int, environment: Mapping[str, str] | None = None, preload: Sequence[str] = ()) -> None:
+    def __init__(
+        self, size: int, environment: Mapping[str, str] | None = None, original: Original | None = None
+    ) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one rank, got {size}")
         self.size = size
         self._environment = environment
-        self._preload = preload
+        self._original = original
         self._ranks: list[_Rank] = []
 
     def run(
@@ -128,22 +129,16 @@ class RankPool:
         task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
         if not self._ranks:
             job = new_job_key()
-            self._ranks = [_Rank(rank, self.size, job, self._environment, self._preload) for rank in range(self.size)]
-            if self._preload:
-                ready = self.run("os:getpid", deadline=_IMPORTS)
-                if any(outcome.error is not None for outcome in ready):
-                    return ready
-        for rank in self._ranks:
-            rank.new_output()
+            for rank in range(self.size):
+                self._ranks.append(_Rank(rank, self.size, job, self._environment, self._original))
+        for each in self._ranks:
+            each.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below
-                write_message(rank.tasks, task)
+                write_message(each.tasks, task)
         outcomes = self._collect(time.monotonic() + deadline)
         if any(outcome is None for outcome in outcomes.values()):
             outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
             self.close()
-        elif self._preload:
-            for rank in self._ranks:
-                write_message(rank.tasks, b"")  # all have answered: their copies may end
         return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
 
     def _collect(self, until: float) -> dict[int, Outcome | None]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import tempfile
 import time
 from pathlib import Path
 
@@ -76,54 +74,3 @@ def test_the_environment_given_reaches_every_rank() -> None:
 def test_a_pool_has_at_least_one_rank() -> None:
     with pytest.raises(ValueError, match="at least one rank, got 0"):
         RankPool(0)
-
-
-def test_with_preload_every_run_finds_what_the_imports_left() -> None:
-    with RankPool(2, preload=["colorsys"]) as pool:
-        parents = [outcome.value for outcome in pool.run("os:getppid")]
-        before = pool.run("sys:getrecursionlimit")
-        assert pool.run("sys:setrecursionlimit", 5000)[0].error is None
-        assert pool.run("sys:getrecursionlimit") == before
-        assert len({outcome.value for outcome in [*pool.run("os:getpid"), *pool.run("os:getpid")]}) == 4
-        assert [outcome.value for outcome in pool.run("os:getppid")] == parents
-        loaded = pool.run("sys:modules.__contains__", "colorsys")
-        assert [outcome.value for outcome in loaded] == [True, True]
-
-
-def test_a_copy_that_dies_is_told_and_its_rank_goes_on() -> None:
-    with RankPool(2, preload=["colorsys"]) as pool:
-        parents = [outcome.value for outcome in pool.run("os:getppid")]
-        died = pool.run("signal:raise_signal", signal.SIGKILL)
-        told = "this rank died: its process was killed by SIGKILL"
-        assert [outcome.error for outcome in died] == [told, told]
-        assert [outcome.value for outcome in pool.run("os:getppid")] == parents
-
-
-def test_a_late_copy_is_ended_with_its_rank_and_its_stack_is_told() -> None:
-    before = children()
-    with RankPool(1, preload=["colorsys"]) as pool:
-        (late,) = pool.run("time:sleep", 60, deadline=0.5)
-        assert late.error is not None
-        assert "had not answered after 0.5 s" in late.error
-        assert "in _carry_out" in late.error
-    assert children() == before
-
-
-def test_copies_stay_until_all_ranks_have_answered() -> None:
-    with RankPool(2, preload=["colorsys"]) as pool:
-        for _ in range(3):
-            assert [outcome.value for outcome in pool.run(f"{__name__}:rank_zero_lives")] == [None, True]
-
-
-def rank_zero_lives() -> bool | None:
-    """On rank 0, return at once; on rank 1, tell whether rank 0 is still there half a second later."""
-    meeting = Path(tempfile.gettempdir()) / f"shim-{os.environ['SHIM_JOB']}"
-    if os.environ["SHIM_RANK"] == "0":
-        meeting.write_text(str(os.getpid()))
-        return None
-    while not meeting.exists() or not meeting.read_text():
-        time.sleep(0.01)
-    time.sleep(0.5)
-    lives = "zombie" not in Path(f"/proc/{meeting.read_text()}/status").read_text()
-    meeting.unlink()
-    return lives

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, console_of
 from shim.conformance import report, runner
@@ -67,7 +68,7 @@ def run(
     console = console_of()
     begin = time.perf_counter()
     if paths:
-        plan = _plan_of_files(paths, framework, example, tensors, reference)
+        plan = _plan_of_files(paths, framework, example, tensors, reference, console)
     else:
         plan = plan_from(framework, example, tensors, reference, console)
     cases = _run_cases(plan, console)
@@ -96,18 +97,28 @@ def plan_from(
 
 
 def _plan_of_files(
-    paths: list[Path], framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool
+    paths: list[Path],
+    framework: list[str] | None,
+    example: list[str] | None,
+    tensors: str | None,
+    reference: bool,
+    console: Console,
 ) -> Plan:
     if tensors is not None:
         raise typer.BadParameter("--tensors goes without FILES: their examples say which tensors they make")
     try:
         plan = plan_of_files(paths, chosen("--framework", framework, FRAMEWORKS), example or (), reference)
-    except (OSError, SyntaxError, ValueError) as error:
+    except OSError as error:
         raise typer.BadParameter(str(error)) from None
+    except ValueError as error:
+        typer.echo(error, err=True)  # a line for each problem, as compilers write it
+        raise typer.Exit(2) from None
     if plan.unknown:
         raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
     if not plan.sources and not plan.absent:
-        raise typer.BadParameter(f"there are no examples in {', '.join(map(str, paths))}")
+        raise typer.BadParameter(f"there are no examples of --framework in {', '.join(map(str, paths))}")
+    if plan.without:
+        console.print(Text(f"without examples: {', '.join(map(str, plan.without))}", style="dim"))
     return plan
 
 

@@ -5,6 +5,7 @@ The frameworks are imported in a process of their own, which prints the docstrin
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
@@ -30,6 +31,7 @@ def installed_examples(framework: str) -> list[Example]:
     return found
 
 
+@functools.cache  # what is installed does not change while this process runs, and importing it takes seconds
 def _read_elsewhere(framework: str) -> Sequence[tuple[str, str]]:
     command = [sys.executable, "-m", "shim.conformance.examples", framework]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["EVERY_RANK", "Example", "Step", "Wanted"]
 
@@ -28,7 +28,8 @@ class Step:
     """One statement at the top of an example.
 
     ``section`` counts the parts that comments such as "Another example" begin. ``ranks`` are those that the document has carry the step out,
-    None for all. ``raises`` says that the document has it raise.
+    None for all. ``raises`` says that the document has it raise, on some rank; ``errors`` what it raises on each, or on ``EVERY_RANK``: a
+    class's name, or an empty text for any.
     """
 
     source: str
@@ -37,13 +38,19 @@ class Step:
     wanted: Wanted | None = None
     ranks: frozenset[int] | None = None
     raises: bool = False
+    errors: Mapping[int, str] = field(default_factory=dict)
+
+    def error_on(self, rank: int) -> str | None:
+        """Return the class of what *rank* is to raise, None where it is to raise nothing."""
+        return self.errors.get(rank, self.errors.get(EVERY_RANK))
 
 
 @dataclass(frozen=True)
 class Example:
     """One example of the documentation of ``function``, the ``number``-th of it from 1.
 
-    ``ranks`` is how many the document says, or needs; ``text`` is the example as it stands, ``place`` where.
+    ``ranks`` is how many the document says, or needs; ``text`` is the example as it stands, ``place`` where. It ``is_case`` where it is a
+    whole program, of which nothing is left to the reader, and what it shows holds on every rank.
     """
 
     framework: str
@@ -53,6 +60,7 @@ class Example:
     place: str
     steps: tuple[Step, ...]
     ranks: int
+    is_case: bool = False
 
     @property
     def name(self) -> str:

@@ -1,27 +1,34 @@
 """Finds examples in files that a user names: Markdown, reStructuredText, HTML, Python, and folders of these.
 
 In a Python file, those are the examples of its docstrings, or, where it begins with ``# ranks:``, the file itself: a case, as ``cases``
-reads it. The framework of an example is the one it imports; an example that imports none of them is none.
+reads it. So is a block of code of any document that begins so. The framework of an example is the one it imports, or else the first
+that its document does; a document that imports none has no examples.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-from collections.abc import Iterable, Iterator
-from html.parser import HTMLParser
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from shim.conformance.examples.cases import examples_of_case, is_case
+from shim.conformance.examples.cases import CaseError, examples_of_case, is_case, marks_of_a_case
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.reader import examples_in
+from shim.conformance.examples.passages import Passage, passages_of
+from shim.conformance.examples.reader import code_blocks, examples_in
 
-__all__ = ["SUFFIXES", "examples_in_files", "framework_of"]
+__all__ = ["SUFFIXES", "Found", "examples_in_files", "framework_of"]
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".html", ".htm", ".py")
 _IMPORT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(torch|paddle|mindspore)\b", re.MULTILINE)
-_FENCE = re.compile(r"^([ \t]*)(```+|~~~+)[ \t]*(?:\{[^}]*\}|python\d?|py|pycon|ipython)?[^\n`]*$", re.MULTILINE)
+
+
+class Found(NamedTuple):
+    """The ``examples`` of files and folders, by name, and the files in the folders that are ``without`` any."""
+
+    examples: list[Example]
+    without: list[Path]
 
 
 def framework_of(code: str) -> str | None:
@@ -30,87 +37,88 @@ def framework_of(code: str) -> str | None:
     return found[1] if found else None
 
 
-def examples_in_files(paths: Iterable[Path]) -> list[Example]:
-    """Return the examples in the files of *paths* and below its folders, by name. Raises ValueError for what is no document."""
-    return [example for path in paths for file in _files(path) for example in _examples_in_file(file, path)]
+def examples_in_files(paths: Sequence[Path]) -> Found:
+    """Return the examples in the files of *paths* and below its folders.
+
+    Raises ValueError with all that is wrong, each in a line that begins with the file's: what is no document, what cannot be read, a
+    case that has not the form of one, and each of *paths* that has no examples.
+    """
+    examples: list[Example] = []
+    without: list[Path] = []
+    problems: list[str] = []
+    read: set[Path] = set()
+    for path in paths:
+        number = 0
+        for file in _files(path, problems):
+            name = str(file.relative_to(path if path.is_dir() else path.parent) if len(paths) == 1 else file)
+            found = [] if file.resolve() in read else _examples_in_file(file, name, problems)
+            number += len(found) or file.resolve() in read
+            examples += found
+            without += [] if found or file.resolve() in read else [file]
+            read.add(file.resolve())
+        if not number and not problems:
+            problems.append(f"{path}: there are no examples in it")
+    if problems:
+        raise ValueError("\n".join(problems))
+    return Found(examples, without)
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path, problems: list[str]) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path} is no document: it must end in one of {', '.join(SUFFIXES)}")
+        problems.append(f"{path}: is no document, whose name ends in one of {', '.join(SUFFIXES)}")
+        return []
     return [path]
 
 
-def _examples_in_file(file: Path, given: Path) -> list[Example]:
-    text = file.read_text(encoding="utf-8")
-    name = str(file.relative_to(given if given.is_dir() else given.parent))
-    if file.suffix == ".py":
+def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Example]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".py" and is_case(text):
+            return examples_of_case(text, name)
+        passages = passages_of(text, file.suffix)
+        if file.suffix == ".py" and (marked := list(marks_of_a_case(text))):
+            raise CaseError([(marked[0], "only a case says so, and a case begins with # ranks:")])
+        return [example for passage in passages for example in _examples_in_passage(passage, name)]
+    except CaseError as error:
+        problems += [f"{file}:{line}: {problem}" for line, problem in error.problems]
+    except SyntaxError as error:
+        problems.append(f"{file}:{error.lineno}: {error.msg}")
+    except UnicodeDecodeError as error:
+        problems.append(f"{file}: is no UTF-8, at byte {error.start}")
+    return []
+
+
+def _examples_in_passage(passage: Passage, name: str) -> list[Example]:
+    """Return the examples and cases of *passage*, in their order, numbered as they come."""
+    name = f"{name}:{passage.owner}" if passage.owner else name
+    cases, rest = _cases_apart(passage, name)
+    framework = framework_of(rest)
+    others = [] if framework is None else examples_in(rest, framework, name, name)
+    found = [*cases, *(_placed(example, passage, name) for example in others)]
+    found.sort(key=lambda example: example.steps[0].line)
+    return [replace(example, number=number) for number, example in enumerate(found, start=1)]
+
+
+def _cases_apart(passage: Passage, name: str) -> tuple[list[Example], str]:
+    """Return the cases among the blocks of code of *passage*, and its text without them."""
+    lines = passage.text.expandtabs().splitlines()
+    cases: list[Example] = []
+    for block in code_blocks(passage.text):
+        text = "\n".join(line.code or "" for line in block.lines)
         if is_case(text):
-            framework = framework_of(text)
-            if framework is None:
-                raise ValueError(f"{file} imports none of torch, paddle and mindspore")
-            return examples_of_case(text, framework, name)
-        return [example for owner, doc in _docstrings(text) for example in _examples(doc, f"{name}:{owner}")]
-    if file.suffix in (".html", ".htm"):
-        return _examples(_text_of_html(text), name)
-    return _examples(_with_directives(text) if file.suffix in (".md", ".markdown") else text, name)
+            cases += examples_of_case(text, name, [passage.numbers[line.number - 1] for line in block.lines])
+            for line in block.lines:
+                lines[line.number - 1] = ""
+    return cases, "\n".join(lines)
 
 
-def _examples(text: str, name: str) -> list[Example]:
-    framework = framework_of(text)
-    return [] if framework is None else examples_in(text, framework, name, name)
-
-
-def _docstrings(source: str) -> Iterator[tuple[str, str]]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, kinds) and (text := ast.get_docstring(node)):
-            yield getattr(node, "name", "module"), inspect.cleandoc(text)
-
-
-def _with_directives(markdown: str) -> str:
-    """Return *markdown* with its fenced blocks as directives of reStructuredText, which the reader knows; lines keep their number."""
-    lines: list[str] = []
-    closing: str | None = None
-    for line in markdown.splitlines():
-        fence = _FENCE.match(line)
-        if closing is None and fence:
-            closing = fence[2]
-            lines.append(f"{fence[1]}.. code-block:: python")
-        elif closing is not None and line.strip().startswith(closing):
-            closing = None
-            lines.append("")
-        else:
-            lines.append(f"    {line}" if closing is not None else line)
-    return "\n".join(lines)
-
-
-class _Blocks(HTMLParser):
-    """Collects a page's text, its ``pre`` blocks as directives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.code: list[str] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "pre":
-            self.code = []
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "pre" and self.code is not None:
-            body = "\n".join(f"    {line}" for line in "".join(self.code).splitlines())
-            self.parts.append(f"\n.. code-block:: python\n\n{body}\n\n")
-            self.code = None
-
-    def handle_data(self, data: str) -> None:
-        (self.parts if self.code is None else self.code).append(data)
-
-
-def _text_of_html(page: str) -> str:
-    blocks = _Blocks()
-    blocks.feed(page)
-    blocks.close()
-    return "".join(blocks.parts)
+def _placed(example: Example, passage: Passage, name: str) -> Example:
+    """Return *example* with the lines of its file, and its own framework."""
+    steps = []
+    for step in example.steps:
+        wanted = step.wanted and replace(step.wanted, line=passage.numbers[step.wanted.line - 1])
+        steps.append(replace(step, line=passage.numbers[step.line - 1], wanted=wanted))
+    framework = framework_of(example.text) or example.framework
+    return replace(example, framework=framework, steps=tuple(steps), place=f"{name}, line {steps[0].line}")

@@ -40,7 +40,7 @@ class ProgramSight(NamedTuple):
 def is_program(example: Example) -> bool:
     """Tell whether *example* is a program that starts the ranks itself."""
     source = "\n".join(step.source for step in example.steps).replace("'", '"')
-    return _MAIN in source and _STARTS.search(source) is not None
+    return not example.is_case and _MAIN in source and _STARTS.search(source) is not None
 
 
 def run_program(example: Example, substituted: bool, deadline: float) -> ProgramSight:

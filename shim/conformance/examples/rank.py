@@ -111,12 +111,13 @@ class _Run:
 
     def carried_out(self) -> Sight:
         example = self.example
-        begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
-        exec(compile(begin, "<before the example>", "exec"), self.names)
+        if not example.is_case:
+            begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
+            exec(compile(begin, "<before the example>", "exec"), self.names)
         self.prepared = frozenset(self.names)
         seen = []
         for index, step in enumerate(example.steps):
-            if not self._is_mine(step):
+            if not example.is_case and not self._is_mine(step):
                 continue
             sight = self._see(index, step)
             seen.append(sight)
@@ -134,14 +135,15 @@ class _Run:
         return False
 
     def _see(self, index: int, step: Step) -> StepSight:
-        raised = False
+        raised: Exception | None = None
+        expected = step.error_on(self.rank)
         try:
             self._execute(index, step)
         except BaseException as error:  # an example's own exit or interrupt is its failure, not the end of the process
-            if not step.raises or not isinstance(error, Exception):
+            if not isinstance(error, Exception) or not (step.raises or expected is not None):
                 outputs = [*self.pending, *self.screen.take()]
                 return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
-            raised = True  # which ranks do so, the document leaves open
+            raised = error
         own = self.screen.take()
         if step.wanted is None:  # documents leave out values that statements display
             own = [output for output in own if not output.echo]
@@ -150,18 +152,19 @@ class _Run:
         wanted = None if step.wanted is None else step.wanted.on(self.rank)
         if step.wanted is not None:
             self.pending = []
-        silent = not outputs and wanted is not None and _speaks_under_a_condition(step, self.rank)
-        difference = None
-        if wanted is not None and not step.raises and not silent:
+        silent = not (outputs or self.example.is_case) and wanted is not None and _may_be_silent(step, self.rank)
+        difference = None if expected is None else _other_error(expected, raised)
+        if difference is None and wanted is not None and not step.raises and not silent:
             difference = self._unsure(index) or differs(wanted, outputs, len(own))
-        return StepSight(step.line, tuple(output.text for output in outputs), difference, None, silent, raised)
+        told = [output.text for output in outputs] + ([] if raised is None else [f"raised {_in_words(raised)}"])
+        return StepSight(step.line, tuple(told), difference, None, silent, raised is not None)
 
     def _unsure(self, index: int) -> str | None:
         name = unwaited(self.names, [step.source for step in self.example.steps[: index + 1]])
         return f"shown before {name} has been waited for" if name else None
 
     def _execute(self, index: int, step: Step) -> None:
-        if self._take_as_given(index, step):
+        if not self.example.is_case and self._take_as_given(index, step):
             return
         source, reasons = rewritten(self.example.framework, step.source)
         self.changes += reasons
@@ -227,7 +230,20 @@ class _Run:
         return eval(text.strip(), scope)
 
 
-def _speaks_under_a_condition(step: Step, rank: int) -> bool:
+def _other_error(expected: str, raised: Exception | None) -> str | None:
+    """Return None where *raised* is of a class that is called *expected*, or made from one that is; "" is any. Else say what it is."""
+    if raised is None:
+        return f"documented to raise {expected or 'an error'}, and raised none"
+    if expected in ("", *(kind.__name__ for kind in type(raised).__mro__)):
+        return None
+    return f"documented to raise {expected}, and raised {_in_words(raised)}"
+
+
+def _in_words(error: Exception) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _may_be_silent(step: Step, rank: int) -> bool:
     """Tell whether *step* may show nothing on *rank*, of which the document does not speak in particular."""
     named = step.wanted is not None and rank in step.wanted.text
     return not named and isinstance(ast.parse(step.source).body[-1], ast.If)

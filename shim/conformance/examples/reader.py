@@ -17,7 +17,7 @@ from shim.conformance.examples import labels
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
 from shim.conformance.examples.world_sizes import ranks_of
 
-__all__ = ["example_of", "examples_in"]
+__all__ = ["code_blocks", "example_of", "examples_in"]
 
 _PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
 _BLOCK = re.compile(r"\s*\.\. (code-block|code|sourcecode)::\s*(python|pycon|ipython|py)?\d?\s*$")
@@ -44,7 +44,7 @@ class _Block:
 
 def examples_in(text: str, framework: str, function: str, place: str) -> list[Example]:
     """Return the examples of the document *text*, which is about *function*."""
-    blocks = list(_prompt_blocks(text)) or list(_code_blocks(text))
+    blocks = list(_prompt_blocks(text)) or list(code_blocks(text))
     found = []
     for number, block in enumerate(blocks, start=1):
         example = example_of(block.lines, framework, function, place, number, "\n".join(block.raw), text)
@@ -84,7 +84,7 @@ def _is_heading(line: str) -> bool:
     return bool(re.match(r"\s*(Tutorial )?[Ee]xamples?( \d+)?\s*::?\s*$", line))
 
 
-def _code_blocks(text: str) -> Iterator[_Block]:
+def code_blocks(text: str) -> Iterator[_Block]:
     lines = text.expandtabs().splitlines()
     for start, line in enumerate(lines):
         if not _BLOCK.match(line):

@@ -11,16 +11,18 @@ from shim.conformance.examples.example import Example
 from shim.conformance.examples.programs import is_program, run_program
 from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
+from shim.launch.original import Original
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
 __all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pools", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
+_OURS = ("shim.conformance.examples.rank", "shim.conformance.examples.reference")
 PRELOADED = {
-    "torch": ("torch", "torch.distributed"),
-    "paddle": ("paddle", "paddle.distributed"),
-    "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed"),
+    "torch": ("torch", "torch.distributed", *_OURS),
+    "paddle": ("paddle", "paddle.distributed", *_OURS),
+    "mindspore": ("mindspore", "mindspore.ops", "mindspore.mint.distributed", *_OURS),
 }
 _DEADLINE = 30.0  # seconds for one example; most take milliseconds
 _PATIENCE = 120.0  # seconds for a program, whose processes import the framework anew
@@ -62,7 +64,7 @@ def run_in_pools(
     on_outcome: Callable[[Outcome], None],
     on_begin: Callable[[Example], None],
 ) -> list[Outcome]:
-    """Have *run* run each example in the pool for its framework and number of ranks, which imports the framework once.
+    """Have *run* run each example on copies of a process that has imported its framework, so that it finds that as it is after its import.
 
     Those that are programs run by themselves, on the frontends when *substituted*.
     """
@@ -74,15 +76,21 @@ def run_in_pools(
         on_outcome(outcomes[-1])
 
     others = [example for example in examples if not is_program(example)]
-    for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
-        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
+    for framework in dict.fromkeys(example.framework for example in others):
+        with Original(PRELOADED[framework], QUIET) as original:
+            original.start()  # so that no example's seconds have the import in them
             for example in others:
-                if (example.framework, example.ranks) == (framework, ranks):
-                    take(example, partial(run, pool, example))
+                if example.framework == framework:
+                    take(example, partial(_in_copies, original, run, example))
     for example in examples:
         if is_program(example):
             take(example, partial(_run_by_itself, example, substituted))
     return outcomes
+
+
+def _in_copies(original: Original, run: Callable[[RankPool, Example], Outcome], example: Example) -> Outcome:
+    with RankPool(example.ranks, original=original) as pool:
+        return run(pool, example)
 
 
 def _run_by_itself(example: Example, substituted: bool) -> Outcome:

@@ -72,17 +72,20 @@ def installed_source(framework: str) -> Source:
     return Source(framework, version, tuple(installed_examples(framework)), records)
 
 
-def sources_in_files(paths: Sequence[Path], is_installed: Callable[[str], bool]) -> tuple[list[Source], list[str]]:
-    """Return the examples in files and folders by framework, and the frameworks of other examples, which are not installed.
+def sources_in_files(
+    paths: Sequence[Path], is_installed: Callable[[str], bool]
+) -> tuple[list[Source], list[str], list[Path]]:
+    """Return the examples in files and folders by framework, the frameworks of others, which are not installed, and the files without any.
 
-    Nothing is on record of them. Raises ValueError or SyntaxError for a file that cannot be read.
+    Nothing is on record of them. Raises ValueError for a file that cannot be read.
     """
     by_framework: dict[str, list[Example]] = {}
-    for example in examples_in_files(paths):
+    found = examples_in_files(paths)
+    for example in found.examples:
         by_framework.setdefault(example.framework, []).append(example)
     present = [name for name in by_framework if is_installed(name)]
     sources = [Source(name, version_of(name), tuple(by_framework[name]), {}, FILE) for name in present]
-    return sources, [name for name in by_framework if name not in present]
+    return sources, [name for name in by_framework if name not in present], found.without
 
 
 def run_source(

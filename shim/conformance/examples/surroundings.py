@@ -28,7 +28,7 @@ def as_program(example: Example, variables: Mapping[str, str], built: dict[str, 
     module, main, folder = ModuleType("__main__"), sys.modules["__main__"], os.getcwd()
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="shim-example-") as own:
-        file = Path(own) / f"{example.name}.py"
+        file = Path(own) / f"{Path(example.name).name.removesuffix('.py')}.py"
         file.write_text(_program(example), encoding="utf-8")
         module.__file__ = str(file)
         module.__dict__["__builtins__"] = built

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shim.conformance.examples.example import Example
+from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
@@ -78,9 +78,9 @@ def cell_of(judgement: Judgement) -> Cell:
 
 def _seen(outcome: Outcome) -> list[Seen]:
     """Return what ranks saw at the lines that show something, those together that saw the same of the same."""
-    wanted = {step.line: step.wanted for step in outcome.example.steps if step.wanted is not None}
+    telling = {step.line: step for step in outcome.example.steps if step.wanted is not None or step.errors}
     if outcome.printed is not None:
-        texts = {line: "\n".join(each.text.values()) for line, each in wanted.items()}
+        texts = {line: "\n".join(step.wanted.text.values()) for line, step in telling.items() if step.wanted}
         last = outcome.example.steps[-1].line
         return [Seen(line, (), text, outcome.printed) for line, text in texts.items()] or [
             Seen(last, (), None, outcome.printed)
@@ -88,8 +88,8 @@ def _seen(outcome: Outcome) -> list[Seen]:
     ranks: dict[tuple[int, str | None, str, str | None], list[int]] = {}
     for rank, sight in sorted(outcome.sights.items()):
         for step in sight.steps:
-            if step.line in wanted and step.error is None:
-                shown = _dedented(wanted[step.line].on(rank))
+            if step.line in telling and step.error is None:
+                shown = _shown(telling[step.line], rank)
                 if shown is not None or step.outputs:
                     sighted = (step.line, shown, "\n".join(step.outputs), step.difference)
                     ranks.setdefault(sighted, []).append(rank)
@@ -98,8 +98,11 @@ def _seen(outcome: Outcome) -> list[Seen]:
     ]
 
 
-def _dedented(text: str | None) -> str | None:
-    return None if text is None else textwrap.dedent(text)
+def _shown(step: Step, rank: int) -> str | None:
+    """Return what *step* is documented to show on *rank* and to raise, None for nothing."""
+    text, error = None if step.wanted is None else step.wanted.on(rank), step.error_on(rank)
+    told = [*([] if text is None else [textwrap.dedent(text)]), *([] if error is None else [f"raises {error}".strip()])]
+    return "\n".join(told) if told else None
 
 
 def _line(entry: tuple[tuple[int, str | None, str, str | None], list[int]]) -> tuple[int, list[int]]:

@@ -10,6 +10,7 @@ from shim.conformance.runner import QUIET, Selection
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.elements import kind_for
 from shim.conformance.tables.ranks import Seen
+from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
 __all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
@@ -72,12 +73,13 @@ def run_cells(
 ) -> TablesRun:
     """Run every cell for which there are tensors; tell *on_result* of each as it ends.
 
-    Ranks are processes, one pool for each kind of tensor, so that each imports one framework, once.
+    Ranks are copies of a process that has imported the framework of their kind of tensor.
     """
     run = TablesRun(tuple(cells), selection)
     begin = time.perf_counter()
     for kind, of_kind in planned(cells, selection).items():
-        with RankPool(SIZE, environment=QUIET) as pool:
+        modules = [kind, "shim.conformance.tables.ranks"]
+        with Original(modules, QUIET) as original, RankPool(SIZE, original=original) as pool:
             for cell in of_kind:
                 run.results.append(_run_cell(pool, cell, kind, run.versions))
                 on_result(run.results[-1])

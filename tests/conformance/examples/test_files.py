@@ -1,4 +1,4 @@
-"""Examples in a user's own files, and cases of a user's own."""
+"""Examples and cases in a user's own files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.cases import examples_of_case, is_case
-from shim.conformance.examples.example import EVERY_RANK
+from shim.conformance.examples.example import Example
 from shim.conformance.examples.files import examples_in_files, framework_of
 
 PROMPTS = """>>> import torch.distributed as dist
@@ -24,10 +23,22 @@ DOCUMENTS = {
 }
 
 
+def examples_in(*paths: Path) -> list[Example]:
+    return examples_in_files(paths).examples
+
+
+def written(folder: Path, **files: str) -> Path:
+    """Write *files* into *folder*, whose names have a point for the underscore, and return it."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text, encoding="utf-8")
+    return folder
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_kind_of_document(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(DOCUMENTS[name], encoding="utf-8")
-    (example,) = examples_in_files([tmp_path / name])
+    (example,) = examples_in(tmp_path / name)
     assert (example.framework, example.ranks) == ("torch", 3)
     assert [step.source for step in example.steps] == [
         "import torch.distributed as dist",
@@ -43,57 +54,104 @@ def test_a_folder_gives_all_that_is_in_it_by_name(tmp_path: Path) -> None:
     for name, text in DOCUMENTS.items():
         (tmp_path / "inner" / name).write_text(text, encoding="utf-8")
     (tmp_path / "other.png").write_bytes(b"\x89")
-    names = [example.name for example in examples_in_files([tmp_path])]
+    names = [example.name for example in examples_in(tmp_path)]
     assert names == ["inner/module.py:f", "inner/page.html", "inner/page.md", "inner/page.rst"]
 
 
 def test_blocks_without_a_framework_are_no_examples(tmp_path: Path) -> None:
-    (tmp_path / "page.md").write_text("```python\nprint(1)\n```\n", encoding="utf-8")
-    assert examples_in_files([tmp_path]) == []
+    written(tmp_path, page_md="```python\nprint(1)\n```\n", other_md=DOCUMENTS["page.md"])
+    found = examples_in_files([tmp_path])
+    assert [example.name for example in found.examples] == ["other.md"]
+    assert found.without == [tmp_path / "page.md"]
     assert framework_of("import numpy") is None
     assert framework_of("x\n  >>> from mindspore import ops") == "mindspore"
 
 
-def test_what_is_no_document_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"page\.pdf is no document: it must end in one of \.md"):
-        examples_in_files([tmp_path / "page.pdf"])
+def test_an_example_is_of_the_framework_it_imports(tmp_path: Path) -> None:
+    blocks = [f"```python\n{code}\n```\n" for code in ("import torch", "import paddle", "print(1)")]
+    examples = examples_in(written(tmp_path, page_md="\n".join(blocks)))
+    assert [example.framework for example in examples] == ["torch", "paddle", "torch"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_steps_have_the_lines_of_their_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(DOCUMENTS[name], encoding="utf-8")
+    (example,) = examples_in(tmp_path / name)
+    lines = DOCUMENTS[name].splitlines()
+    for step in example.steps:
+        assert step.source in lines[step.line - 1].replace("&gt;", ">")
+    assert example.place.endswith(f", line {example.steps[0].line}")
 
 
 CASE = """# ranks: 2, 4
 import torch
-
-x = torch.ones(2)
-print(x)
-# shows: tensor([1.,
-#             1.])
-for _ in range(2):
-    print("a")
-# shows on rank 0: a
-#     a
-# shows on rank 1: b
-x.no_such()  # raises
+print(1)
+# shows: 1
 """
+BLOCK = "".join(f"    {line}\n" for line in CASE.splitlines())
+WITH_CASES = {
+    "page.md": f"# Title\n\n```python\n{CASE}```\n\nText.\n\n```python\n{PROMPTS}```\n",
+    "page.rst": f"Title\n=====\n\n.. code-block:: python\n\n{BLOCK}\nText.\n\n.. code-block:: python\n\n{INDENTED}\nMore.\n",
+    "page.html": f"<p>Text</p>\n<pre>{CASE}</pre>\n<p>More</p>\n<pre>{PROMPTS.replace('>', '&gt;')}</pre>",
+    "module.py": f'def f():\n    """Do it.\n\n    .. code-block:: python\n\n{BLOCK.replace("    ", " " * 8)}\n\n    Text.\n\n{INDENTED}    """\n',
+}
 
 
-def test_a_case_says_what_it_shows_and_how_often_it_runs() -> None:
-    two, four = examples_of_case(CASE, "torch", "case.py")
-    assert (two.ranks, four.ranks, two.name, four.name) == (2, 4, "case.py", "case.py#2")
-    assert [step.line for step in two.steps] == [2, 4, 5, 8, 13]
-    first, second = [step.wanted.text for step in two.steps if step.wanted is not None]
-    assert first[EVERY_RANK].split() == ["tensor([1.,", "1.])"]
-    assert {rank: text.split() for rank, text in second.items()} == {0: ["a", "a"], 1: ["b"]}
-    assert [step.raises for step in two.steps] == [False, False, False, False, True]
+@pytest.mark.parametrize("name", WITH_CASES)
+def test_a_block_of_code_that_begins_with_its_ranks_is_a_case(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(WITH_CASES[name], encoding="utf-8")
+    two, four, prompts = examples_in(tmp_path / name)
+    assert [(each.ranks, each.is_case, each.number) for each in (two, four, prompts)] == [
+        (2, True, 1),
+        (4, True, 2),
+        (3, False, 3),
+    ]
+    assert [step.source for step in two.steps] == ["import torch", "print(1)"]
+    lines = WITH_CASES[name].splitlines()
+    assert [lines[step.line - 1].strip() for step in two.steps] == ["import torch", "print(1)"]
+    assert two.steps[1].wanted is not None
+    assert lines[two.steps[1].wanted.line - 1].strip() == "# shows: 1"
+    assert [step.source for step in prompts.steps] == [
+        "import torch.distributed as dist",
+        "print(dist.get_world_size())",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [(CASE, True), ("\n" + CASE, True), ("import torch\n" + CASE, False), ("# ranks: many\n", False), ("", False)],
-)
-def test_a_case_begins_with_its_ranks(text: str, answer: bool) -> None:
-    assert is_case(text) is answer
+@pytest.mark.parametrize("name", WITH_CASES)
+def test_a_malformed_case_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
+    text = WITH_CASES[name].replace("# shows: 1", "# show: 1")
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    line = 1 + next(number for number, each in enumerate(text.splitlines()) if "# show: 1" in each)
+    with pytest.raises(ValueError, match=rf"{name}:{line}: 'show' is no marker"):
+        examples_in(tmp_path)
 
 
-def test_a_case_without_a_framework_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "case.py").write_text("# ranks: 2\nprint(1)\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="imports none of torch, paddle and mindspore"):
-        examples_in_files([tmp_path])
+def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
+    written(tmp_path, a_py="# ranks: 2\nprint(1)\n# shows: 1\n", b_py="x = (\n", c_py="import torch\n# ranks: 2\n")
+    (tmp_path / "d.md").write_bytes(b"\xff")
+    with pytest.raises(ValueError) as caught:
+        examples_in(tmp_path, tmp_path / "e.pdf")
+    assert [line.removeprefix(f"{tmp_path}/") for line in str(caught.value).splitlines()] == [
+        "a.py:1: which framework the case is for cannot be told: it imports none of torch, paddle and mindspore",
+        "b.py:1: '(' was never closed",
+        "c.py:2: only a case says so, and a case begins with # ranks:",
+        "d.md: is no UTF-8, at byte 0",
+        "e.pdf: is no document, whose name ends in one of .md, .markdown, .rst, .txt, .html, .htm, .py",
+    ]
+
+
+@pytest.mark.parametrize("name", ["file.md", "folder"])
+def test_what_is_named_has_an_example(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file.md").write_text("no example")
+    (tmp_path / "case.py").write_text(CASE)
+    with pytest.raises(ValueError, match=f"{name}: there are no examples in it"):
+        examples_in(tmp_path / "case.py", tmp_path / name)
+
+
+def test_names_are_of_one_example_each(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        written(tmp_path / folder, case_py=CASE)
+    a, b = tmp_path / "a", tmp_path / "b"
+    names = [example.name for example in examples_in(a, b, b / "case.py")]
+    assert names == [f"{a}/case.py", f"{a}/case.py#2", f"{b}/case.py", f"{b}/case.py#2"]

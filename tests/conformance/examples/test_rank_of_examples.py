@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import sys
+from dataclasses import replace
 
 import pytest
 
 from shim.conformance.examples import preparation
 from shim.conformance.examples import rank as rank_module
+from shim.conformance.examples.cases import examples_of_case
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.rank import Sight, StepSight, see_example
 from shim.conformance.examples.reader import examples_in
@@ -88,6 +90,74 @@ def test_a_value_that_is_not_waited_for_is_not_believed() -> None:
     assert failure is not None
     assert failure.difference == "shown before handle has been waited for"
     assert see(*begin, ">>> handle.wait()", ">>> print(x)", "1").failure is None
+
+
+def see_case(text: str, rank: int = 0) -> Sight:
+    (case,) = examples_of_case(f"# ranks: 2\nif 0:\n    import torch\n{text}", "case.py")
+    return see_example(replace(case, framework=PLAIN), rank)
+
+
+RAISES = "def f():\n    raise FileNotFoundError('gone')\n"
+
+
+@pytest.mark.parametrize(
+    ("marker", "ranks"),
+    [
+        ("raises", (0, 1)),
+        ("raises FileNotFoundError", (0, 1)),
+        ("raises OSError", (0, 1)),
+        ("raises: OSError", (0, 1)),
+        ("raises on rank 1", (1,)),
+        ("raises on rank 1: OSError", (1,)),
+        ("raises on ranks 0, 1: OSError", (0, 1)),
+    ],
+)
+def test_a_case_says_which_ranks_raise(marker: str, ranks: tuple[int, ...]) -> None:
+    for rank in (0, 1):
+        failure = see_case(f"{RAISES}f()  # {marker}\nx = 1", rank).failure
+        assert (failure is None) is (rank in ranks)
+        assert failure is None or "FileNotFoundError: gone" in str(failure.error)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_every_rank_that_a_case_says_raises(rank: int) -> None:
+    failure = see_case(
+        f"f = print\nf()  # raises on rank {rank}: ValueError\n# raises on rank {1 - rank}", rank
+    ).failure
+    assert failure is not None
+    assert (failure.line, failure.difference) == (5, "documented to raise ValueError, and raised none")
+
+
+def test_a_case_raises_what_it_says() -> None:
+    sight = see_case(f"{RAISES}f()  # raises ValueError\nprint(1)\n# shows: 1")
+    assert sight.failure is not None
+    assert sight.failure.difference == "documented to raise ValueError, and raised FileNotFoundError: gone"
+    assert sight.failure.outputs == ("raised FileNotFoundError: gone",)
+    assert sight.steps[-1].outputs == ("1",)
+
+
+def test_what_a_case_shows_before_it_raises_is_compared() -> None:
+    text = f"{RAISES}for x in (1, 2):\n    print(x)\n    f()\n# raises OSError\n# shows: "
+    assert see_case(text + "1").failure is None
+    failure = see_case(text + "2").failure
+    assert failure is not None
+    assert "shown 2, seen 1" in str(failure.difference)
+
+
+def test_an_exit_is_not_what_a_case_raises() -> None:
+    assert see_case("import sys\nsys.exit()  # raises").failure is not None
+
+
+def test_nothing_is_given_to_a_case() -> None:
+    failure = see_case("x\n# shows: 1").failure
+    assert failure is not None
+    assert "NameError" in str(failure.error)
+
+
+def test_what_a_case_shows_is_seen_on_every_rank() -> None:
+    failure = see_case("if 0:\n    print(1)\n# shows: 1").failure
+    assert failure is not None
+    assert "shown, not seen: 1" in str(failure.difference)
 
 
 def test_names_live_as_long_as_the_process() -> None:

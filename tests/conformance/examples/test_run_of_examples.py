@@ -72,7 +72,7 @@ FAILS = {
     "an assignment, wrongly": (1, "2 for 1."),
     "does not raise": (0, "documented to raise, and raised on no rank"),
     "one rank ends early": (1, "RuntimeError"),
-    "one rank dies": (1, "ended with status 3"),
+    "one rank dies": (1, "rank 1 died: its process exited with status 3"),
 }
 
 

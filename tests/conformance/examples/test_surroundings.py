@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_classes_have_their_source() -> None:
         assert type(pickle.loads(pickle.dumps(program.Net()))) is program.Net
     assert lines[2] == "class Net:"  # as in the document
     assert lines[5] == "device = dict(device_target='CPU')"
+
+
+@pytest.mark.parametrize("name", ["folder/case.py", "/work/page.md", "page.md:owner"])
+def test_a_name_that_is_a_path_is_none_here(name: str) -> None:
+    with as_program(replace(example(), function=name), {}, BUILTINS) as program:
+        assert program.__file__ is not None
+        file = Path(program.__file__)
+        assert file.is_file()
+        assert file.parent == Path.cwd()
 
 
 def test_it_is_the_program() -> None:

@@ -53,6 +53,20 @@ def test_a_difference_stands_beside_what_was_seen():
     assert row.cells[OURS].failures == (Failure((1,), 4, "item 1: shown 1, seen 2"),)
 
 
+def test_what_is_to_be_raised_stands_with_what_is_shown():
+    example = an_example("torch.distributed.x")
+    steps = [dataclasses.replace(step, errors={0: "ValueError", 1: ""}) for step in example.steps[1:]]
+    outcome = an_outcome(dataclasses.replace(example, steps=(dataclasses.replace(steps[0], wanted=None), steps[1])))
+    [row] = rows_of_examples([a_source_run([Judgement(outcome, Verdict.PASS)])])
+    shown = [(seen.line, seen.ranks, seen.shown) for seen in row.cells[OURS].seen]
+    assert shown == [
+        (4, (0,), "raises ValueError"),
+        (4, (1,), "raises"),
+        (8, (0,), "[0]\nraises ValueError"),
+        (8, (1,), "[1]\nraises"),
+    ]
+
+
 def test_a_program_s_output_is_told_together():
     outcome = dataclasses.replace(an_outcome(an_example("torch.distributed.x")), sights={}, printed="1\n0\n")
     [row] = rows_of_examples([a_source_run([Judgement(outcome, Verdict.PASS)])])

@@ -158,9 +158,31 @@ def test_files_of_a_framework_that_is_not_installed_do_not_pass(files):
     assert of_files(files, "--framework", "torch").exit_code == 0
 
 
+def test_files_in_a_folder_without_examples_are_named(files):
+    (files / "torch" / "words.md").write_text("nothing")
+    result = of_files(files / "torch")
+    assert result.exit_code == 0, result.output
+    assert f"without examples: {files / 'torch' / 'words.md'}" in result.output.replace("\n", "")
+
+
+def test_a_malformed_case_is_refused_with_its_line(files):
+    (files / "torch" / "other.py").write_text("# ranks: two\nimport torch\nprint(1)  # shows: 1\n")
+    result = of_files(files / "torch")
+    assert result.exit_code == 2
+    assert f"{files / 'torch' / 'other.py'}:1: ranks has the form # ranks: 2, 4\n" in result.stderr
+
+
 def test_files_without_examples_are_refused(files):
+    (files / "folder").mkdir()
     (files / "empty.md").write_text("nothing")
-    for arguments in (["empty.md"], ["absent.md"], ["torch", "--example", "xyz"], ["torch", "--tensors", "torch"]):
+    for arguments in (
+        ["empty.md"],
+        ["folder"],
+        ["absent.md"],
+        ["torch", "--framework", "mindspore"],
+        ["torch", "--example", "xyz"],
+        ["torch", "--tensors", "torch"],
+    ):
         result = of_files(files / arguments[0], *arguments[1:])
         assert result.exit_code == 2, arguments
 
@@ -193,16 +215,28 @@ def test_examples_run_on_this_machine(tmp_path):
     assert all(seen["difference"] is None and seen["seen"] for seen in cell["seen"])
 
 
+ROOT = Path(__file__).parents[3]
+
+
 def the_page():
-    return (Path(__file__).parents[3] / "docs" / "conformance.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 
 
-def test_the_page_s_case_passes_on_this_machine(tmp_path):
-    (tmp_path / "case.py").write_text(re.search(r"```python\n(.*?)```", the_page(), re.DOTALL)[1])
-    result = of_files(tmp_path, "--json", tmp_path / "result.json")
+def test_the_cases_of_the_page_and_of_the_examples_pass_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    result = of_files("docs/conformance.md", "examples/own_cases", "--json", tmp_path / "result.json")
     assert result.exit_code == 0, result.output
     examples = json.loads((tmp_path / "result.json").read_text())["examples"]
-    assert [example["ranks"] for example in examples] == [2, 4]
+    ranks = {}
+    for example in examples:
+        ranks.setdefault(example["name"].partition("#")[0], []).append(example["ranks"])
+    assert ranks == {
+        "docs/conformance.md": [2, 4],
+        "examples/own_cases/README.md": [2],
+        "examples/own_cases/mindspore_all_gather.py": [2],
+        "examples/own_cases/paddle_alltoall_single.py": [2],
+        "examples/own_cases/torch_all_to_all.py": [2, 3],
+    }
 
 
 def test_the_page_names_commands_and_options_that_exist_on_this_machine():

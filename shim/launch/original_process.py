@@ -1,0 +1,72 @@
+"""What happens in the process that ranks are copies of: it imports modules, makes copies, and sees them end.
+
+A request is a byte, with which a copy's three descriptors come, and a message: the variables of a new copy, whose process id is answered,
+the process id of one to wait for, whose status is, or None, which is answered when the imports have ended.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import pickle
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+from shim.launch.endings import dying_with
+from shim.launch.messages import read_message, write_message
+from shim.launch.pool_rank import serve
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Serve requests until the other end is closed. Arguments after the descriptor name the modules to import."""
+    dying_with(os.getppid())()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    stream = requests.makefile("rwb")
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    while True:
+        begin, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
+        if not begin or (body := read_message(stream)) is None:
+            return
+        request = pickle.loads(body)
+        answer = 0
+        if request is not None:
+            answer = _reaped(request) if isinstance(request, int) else _copied(request, descriptors, requests)
+        write_message(stream, pickle.dumps(answer))
+
+
+def _reaped(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _copied(variables: Mapping[str, str], descriptors: Sequence[int], requests: socket.socket) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    die_too = dying_with(os.getpid())
+    pid = os.fork()
+    if pid == 0:
+        try:
+            die_too()
+            os.close(requests.fileno())
+            _be_rank(variables, *descriptors)
+        finally:
+            os._exit(0)  # what this process would do at its end is the business of the one it was copied from
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return pid
+
+
+def _be_rank(variables: Mapping[str, str], tasks: int, answers: int, output: int) -> None:
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.environ.update(variables)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    serve(os.fdopen(tasks, "rb"), os.fdopen(answers, "wb"))
