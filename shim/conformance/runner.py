@@ -15,12 +15,21 @@ from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.ranks import Sight
 from shim.launch.pool import RankPool
 
-__all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "as_text", "check_sights", "run_documents", "select_kinds"]
+__all__ = [
+    "PATIENCE",
+    "QUIET",
+    "Failure",
+    "Result",
+    "Run",
+    "Selection",
+    "as_text",
+    "check_sights",
+    "run_documents",
+    "select_kinds",
+]
 
 _DEADLINE = 60.0  # seconds for one case; most take milliseconds
-_PATIENCE = (
-    240.0  # seconds for the import of a framework on all ranks at once, on a machine that has other things to do
-)
+PATIENCE = 240.0  # seconds for the import of a framework on all ranks at once, on a machine that has other things to do
 # The frameworks' own remarks on start-up would end up between the lines of the table.
 QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 
@@ -120,7 +129,7 @@ def run_documents(
 
 
 def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
-    pool.run("shim.conformance.ranks:import_kind", kind, deadline=_PATIENCE)
+    pool.run("shim.conformance.ranks:import_kind", kind, deadline=PATIENCE)
     begin = time.perf_counter()
     outcomes = pool.run("shim.conformance.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
     seconds = time.perf_counter() - begin

@@ -15,14 +15,16 @@ import pytest
 import shim.frontends.torch.distributed as dist
 from shim.conformance import oracle
 from shim.conformance.kinds import KINDS
-from shim.conformance.runner import Selection, select_kinds
+from shim.conformance.runner import PATIENCE, Selection, select_kinds
 from shim.conformance.tables import elements
+from shim.conformance.tables import runner as tables_runner
 from shim.conformance.tables.cells import ABSENT, DTYPES, OPERATIONS, Cell, Column
 from shim.conformance.tables.checks import Check, assert_as_expected, reduce_ops_of, refusal, waited
 from shim.conformance.tables.columns import CELLS
 from shim.conformance.tables.elements import ALL_DTYPES, combined, everyone, exchange, kind_for, numbers
 from shim.conformance.tables.runner import planned, run_cells
 from shim.errors import ArgumentError
+from shim.launch.pool import RankPool
 
 ONLY_NUMPY = Selection(present=("numpy",), missing=(), absent=())
 APIS = ["torch", "paddle", "mint", "comm_func", "primitives"]
@@ -303,3 +305,16 @@ def test_every_cell_passes_on_this_machine():
     assert len(run.results) == sum(cell.call is not None for cell in CELLS)
     assert set(run.versions) == set(KINDS)
     assert run.passed
+
+
+def test_the_import_of_a_framework_does_not_count_against_a_cell(monkeypatch):
+    told = []
+
+    class Recorded(RankPool):
+        def run(self, target, *arguments, deadline=60.0, **keywords):
+            told.append((target.rpartition(":")[2], deadline))
+            return super().run(target, *arguments, deadline=deadline, **keywords)
+
+    monkeypatch.setattr(tables_runner, "RankPool", Recorded)
+    assert run_cells([cell_of(_sums)], ONLY_NUMPY).passed
+    assert told == [("import_kind", PATIENCE), ("see_cell", 60.0)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.places import in_its_own_place
 from shim.conformance.examples.programs import is_program, run_program
 from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
@@ -64,24 +66,30 @@ def run_in_pools(
 ) -> list[Outcome]:
     """Have *run* run each example in the pool for its framework and number of ranks, which imports the framework once.
 
-    Those that are programs run by themselves, on the frontends when *substituted*.
+    Those that are programs run by themselves, on the frontends when *substituted*. What ranks that are killed leave in their folder
+    for temporary files, goes with the pool.
     """
     outcomes = []
 
-    def take(example: Example, outcome_of_it: Callable[[], Outcome]) -> None:
+    def take(example: Example, run_it: Callable[[Example], Outcome]) -> None:
         on_begin(example)
-        outcomes.append(outcome_of_it())
+        with in_its_own_place(example) as (placed, reasons):
+            outcome = run_it(placed)
+        outcomes.append(replace(outcome, example=example, changes=(*reasons, *outcome.changes)))
         on_outcome(outcomes[-1])
 
     others = [example for example in examples if not is_program(example)]
     for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
-        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
+        with (
+            tempfile.TemporaryDirectory(prefix="shim-examples-", ignore_cleanup_errors=True) as folder,
+            RankPool(ranks, environment={**QUIET, "TMPDIR": folder}, preload=PRELOADED[framework]) as pool,
+        ):
             for example in others:
                 if (example.framework, example.ranks) == (framework, ranks):
-                    take(example, partial(run, pool, example))
+                    take(example, partial(run, pool))
     for example in examples:
         if is_program(example):
-            take(example, partial(_run_by_itself, example, substituted))
+            take(example, partial(_run_by_itself, substituted=substituted))
     return outcomes
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shim.conformance.runner import QUIET, Selection
+from shim.conformance.runner import PATIENCE, QUIET, Selection
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.elements import kind_for
 from shim.conformance.tables.ranks import Seen
@@ -15,7 +15,7 @@ from shim.launch.pool import RankPool
 __all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
 
 SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
-_DEADLINE = 60.0  # seconds for one cell; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 60.0  # seconds for one cell; most take milliseconds
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def run_cells(
 
 
 def _run_cell(pool: RankPool, cell: Cell, kind: str, versions: dict[str, str]) -> CellResult:
+    pool.run("shim.conformance.ranks:import_kind", kind, deadline=PATIENCE)
     begin = time.perf_counter()
     outcomes = pool.run("shim.conformance.tables.ranks:see_cell", cell, kind, deadline=_DEADLINE)
     seconds = time.perf_counter() - begin
