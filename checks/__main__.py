@@ -9,6 +9,7 @@ from pathlib import Path
 from checks import (
     deviations,
     exports,
+    frameworks,
     frontend_docstrings,
     frontend_functions,
     import_time,
@@ -33,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "sizes": sizes.check,
     "deviations": deviations.check,
     "support": support.check,
+    "frameworks": frameworks.check,
     "prose": prose.check,
 }
 

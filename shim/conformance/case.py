@@ -30,7 +30,8 @@ class Case:
     ``call(kind, rank, inputs)`` runs on every rank: it initialises the world as the document does, makes tensors of *kind*
     from *inputs*, calls the frontend, checks what is returned, and returns the tensors to be looked at. ``oracle`` computes the same
     tensors from all ranks' inputs; ``documented`` holds, for each rank, those that the document prints, or is
-    None where it prints none. ``kinds`` names the tensors the case is for, all of them when empty.
+    None where it prints none. ``kinds`` names the tensors the case is for, all of them when empty; ``frontend`` the module that it calls, where
+    that is another than its document's.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Case:
     oracle: Callable[[list[list[Array]]], list[list[Array]]]
     documented: tuple[list[Array], ...] | None = None
     kinds: tuple[str, ...] = ()
+    frontend: str | None = None
 
     def is_for(self, kind: str) -> bool:
         """Tell whether this case runs with tensors of *kind*."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_cases import framework_of, name_of, rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.reference import source_of_cases
 from shim.conformance.runner import Run, Selection, select_kinds
 
 __all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of", "plan_of_files"]
@@ -26,9 +28,9 @@ FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
 class Plan:
     """What is to be run: cases of ``pages`` with the tensors of ``selection``, and on ``sides`` the examples of ``sources``.
 
-    ``patterns`` choose among the examples (``selection.is_chosen``). ``absent`` frameworks are not installed, ``missing``
-    are those of them that were asked for. ``unknown`` has a line for every pattern that means nothing. ``without`` are files in the
-    folders that were given which have no examples.
+    ``cases`` are those of the pages that are run on the frameworks themselves. ``patterns`` choose among the examples
+    (``selection.is_chosen``). ``absent`` frameworks are not installed, ``missing`` are those of them that were asked for. ``unknown``
+    has a line for every pattern that means nothing. ``without`` are files in the folders that were given which have no examples.
     """
 
     pages: tuple[Document, ...]
@@ -36,6 +38,7 @@ class Plan:
     sources: tuple[Source, ...]
     patterns: tuple[str, ...] = ()
     sides: tuple[str, ...] = (SHIM,)
+    cases: tuple[Source, ...] = ()
     absent: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -43,12 +46,18 @@ class Plan:
 
     @property
     def totals(self) -> dict[tuple[str, str], int]:
-        """How many examples of the frameworks are to be run, by framework and side."""
-        return {
-            (source.framework, side): sum(is_chosen(example.name, self.patterns) for example in source.examples)
-            for source in self.sources
-            for side in self.sides
-        }
+        """How many examples are to be run, by framework and side."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for source in self.sources:
+            for side in self.sides:
+                counts[source.framework, side] += self._count(source)
+            for cases in self.cases:
+                if cases.framework == source.framework:
+                    counts[cases.framework, REFERENCE] += self._count(cases)
+        return counts
+
+    def _count(self, source: Source) -> int:
+        return sum(is_chosen(example.name, self.patterns) for example in source.examples)
 
 
 def make_plan(
@@ -69,12 +78,14 @@ def make_plan(
     sources = tuple(read(name) for name in with_tensors if name not in absent)
     names = [name_of(page, case) for page in pages for case in page.cases]
     names += [example.name for source in sources for example in source.examples]
+    on_frameworks = [source_of_cases(source.framework, pages) for source in sources] if reference else []
     return Plan(
         tuple(page for page in (_part_of(page, patterns) for page in pages) if page.cases),
         select_kinds(kinds),
         sources,
         tuple(patterns),
         (SHIM, REFERENCE) if reference else (SHIM,),
+        tuple(source for source in on_frameworks if source.examples),
         absent,
         absent if frameworks else (),
         tuple(unmatched(names, patterns)),
@@ -98,7 +109,7 @@ def plan_of_files(
     names = [example.name for source in chosen for example in source.examples]
     sides = (SHIM, REFERENCE) if reference else (SHIM,)
     unknown = tuple(unmatched(names, patterns))
-    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, absent, absent, unknown, tuple(without))
+    return Plan((), select_kinds(None), chosen, tuple(patterns), sides, (), absent, absent, unknown, tuple(without))
 
 
 def _part_of(page: Document, patterns: Sequence[str]) -> Document:
@@ -108,7 +119,8 @@ def _part_of(page: Document, patterns: Sequence[str]) -> Document:
 def matrix_of(plan: Plan, cases: Run | None, runs: Sequence[SourceRun], seconds: float) -> Matrix:
     """Put together what was found: of the *cases*, where any were run, and of the frameworks' examples."""
     rows = [row for source in plan.sources for row in rows_of_examples([run for run in runs if run.source is source])]
-    rows += [] if cases is None else rows_of_cases(cases)
+    on_frameworks = [run for run in runs if run.source in plan.cases]
+    rows += [] if cases is None else rows_of_cases(cases, on_frameworks)
     passed = bool(rows) and all(run.passed for run in runs) and (cases is None or cases.passed) and not plan.missing
     versions = {} if cases is None else cases.versions
     subjects = tuple(subject_of(run) for run in runs)

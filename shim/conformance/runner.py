@@ -16,7 +16,17 @@ from shim.conformance.ranks import Sight
 from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
-__all__ = ["QUIET", "Failure", "Result", "Run", "Selection", "as_text", "check_sights", "run_documents", "select_kinds"]
+__all__ = [
+    "QUIET",
+    "Failure",
+    "Result",
+    "Run",
+    "Selection",
+    "as_text",
+    "check_sights",
+    "run_documents",
+    "select_kinds",
+]
 
 _DEADLINE = 60.0  # seconds for one case; most take milliseconds
 # The frameworks' own remarks on start-up would end up between the lines of the table.

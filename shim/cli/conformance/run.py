@@ -15,6 +15,7 @@ from rich.text import Text
 from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, console_of
 from shim.conformance import report, runner
 from shim.conformance.examples.progress import ProgressTable
+from shim.conformance.examples.sides import REFERENCE
 from shim.conformance.examples.suite import SourceRun, run_source
 from shim.conformance.kinds import KINDS
 from shim.conformance.matrix.as_json import as_json
@@ -24,6 +25,7 @@ from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
 from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of, plan_of_files
+from shim.conformance.reference import CASE_SIDES
 
 __all__ = ["plan_from", "run"]
 
@@ -137,6 +139,10 @@ def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:
             for side in plan.sides:
                 ours = run_source(source, side, plan.patterns, progress.begin, partial(progress.count, side), ours)
                 runs.append(ours)
+            for cases in plan.cases:
+                if cases.framework == source.framework:
+                    tell = partial(progress.count, REFERENCE)
+                    runs.append(run_source(cases, REFERENCE, plan.patterns, progress.begin, tell, sides=CASE_SIDES))
     return runs
 
 

@@ -12,8 +12,7 @@ from shim.conformance import oracle
 from shim.conformance.assertions import assert_raises
 from shim.conformance.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
-from shim.frontends.mindspore import ops
-from shim.frontends.mindspore.communication import init
+from shim.frontends.mindspore import communication, ops
 
 __all__ = ["DOCUMENT"]
 
@@ -51,7 +50,7 @@ def _in_a_network(kind: TensorKind, primitive: Callable[..., Any]) -> Callable[.
 
 
 def _all_gather(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     network = _in_a_network(kind, ops.AllGather())
     return [network(kind.make(inputs[0]))]
 
@@ -73,21 +72,21 @@ def _all_gather_compiled(kind: TensorKind, rank: int, inputs: list[Array]) -> li
 
 
 def _mini_step(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
     network = _in_a_network(kind, ops._MiniStepAllGather())
     return [network(kind.make(inputs[0]), accumulator)]
 
 
 def _micro_step(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
     network = _in_a_network(kind, ops._MicroStepAllGather())
     return [network(kind.make(inputs[0]), accumulator)]
 
 
 def _wrong_group(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     assert_raises(TypeError, ops.AllGather, group=0)
     return []
 
@@ -103,7 +102,7 @@ def _gradient(kind: TensorKind, primitive: Callable[..., Any], inputs: list[Arra
 
 
 def _all_gather_gradient(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     return [_gradient(kind, ops.AllGather(), inputs)]
 
 
@@ -113,13 +112,13 @@ def _all_gather_gradient_compiled(kind: TensorKind, rank: int, inputs: list[Arra
 
 
 def _mini_step_gradient(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
     return [_gradient(kind, ops._MiniStepAllGather(), inputs, accumulator)]
 
 
 def _micro_step_gradient(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
-    init()
+    communication.init()
     accumulator = kind.make(np.zeros([4, 8], "float32"))
     return [_gradient(kind, ops._MicroStepAllGather(), inputs, accumulator)]
 

@@ -111,6 +111,7 @@ DOCUMENT = Document(
             call=_equal_parts_3,
             oracle=_exchanged_elements,
             documented=_PAIRS_SEEN,
+            frontend="shim.frontends.paddle_3.distributed",
         ),
         Case(
             name="split sizes, Paddle 3",
@@ -121,6 +122,7 @@ DOCUMENT = Document(
             call=_split_sizes_3,
             oracle=_exchanged_rows,
             documented=_ROWS_SEEN,
+            frontend="shim.frontends.paddle_3.distributed",
         ),
     ),
     notes=(

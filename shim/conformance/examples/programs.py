@@ -66,7 +66,7 @@ def run_program(example: Example, substituted: bool, deadline: float) -> Program
 def _finished(command: list[str], folder: str, deadline: float) -> tuple[int | None, str, str]:
     """Return the status (None where it was late and has been ended), the output and the errors of the program *command*."""
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **QUIET}
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": folder, **QUIET}
     with (
         open(Path(folder) / "output", "w+", encoding="utf-8", errors="replace") as output,
         open(Path(folder) / "errors", "w+", encoding="utf-8", errors="replace") as errors,

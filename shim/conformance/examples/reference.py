@@ -5,25 +5,23 @@ Each example finds the framework as it is after its import, and the world that t
 
 from __future__ import annotations
 
-import contextlib
+import importlib
 import os
-import socket
-import subprocess
-import sys
+import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.places import free_ports
 from shim.conformance.examples.rank import Sight, see_example
 from shim.conformance.examples.runner import Outcome, outcome_of, run_in_pools
-from shim.conformance.examples.verdicts import Judgement, Verdict
-from shim.conformance.runner import QUIET
+from shim.launch.endings import dying_with
 from shim.launch.pool import RankPool
 
-__all__ = ["Variables", "judge_reference", "run_reference", "see_on_this_rank"]
+__all__ = ["Variables", "enter", "run_on_frameworks", "run_reference", "see_on_this_rank"]
 
-_DEADLINE = 45.0  # seconds for one example; MindSpore's scheduler is started anew for each
-_SCHEDULER = "import mindspore.communication as communication; communication.init()"
+_DEADLINE = 90.0  # seconds for one example, also where other things keep the machine busy; gloo gives up after 30
 
 Variables = list[dict[str, str]]  # of each rank's environment
 
@@ -34,46 +32,65 @@ def run_reference(
     on_begin: Callable[[Example], None] = lambda example: None,
 ) -> list[Outcome]:
     """Run *examples* with their frameworks themselves; tell *on_begin* and *on_outcome* of each."""
-    return run_in_pools(examples, _run, False, on_outcome, on_begin)
-
-
-def _run(pool: RankPool, example: Example) -> Outcome:
-    begin = time.perf_counter()
     target = "shim.conformance.examples.reference:see_on_this_rank"
-    with _world_of(example.framework, pool.size) as variables:
-        answers = pool.run(target, example, variables, deadline=_DEADLINE)
+    return run_on_frameworks(target, examples, on_outcome, on_begin)
+
+
+def run_on_frameworks(
+    target: str,
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None],
+    on_begin: Callable[[Example], None],
+) -> list[Outcome]:
+    """Have *target* run each of *examples* on its ranks, given what their framework's launcher would set; tell of each."""
+    return run_in_pools(examples, partial(_run, target), False, on_outcome, on_begin)
+
+
+def _run(target: str, pool: RankPool, example: Example) -> Outcome:
+    begin = time.perf_counter()
+    variables = _variables_of(example.framework, pool.size)
+    answers = pool.run(target, example, variables, deadline=_DEADLINE)
     return outcome_of(example, answers, time.perf_counter() - begin)
-
-
-def _ended(text: str) -> bool:
-    return " died: " in text or "had not answered" in text or "had not ended" in text
 
 
 def see_on_this_rank(example: Example, variables: Variables) -> Sight:
     """Run *example* with the framework itself on the rank that this process is."""
-    rank = int(os.environ["RANK"])
-    os.environ.update(variables[rank])
+    rank = enter(example.framework, variables)
     return see_example(example, rank, substituted=False)
 
 
-@contextlib.contextmanager
-def _world_of(framework: str, ranks: int) -> Iterator[Variables]:
-    """Give what the framework's launcher would put into each rank's environment; see to what else it would start."""
-    ports = _free_ports(ranks)
+def enter(framework: str, variables: Variables) -> int:
+    """Make this process, a copy for one run, what the framework's launcher would make of it, and return its rank."""
+    rank = int(os.environ["RANK"])
+    os.environ.update(variables[rank])
+    if framework == "mindspore" and rank == 0:
+        _start_scheduler()
+    return rank
+
+
+def _start_scheduler() -> None:
+    """Start what MindSpore's ranks meet at: a copy of this process, which has MindSpore imported, and that ends with it."""
+    ends_with_this = dying_with(os.getpid())
+    if os.fork() > 0:
+        return
+    ends_with_this()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (1, 2):
+        os.dup2(nowhere, standard)
+    os.environ["MS_ROLE"] = "MS_SCHED"
+    try:
+        importlib.import_module("mindspore.communication").init()
+        signal.pause()
+    finally:
+        os._exit(1)
+
+
+def _variables_of(framework: str, ranks: int) -> Variables:
+    """Return what the framework's launcher would put into each rank's environment."""
+    ports = free_ports(ranks)
     if framework == "torch":
-        yield [{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])} for _ in range(ranks)]
-    elif framework == "paddle":
-        yield _paddle_variables(ports)
-    else:
-        variables = _mindspore_variables(ranks, ports[0])
-        environment = {**os.environ, **QUIET, **variables[0], "MS_ROLE": "MS_SCHED"}
-        command = [sys.executable, "-c", _SCHEDULER]
-        scheduler = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            yield variables
-        finally:
-            scheduler.kill()
-            scheduler.wait()
+        return [{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])} for _ in range(ranks)]
+    return _paddle_variables(ports) if framework == "paddle" else _mindspore_variables(ranks, ports[0])
 
 
 def _paddle_variables(ports: Sequence[int]) -> Variables:
@@ -98,26 +115,3 @@ def _mindspore_variables(ranks: int, port: int) -> Variables:
         "RANK_SIZE": str(ranks),
     }
     return [{**shared, "MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(rank), "RANK_ID": str(rank)} for rank in range(ranks)]
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-def judge_reference(outcome: Outcome, ours: Judgement | None) -> Judgement:
-    """Judge how the real framework did: by how it ended, and, where it shows something else, by the verdict on *ours*."""
-    if outcome.passed:
-        return Judgement(outcome, Verdict.PASS)
-    text = next((text for _, _, text in outcome.failures if _ended(text)), outcome.failures[0][2])
-    reason = text.strip().splitlines()[-1]
-    if " died: " in text:
-        return Judgement(outcome, Verdict.CRASHES, text.strip().splitlines()[0])
-    if _ended(text):
-        return Judgement(outcome, Verdict.HANGS, text.strip().splitlines()[0])
-    if ours is not None and ours.verdict is not Verdict.PASS:
-        return Judgement(outcome, ours.verdict, ours.reason)
-    return Judgement(outcome, Verdict.UNSUPPORTED if "Traceback" in text else Verdict.FAIL, reason)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.places import in_its_own_place
 from shim.conformance.examples.programs import is_program, run_program
 from shim.conformance.examples.rank import Sight, StepSight
 from shim.conformance.runner import QUIET
@@ -66,25 +68,31 @@ def run_in_pools(
 ) -> list[Outcome]:
     """Have *run* run each example on copies of a process that has imported its framework, so that it finds that as it is after its import.
 
-    Those that are programs run by themselves, on the frontends when *substituted*.
+    Those that are programs run by themselves, on the frontends when *substituted*. What ranks that are killed leave in their folder
+    for temporary files goes with that process.
     """
     outcomes = []
 
-    def take(example: Example, outcome_of_it: Callable[[], Outcome]) -> None:
+    def take(example: Example, run_it: Callable[[Example], Outcome]) -> None:
         on_begin(example)
-        outcomes.append(outcome_of_it())
+        with in_its_own_place(example) as (placed, reasons):
+            outcome = run_it(placed)
+        outcomes.append(replace(outcome, example=example, changes=(*reasons, *outcome.changes)))
         on_outcome(outcomes[-1])
 
     others = [example for example in examples if not is_program(example)]
     for framework in dict.fromkeys(example.framework for example in others):
-        with Original(PRELOADED[framework], QUIET) as original:
+        with (
+            tempfile.TemporaryDirectory(prefix="shim-examples-", ignore_cleanup_errors=True) as folder,
+            Original(PRELOADED[framework], {**QUIET, "TMPDIR": folder}) as original,
+        ):
             original.start()  # so that no example's seconds have the import in them
             for example in others:
                 if example.framework == framework:
-                    take(example, partial(_in_copies, original, run, example))
+                    take(example, partial(_in_copies, original, run))
     for example in examples:
         if is_program(example):
-            take(example, partial(_run_by_itself, example, substituted))
+            take(example, partial(_run_by_itself, substituted=substituted))
     return outcomes
 
 

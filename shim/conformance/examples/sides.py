@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.reference import judge_reference, run_reference
+from shim.conformance.examples.reference import run_reference
+from shim.conformance.examples.reference_verdicts import judge_reference
 from shim.conformance.examples.runner import Outcome, run_examples
 from shim.conformance.examples.verdicts import Judgement, Record, judge
 
@@ -43,14 +43,4 @@ def _judge_ours(outcome: Outcome, record: Record | None, ours: Judgement | None)
     return judge(outcome, record)
 
 
-def _judge_theirs(outcome: Outcome, record: Record | None, ours: Judgement | None) -> Judgement:
-    judgement = judge_reference(outcome, ours)
-    if record is None:
-        return replace(judgement, change="is not on record")
-    if record.verdict is not judgement.verdict:
-        change = f"{judgement.verdict.value}, and the record says: {record.verdict.value}"
-        return replace(judgement, change=change)
-    return judgement
-
-
-SIDES: Mapping[str, Side] = {SHIM: Side(run_examples, _judge_ours), REFERENCE: Side(run_reference, _judge_theirs)}
+SIDES: Mapping[str, Side] = {SHIM: Side(run_examples, _judge_ours), REFERENCE: Side(run_reference, judge_reference)}

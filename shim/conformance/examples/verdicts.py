@@ -2,7 +2,8 @@
 
 ``recorded/FRAMEWORK-VERSION.json`` maps the examples' names to what is expected of them: ``text``, the fingerprint of the example the
 record was made for; ``verdict``, on the frontends; and where that is not ``pass``, the ``reason``, and ``evidence``: a part of the error or
-difference by which a run shows that the reason is still true. ``reference`` has the same three of the real framework on a CPU.
+difference by which a run shows that the reason is still true. ``reference`` has the same three of the real framework on a CPU; where that
+ends in one way or another by chance, ``or`` has the three of each other way.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from shim.conformance.examples.runner import Outcome
 
@@ -32,12 +34,13 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Record:
-    """What is expected of an example, on one side."""
+    """What is expected of an example, on one side; or, by chance, one of ``otherwise``."""
 
     text: str
     verdict: Verdict
     reason: str = ""
     evidence: str = ""
+    otherwise: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,12 @@ def read_records(framework: str, version: str, side: str = "shim") -> Mapping[st
     sides = {
         name: row if side == "shim" else row["reference"] for name, row in rows.items() if side == "shim" or side in row
     }
-    return {
-        name: Record(rows[name]["text"], Verdict(row["verdict"]), row.get("reason", ""), row.get("evidence", ""))
-        for name, row in sides.items()
-    }
+    return {name: _record(rows[name]["text"], row) for name, row in sides.items()}
+
+
+def _record(text: str, row: Mapping[str, Any]) -> Record:
+    otherwise = tuple(_record(text, each) for each in row.get("or", ()))
+    return Record(text, Verdict(row["verdict"]), row.get("reason", ""), row.get("evidence", ""), otherwise)
 
 
 def judge(outcome: Outcome, record: Record | None) -> Judgement:

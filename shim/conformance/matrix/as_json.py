@@ -26,7 +26,7 @@ def as_json(matrix: Matrix) -> dict[str, Any]:
         tensors     {kind of tensor: version}, of those that the cases ran with
         absent      frameworks that are not installed; missing: those of them that were asked for
         verdicts    all verdicts there are, as text
-        subjects    [{framework, version, side: "shim" | "reference", found, run, verdicts: {verdict: count},
+        subjects    [{framework, version, side: "shim" | "reference", kind: "docstring" | "case" | "file", found, run, verdicts: {verdict: count},
                       unseen: [names on record that were not run], recorded: whether any verdict is on record}]
         columns     [{key, title, side, tensors, engine}], tensors and engine empty for the framework itself
         examples    [{name, framework, kind: "docstring" | "case" | "file", place, ranks, notes: [text], code: [[line, text]],
@@ -56,6 +56,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "framework": subject.framework,
         "version": subject.version,
         "side": subject.side,
+        "kind": subject.kind,
         "found": subject.found,
         "run": subject.run,
         "verdicts": {verdict.value: subject.counts[verdict] for verdict in Verdict if subject.counts.get(verdict)},

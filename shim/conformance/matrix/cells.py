@@ -115,7 +115,7 @@ class Row:
 class Subject:
     """The examples of a framework on one side: how many there are, were run, and have which verdict.
 
-    ``unseen`` are on record and were not run. What is not ``recorded`` has no verdicts on record at all.
+    ``kind`` is that of their rows. ``unseen`` are on record and were not run. What is not ``recorded`` has no verdicts on record at all.
     """
 
     framework: str
@@ -126,6 +126,11 @@ class Subject:
     counts: Mapping[Verdict, int]
     unseen: tuple[str, ...] = ()
     recorded: bool = True
+    kind: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.framework} {self.version}{', cases' * (self.kind == CASE)}"
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Sequence
 
 from shim.conformance.case import Case, Document
-from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.suite import SourceRun
+from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import CASE, ENGINE, Cell, Column, Failure, Row, Seen
-from shim.conformance.matrix.from_examples import failures_of
+from shim.conformance.matrix.from_examples import cell_of, failures_of
 from shim.conformance.runner import Result, Run, as_text
 
 __all__ = ["framework_of", "name_of", "rows_of_cases"]
@@ -25,23 +26,26 @@ def name_of(document: Document, case: Case) -> str:
     return f"{document.name}: {case.name}"
 
 
-def rows_of_cases(run: Run) -> list[Row]:
-    """Return one row for each case, with a cell for every kind of tensor that it was run with."""
+def rows_of_cases(run: Run, on_frameworks: Sequence[SourceRun] = ()) -> list[Row]:
+    """Return one row for each case, with a cell for every kind of tensor that it was run with, and for the framework itself."""
+    judged = {each.outcome.example.name: each for of_one in on_frameworks for each in of_one.judgements}
     results: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
         results.setdefault((result.document, result.case), []).append(result)
     return [
-        _row(page, case, results[page.name, case.name])
+        _row(page, case, results[page.name, case.name], judged.get(name_of(page, case)))
         for page in run.documents
         for case in page.cases
         if (page.name, case.name) in results
     ]
 
 
-def _row(page: Document, case: Case, results: Sequence[Result]) -> Row:
+def _row(page: Document, case: Case, results: Sequence[Result], itself: Judgement | None) -> Row:
     code = _code(case)
     last = code[-1][0] if code else 0
     cells = {Column(SHIM, result.kind, ENGINE): _cell(case, result, last) for result in results}
+    if itself is not None:
+        cells[Column(REFERENCE, "", "")] = cell_of(itself)
     notes = tuple(
         f"The document says: {note.says} What is true: {note.true}" for note in page.notes if note.case == case.name
     )

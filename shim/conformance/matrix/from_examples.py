@@ -29,6 +29,7 @@ def subject_of(run: SourceRun) -> Subject:
         run.counts,
         run.unseen,
         source.is_recorded(run.side),
+        source.kind,
     )
 
 

@@ -26,7 +26,7 @@ def _counts(matrix: Matrix) -> list[str]:
     verdicts = [verdict for verdict in Verdict if any(subject.counts.get(verdict) for subject in matrix.subjects)]
     rows = [
         [
-            _plain(f"{each.framework} {each.version}"),
+            _plain(each.title),
             each.side,
             each.found,
             each.run,

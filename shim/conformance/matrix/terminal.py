@@ -26,6 +26,7 @@ STYLES = {
     Verdict.HANGS: "magenta",
 }
 _ALWAYS = (Verdict.PASS, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
+_FEW = 3  # examples up to which a reason stands after their names
 _IN_FULL = 3  # failed cells up to which tracebacks are printed whole
 
 
@@ -42,8 +43,7 @@ def counts_table(subjects: Iterable[Subject]) -> Table:
     for subject in subjects:
         counts = [_count(subject.counts.get(verdict, 0), verdict) for verdict in (*_ALWAYS, *others)]
         side = [Text(_side(subject))] if sides else []
-        name = Text(f"{subject.framework} {subject.version}")
-        table.add_row(name, *side, str(subject.found), str(subject.run), *counts)
+        table.add_row(Text(subject.title), *side, str(subject.found), str(subject.run), *counts)
     return table
 
 
@@ -66,7 +66,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         console.print(counts_table(matrix.subjects))
     for subject in matrix.subjects:
         if not subject.recorded and not of_files:
-            text = f"{subject.framework} {subject.version}: no verdicts are on record of {_side(subject)}, these are this run's"
+            text = f"{subject.title}: no verdicts are on record of {_side(subject)}, these are this run's"
             console.print(Text(text, style="dim"))
     for name in matrix.absent:
         asked = name in matrix.missing
@@ -75,7 +75,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         )
         console.print(Text(text, style="bold red" if asked else "dim"))
     for verdict in Verdict:
-        if verdict not in (Verdict.PASS, Verdict.FAIL):
+        if verdict is not Verdict.PASS:
             _print_reasons(matrix, verdict, console)
     _print_failures(matrix, console)
     _print_changes(matrix, console)
@@ -102,25 +102,41 @@ def _verdict(row: Row, column: Column) -> Text:
 
 
 def _places(matrix: Matrix, verdict: Verdict) -> list[tuple[Row, Column, Cell]]:
-    """Return the frameworks' examples with *verdict*; what becomes of cases ``shim.conformance.report`` tells."""
-    return [place for place in matrix.cells() if place[2].verdict is verdict and place[0].kind != CASE]
+    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.report`` tells."""
+    told_elsewhere = {(CASE, SHIM)}
+    return [
+        (row, column, cell)
+        for row, column, cell in matrix.cells()
+        if cell.verdict is verdict and (row.kind, column.side) not in told_elsewhere
+    ]
 
 
 def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
-    places = _places(matrix, verdict)
+    places = [place for place in _places(matrix, verdict) if not _has_failed(*place)]
     if places:
         console.print(Text(f"\n{verdict.value.capitalize()}", style=STYLES[verdict]))
-    told: dict[tuple[str, str], list[Column]] = {}
+    told: dict[str, dict[str, list[Column]]] = {}
     for row, column, cell in places:
-        told.setdefault((row.name, cell.reason), []).append(column)
+        told.setdefault(cell.reason, {}).setdefault(row.name, []).append(column)
     rows = {row.name: row for row, _, _ in places}
-    for (name, reason), columns in told.items():
-        place = _place(rows[name], columns[0], "") if len(columns) == 1 else Text(f"{name} (both)")
-        console.print(place + Text(f": {reason}"), soft_wrap=True)
+    for reason, names in told.items():
+        which = [
+            str(_place(rows[name], columns[0], "")) if len(columns) == 1 else f"{name} (both)"
+            for name, columns in names.items()
+        ]
+        text = f"{', '.join(which)}: {reason}" if len(which) <= _FEW else f"{len(which)} examples: {reason}"
+        console.print(Text(text), soft_wrap=True)
+        if len(which) > _FEW:
+            console.print(Text(indent(", ".join(names), "  ")), soft_wrap=True)
+
+
+def _has_failed(row: Row, column: Column, cell: Cell) -> bool:
+    """Tell whether a cell is a failure to be told in full: on the frontends, or where nothing is on record of it."""
+    return cell.verdict is Verdict.FAIL and (column.side == SHIM or cell.change is not None or not cell.reason)
 
 
 def _print_failures(matrix: Matrix, console: Console) -> None:
-    places = _places(matrix, Verdict.FAIL)
+    places = [place for place in _places(matrix, Verdict.FAIL) if _has_failed(*place)]
     for row, column, cell in places:
         console.print(Text("\nfailed: ", style="bold red") + _place(row, column, ""), soft_wrap=True)
         for failure in cell.failures:

@@ -16,7 +16,7 @@ from shim.launch.pool import RankPool
 __all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
 
 SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
-_DEADLINE = 60.0  # seconds for one cell; most take milliseconds, the first of a pool imports the framework
+_DEADLINE = 60.0  # seconds for one cell; most take milliseconds
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from made_up import a_judgement, a_matrix, a_source_run, an_example
 from rich.console import Console
 
+from shim.conformance.cases import DOCUMENTS
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE
 from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import Matrix
+from shim.conformance.matrix.cells import CASE, Matrix
+from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 from shim.conformance.matrix.terminal import print_matrix
+from shim.conformance.runner import Result, Run, Selection
 
 
 def printed(matrix, every=False, width=160):
@@ -111,3 +115,35 @@ def test_progress_is_a_live_table_or_a_line(terminal):
     assert ["torch", "itself", "1", "of", "1", "1"] in rows
     assert "hangs" in second
     assert "hangs" not in first
+
+
+def test_a_reason_of_many_examples_is_told_once_with_their_names():
+    judgements = [a_judgement(f"torch.distributed.f{i}", Verdict.UNSUPPORTED, "gloo has none") for i in range(5)]
+    text = printed(a_run(*judgements, side=REFERENCE))
+    assert "5 examples: gloo has none\n  torch.distributed.f0, torch.distributed.f1" in text
+    text = printed(a_run(*judgements[:2], side=REFERENCE))
+    assert "torch.distributed.f0 (framework itself), torch.distributed.f1 (framework itself): gloo has none" in text
+
+
+def test_what_the_framework_itself_is_known_to_show_otherwise_is_a_reason_and_no_failure():
+    known = a_judgement("torch.distributed.x", Verdict.FAIL, "gloo leaves partial sums", failures=[(1, 4, "differs")])
+    text = printed(a_run(known, side=REFERENCE))
+    assert "torch.distributed.x (framework itself): gloo leaves partial sums" in text
+    assert "failed:" not in text
+    new = a_judgement("torch.distributed.x", Verdict.FAIL, "differs", "is not on record", [(1, 4, "differs")])
+    assert "failed: torch.distributed.x (framework itself)" in printed(a_run(new, side=REFERENCE))
+
+
+def test_cases_on_the_framework_itself_have_counts_and_reasons_of_their_own():
+    name = f"{DOCUMENTS[0].name}: {DOCUMENTS[0].cases[0].name}"
+    run = a_source_run([a_judgement(name, Verdict.UNSUPPORTED, "gloo has none", ranks=4)], side=REFERENCE)
+    run = replace(run, source=replace(run.source, kind=CASE))
+    result = Result(DOCUMENTS[0].name, DOCUMENTS[0].cases[0].name, "torch", 4, 0.1, ())
+    rows = rows_of_cases(Run((DOCUMENTS[0],), Selection(("torch",), (), ()), [result]), [run])
+    assert {column.key: cell.verdict for column, cell in rows[0].cells.items()} == {
+        "shim torch shared_memory": Verdict.PASS,
+        "reference": Verdict.UNSUPPORTED,
+    }
+    text = printed(Matrix(tuple(rows), (subject_of(run),), True, 1.0))
+    assert "torch 1.2.3, cases" in text
+    assert f"{name} (framework itself): gloo has none" in text

@@ -8,6 +8,7 @@ from made_up import a_case_row, a_judgement, a_source_run
 from shim.conformance import plan, runner
 from shim.conformance.examples.sides import REFERENCE, SHIM
 from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import CASE
 from shim.conformance.plan import make_plan, matrix_of
 
 SOURCES = {
@@ -63,7 +64,10 @@ def test_names_choose_among_examples_and_cases():
 
 
 def test_both_sides_are_counted():
-    assert planned(frameworks=["torch"], reference=True).totals == {("torch", SHIM): 2, ("torch", REFERENCE): 2}
+    made = planned(frameworks=["torch"], reference=True, patterns=["x", "torch.distributed.all_to_all: complex"])
+    assert [(source.framework, source.kind) for source in made.cases] == [("torch", CASE)]
+    assert made.totals == {("torch", SHIM): 1, ("torch", REFERENCE): 2}
+    assert planned(frameworks=["torch"]).cases == ()
 
 
 def a_run(made, verdict=Verdict.PASS):
@@ -88,6 +92,6 @@ def test_a_run_of_nothing_does_not_pass():
 def test_failed_cases_do_not_pass(monkeypatch):
     made = planned()
     cases = runner.Run(made.pages, made.selection, [])
-    monkeypatch.setattr(plan, "rows_of_cases", lambda run: [a_case_row()])
+    monkeypatch.setattr(plan, "rows_of_cases", lambda run, on_frameworks: [a_case_row()])
     assert not cases.passed
     assert not matrix_of(made, cases, [a_run(made)], 1.0).passed

@@ -28,7 +28,7 @@ function showCounts() {
     const counts = withAlways(subject.verdicts);
     const parts = [["examples", subject.found], ["run", subject.run], ...Object.entries(counts)];
     if (subject.unseen.length) parts.push(["on record, not run", subject.unseen.length]);
-    return card(`${subject.framework} ${subject.version}`, subject.side === "shim" ? "on shim" : "on itself", counts, parts);
+    return card(`${subject.framework} ${subject.version}${subject.kind === "case" ? ", cases" : ""}`, subject.side === "shim" ? "on shim" : "on itself", counts, parts);
   });
   const cases = data.examples.filter((example) => example.kind === "case");
   if (cases.length) {
