@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from shim.conformance.examples.example import Example
@@ -31,7 +31,8 @@ class Outcome:
     """How one example went, in ``seconds``: ``failures`` are (rank, line, what is wrong).
 
     ``sights`` has what the ranks saw, without those that died or were late; ``printed`` is what a program printed
-    that started the ranks itself, None for other examples.
+    that started the ranks itself, None for other examples. ``tensors`` is the kind of tensor that the frontends got, empty where
+    that was the example's own; ``refusal`` says why they could not get it.
     """
 
     example: Example
@@ -40,19 +41,31 @@ class Outcome:
     seconds: float
     sights: Mapping[int, Sight] = field(default_factory=dict)
     printed: str | None = None
+    tensors: str = ""
+    refusal: str = ""
 
     @property
     def passed(self) -> bool:
         return not self.failures
+
+    @property
+    def crossed(self) -> int:
+        """How many tensors became one of the kind ``tensors``."""
+        return sum(sight.crossed for sight in self.sights.values())
 
 
 def run_examples(
     examples: Sequence[Example],
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     on_begin: Callable[[Example], None] = lambda example: None,
+    tensors: str | None = None,
 ) -> list[Outcome]:
-    """Run *examples* on the frontends; tell *on_begin* of each as it begins, *on_outcome* as it ends."""
-    return run_in_pools(examples, _run, True, on_outcome, on_begin)
+    """Run *examples* on the frontends; tell *on_begin* of each as it begins, *on_outcome* as it ends.
+
+    The frontends get tensors of the kind *tensors*, None for those that each example makes.
+    """
+    run = partial(_run, tensors=tensors)
+    return run_in_pools(examples, run, True, on_outcome, on_begin, () if tensors is None else (tensors,))
 
 
 def run_in_pools(
@@ -61,8 +74,9 @@ def run_in_pools(
     substituted: bool,
     on_outcome: Callable[[Outcome], None],
     on_begin: Callable[[Example], None],
+    besides: Sequence[str] = (),
 ) -> list[Outcome]:
-    """Have *run* run each example in the pool for its framework and number of ranks, which imports the framework once.
+    """Have *run* run each example in the pool for its framework and number of ranks, which imports that and *besides* once.
 
     Those that are programs run by themselves, on the frontends when *substituted*.
     """
@@ -75,7 +89,7 @@ def run_in_pools(
 
     others = [example for example in examples if not is_program(example)]
     for framework, ranks in sorted({(example.framework, example.ranks) for example in others}):
-        with RankPool(ranks, environment=QUIET, preload=PRELOADED[framework]) as pool:
+        with RankPool(ranks, environment=QUIET, preload=_modules(framework, besides)) as pool:
             for example in others:
                 if (example.framework, example.ranks) == (framework, ranks):
                     take(example, partial(run, pool, example))
@@ -83,6 +97,12 @@ def run_in_pools(
         if is_program(example):
             take(example, partial(_run_by_itself, example, substituted))
     return outcomes
+
+
+def _modules(framework: str, besides: Sequence[str]) -> list[str]:
+    """Return what the processes for examples of *framework* import: MindSpore goes first, as it cannot follow Paddle."""
+    modules = [*PRELOADED[framework], *besides]
+    return sorted(dict.fromkeys(modules), key=lambda module: not module.startswith("mindspore"))
 
 
 def _run_by_itself(example: Example, substituted: bool) -> Outcome:
@@ -94,10 +114,15 @@ def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
 
 
-def _run(pool: RankPool, example: Example) -> Outcome:
+def _run(pool: RankPool, example: Example, tensors: str | None) -> Outcome:
     begin = time.perf_counter()
-    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, deadline=_DEADLINE)
-    return outcome_of(example, answers, time.perf_counter() - begin)
+    kind = tensors or example.framework
+    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, kind, deadline=_DEADLINE)
+    outcome = outcome_of(example, answers, time.perf_counter() - begin)
+    if kind == example.framework:
+        return outcome
+    refusals = [sight.refusal for _, sight in sorted(outcome.sights.items()) if sight.refusal]
+    return replace(outcome, tensors=kind, refusal=next(iter(refusals), ""))
 
 
 def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> Outcome:

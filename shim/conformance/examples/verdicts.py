@@ -3,6 +3,7 @@
 ``recorded/FRAMEWORK-VERSION.json`` maps the examples' names to what is expected of them: ``text``, the fingerprint of the example the
 record was made for; ``verdict``, on the frontends; and where that is not ``pass``, the ``reason``, and ``evidence``: a part of the error or
 difference by which a run shows that the reason is still true. ``reference`` has the same three of the real framework on a CPU.
+``recorded/kinds/`` has files of the same names: for each example that is not applicable to kinds of tensor, the reason by kind.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 from shim.conformance.examples.runner import Outcome
 
@@ -19,12 +21,13 @@ __all__ = ["Judgement", "Record", "Verdict", "judge", "missing", "read_records"]
 
 
 class Verdict(enum.Enum):
-    """How an example went. The last three are for the real frameworks."""
+    """How an example went. ``NOT_APPLICABLE`` is for other kinds of tensor than the example's own, the last three for the real frameworks."""
 
     PASS = "pass"
     FAIL = "fail"
     DOCUMENT_WRONG = "document wrong"
     NOT_RUNNABLE = "not runnable here"
+    NOT_APPLICABLE = "not applicable"
     UNSUPPORTED = "unsupported on this backend"
     CRASHES = "crashes"
     HANGS = "hangs"
@@ -32,12 +35,13 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Record:
-    """What is expected of an example, on one side."""
+    """What is expected of an example, on one side. ``inapplicable`` has a reason for each kind of tensor that it does not go with."""
 
     text: str
     verdict: Verdict
     reason: str = ""
     evidence: str = ""
+    inapplicable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,26 @@ class Judgement:
 
 def read_records(framework: str, version: str, side: str = "shim") -> Mapping[str, Record]:
     """Return the records of *framework* at *version* by example, empty where there are none; *side* is ``shim`` or ``reference``."""
-    file = resources.files("shim.conformance.examples") / "recorded" / f"{framework}-{version}.json"
-    if not file.is_file():
-        return {}
-    rows = json.loads(file.read_text(encoding="utf-8"))
+    rows = _rows_of(f"{framework}-{version}.json")
+    inapplicable = _rows_of(f"kinds/{framework}-{version}.json") if side == "shim" else {}
     sides = {
         name: row if side == "shim" else row["reference"] for name, row in rows.items() if side == "shim" or side in row
     }
     return {
-        name: Record(rows[name]["text"], Verdict(row["verdict"]), row.get("reason", ""), row.get("evidence", ""))
+        name: Record(
+            rows[name]["text"],
+            Verdict(row["verdict"]),
+            row.get("reason", ""),
+            row.get("evidence", ""),
+            inapplicable.get(name, {}),
+        )
         for name, row in sides.items()
     }
+
+
+def _rows_of(name: str) -> dict[str, Any]:
+    file = resources.files("shim.conformance.examples") / "recorded" / name
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def judge(outcome: Outcome, record: Record | None) -> Judgement:

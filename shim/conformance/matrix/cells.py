@@ -41,7 +41,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        return f"shim, {self.tensors}" if self.side == SHIM else "framework itself"
+        return f"shim, {self.tensors}, {self.engine}" if self.side == SHIM else "framework itself"
 
 
 @dataclass(frozen=True)
@@ -113,19 +113,26 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """The examples of a framework on one side: how many there are, were run, and have which verdict.
+    """The examples of a framework in one column: how many there are, were run, and have which verdict.
 
     ``unseen`` are on record and were not run. What is not ``recorded`` has no verdicts on record at all.
     """
 
     framework: str
     version: str
-    side: str
+    column: Column
     found: int
     run: int
     counts: Mapping[Verdict, int]
     unseen: tuple[str, ...] = ()
     recorded: bool = True
+
+    @property
+    def on(self) -> str:
+        """Where its examples were run, in a word or two; with their own kind of tensor, if nothing is said of it."""
+        if self.column.side != SHIM:
+            return "itself"
+        return SHIM if self.column.tensors == self.framework else f"{SHIM}, {self.column.tensors}"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def _counts(matrix: Matrix) -> list[str]:
     rows = [
         [
             _plain(f"{each.framework} {each.version}"),
-            each.side,
+            each.on,
             each.found,
             each.run,
             *(each.counts.get(v, 0) for v in verdicts),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from textwrap import indent
 
 from rich.console import Console
@@ -21,6 +22,7 @@ STYLES = {
     Verdict.FAIL: "bold red",
     Verdict.DOCUMENT_WRONG: "yellow",
     Verdict.NOT_RUNNABLE: "cyan",
+    Verdict.NOT_APPLICABLE: "dim",
     Verdict.UNSUPPORTED: "cyan",
     Verdict.CRASHES: "magenta",
     Verdict.HANGS: "magenta",
@@ -33,7 +35,7 @@ def counts_table(subjects: Iterable[Subject]) -> Table:
     """Return the table of counts, a line for each framework and side; columns for verdicts of the real ones as they occur."""
     subjects = list(subjects)
     others = [each for each in Verdict if each not in _ALWAYS and any(subject.counts.get(each) for subject in subjects)]
-    sides = len({subject.side for subject in subjects}) > 1
+    sides = any(subject.on != SHIM for subject in subjects)
     table = Table("framework")
     if sides:
         table.add_column("on")
@@ -41,14 +43,10 @@ def counts_table(subjects: Iterable[Subject]) -> Table:
         table.add_column(head, justify="right")
     for subject in subjects:
         counts = [_count(subject.counts.get(verdict, 0), verdict) for verdict in (*_ALWAYS, *others)]
-        side = [Text(_side(subject))] if sides else []
+        side = [Text(subject.on)] if sides else []
         name = Text(f"{subject.framework} {subject.version}")
         table.add_row(name, *side, str(subject.found), str(subject.run), *counts)
     return table
-
-
-def _side(subject: Subject) -> str:
-    return "shim" if subject.side == SHIM else "itself"
 
 
 def _count(count: int, verdict: Verdict) -> Text:
@@ -66,7 +64,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         console.print(counts_table(matrix.subjects))
     for subject in matrix.subjects:
         if not subject.recorded and not of_files:
-            text = f"{subject.framework} {subject.version}: no verdicts are on record of {_side(subject)}, these are this run's"
+            text = f"{subject.framework} {subject.version}: no verdicts are on record of {subject.on}, these are this run's"
             console.print(Text(text, style="dim"))
     for name in matrix.absent:
         asked = name in matrix.missing
@@ -75,7 +73,9 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         )
         console.print(Text(text, style="bold red" if asked else "dim"))
     for verdict in Verdict:
-        if verdict not in (Verdict.PASS, Verdict.FAIL):
+        if verdict is Verdict.NOT_APPLICABLE:
+            _print_inapplicable(matrix, console)
+        elif verdict not in (Verdict.PASS, Verdict.FAIL):
             _print_reasons(matrix, verdict, console)
     _print_failures(matrix, console)
     _print_changes(matrix, console)
@@ -93,7 +93,7 @@ def print_rows(matrix: Matrix, console: Console) -> None:
 
 
 def _head(column: Column) -> str:
-    return "itself" if column.side == REFERENCE else f"shim\n{column.tensors}"
+    return "itself" if column.side == REFERENCE else f"shim\n{column.tensors}\n{column.engine}"
 
 
 def _verdict(row: Row, column: Column) -> Text:
@@ -115,8 +115,25 @@ def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
         told.setdefault((row.name, cell.reason), []).append(column)
     rows = {row.name: row for row, _, _ in places}
     for (name, reason), columns in told.items():
-        place = _place(rows[name], columns[0], "") if len(columns) == 1 else Text(f"{name} (both)")
+        place = _place(rows[name], columns[0], "") if len(columns) == 1 else Text(f"{name} ({_where(columns)})")
         console.print(place + Text(f": {reason}"), soft_wrap=True)
+
+
+def _where(columns: Sequence[Column]) -> str:
+    kinds = [column.tensors for column in columns if column.side == SHIM]
+    itself = len(kinds) < len(columns)
+    if itself and len(kinds) == 1:
+        return "both"
+    return f"shim with {', '.join(kinds)}{', and framework itself' * itself}"
+
+
+def _print_inapplicable(matrix: Matrix, console: Console) -> None:
+    """Print how many examples do not go with kinds of tensor, by reason; ``--every`` and the files name each."""
+    counts = Counter((column.tensors, cell.reason) for _, column, cell in _places(matrix, Verdict.NOT_APPLICABLE))
+    if counts:
+        console.print(Text("\nNot applicable", style=STYLES[Verdict.NOT_APPLICABLE]))
+    for (kind, reason), count in counts.items():
+        console.print(Text(f"{_number(count, 'example')} with {kind} tensors: {reason}"), soft_wrap=True)
 
 
 def _print_failures(matrix: Matrix, console: Console) -> None:
@@ -139,7 +156,7 @@ def _print_changes(matrix: Matrix, console: Console) -> None:
     for row, column, change in changed:
         console.print(_place(row, column, f" {change}"), soft_wrap=True)
     for subject, name in unseen:
-        console.print(Text(f"{name}: on record for {subject.side}, not run"), soft_wrap=True)
+        console.print(Text(f"{name}: on record for {subject.on}, not run"), soft_wrap=True)
 
 
 def _place(row: Row, column: Column, rest: str) -> Text:

@@ -47,11 +47,12 @@ def a_judgement(name, verdict=Verdict.PASS, reason="", change=None, failures=(),
     return Judgement(an_outcome(example, failures, **rest), verdict, reason, change)
 
 
-def a_source_run(judgements, framework="torch", side=SHIM, unseen=(), recorded=True):
+def a_source_run(judgements, framework="torch", side=SHIM, unseen=(), recorded=True, tensors=None):
     examples = tuple(judgement.outcome.example for judgement in judgements)
     records = {example.name: Record(example.fingerprint, Verdict.PASS) for example in examples}
     source = Source(framework, "1.2.3", examples, {side: records} if recorded else {})
-    return SourceRun(source, side, tuple(judgements), tuple(unseen), 1.5)
+    kind = "" if side == REFERENCE else tensors or framework
+    return SourceRun(source, side, tuple(judgements), tuple(unseen), 1.5, kind)
 
 
 def source_runs():

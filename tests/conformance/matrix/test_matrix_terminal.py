@@ -9,7 +9,7 @@ from made_up import a_judgement, a_matrix, a_source_run, an_example
 from rich.console import Console
 
 from shim.conformance.examples.progress import ProgressTable
-from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.sides import REFERENCE, SHIM, Part
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
@@ -91,14 +91,15 @@ def test_a_run_in_which_all_is_well_says_so():
 def test_progress_is_a_live_table_or_a_line(terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
     judgements = [a_judgement("torch.distributed.x"), a_judgement("torch.distributed.y", Verdict.FAIL)]
-    with ProgressTable({("torch", "shim"): 2, ("torch", "reference"): 1}, console) as progress:
+    ours, theirs = Part("torch", SHIM, "torch"), Part("torch", REFERENCE, "")
+    with ProgressTable({ours: 2, theirs: 1}, console) as progress:
         for judgement in judgements:
             progress.begin(judgement.outcome.example)
-            progress.count("shim", judgement)
+            progress.count(ours, judgement)
         picture = Console(file=io.StringIO(), width=120)
         picture.print(progress._picture())
         progress.begin(an_example("torch.distributed.z", ranks=1))
-        progress.count("reference", a_judgement("torch.distributed.z", Verdict.HANGS))
+        progress.count(theirs, a_judgement("torch.distributed.z", Verdict.HANGS))
         picture.print(progress._picture())
     text = console.file.getvalue()
     assert ("torch: 2 examples run" in text) == (not terminal)

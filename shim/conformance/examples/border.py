@@ -1,0 +1,268 @@
+"""The border between an example and the frontend, at which the example's tensors become another kind's and back.
+
+The example makes and reads its own framework's tensors. What it hands to the frontend's functions is of the other kind, over
+the same memory or, where a framework cannot do that, copied, and copied back when the call or its work has ended. What
+they return goes back as the example's own kind. So the frontend works with nothing but the other kind's tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shim.conformance.examples.conversion import (
+    InapplicableError,
+    array_over,
+    as_kind,
+    dtype_as,
+    is_a,
+    shares_memory,
+)
+from shim.conformance.examples.handles import is_handle
+from shim.substitution.views import ModuleView
+
+__all__ = ["Border", "ForeignResultError"]
+
+_WAITS = ("block_current_stream", "synchronize", "wait")  # after which a work has ended
+
+
+class ForeignResultError(TypeError):
+    """A frontend was given tensors of one kind and returned another's."""
+
+
+class Border:
+    """What an example's tensors of the kind *own* go through on their way to a frontend, which sees them as *other*.
+
+    ``crossed`` counts those that did; ``refusal`` says why one could not.
+    """
+
+    def __init__(self, own: str, other: str) -> None:
+        self.own = own
+        self.other = other
+        self.crossed = 0
+        self.refusal = ""
+        self._seen: dict[
+            int, tuple[Any, Any]
+        ] = {}  # by the id of a frontend's function or class: it, and what stands for it
+        self._real: dict[int, Any] = {}  # by the id of what stands for a function: the function
+        self._kept: list[tuple[Any, Any]] = []  # tensors over whose memory others lie, as long as the example goes on
+        self._held: dict[
+            int, tuple[Any, _Crossing]
+        ] = {}  # objects that hold tensors, and works: it, and how these got there
+
+    def through(self, thing: Any) -> Any:
+        """Return what stands for *thing* of a frontend: a function, a class whose objects hold or take tensors, or a module of these."""
+        if id(thing) not in self._seen:
+            self._seen[id(thing)] = (thing, self._stand_in(thing))
+        return self._seen[id(thing)][1]
+
+    def _stand_in(self, thing: Any) -> Any:
+        if inspect.isclass(thing):
+            return self._class(thing)
+        if inspect.ismodule(thing):
+            return ModuleView(thing, thing, self.through)
+        if not inspect.isroutine(thing) or "object" in thing.__name__:
+            return thing  # what goes through a function for objects is theirs, tensors too
+
+        @functools.wraps(thing)
+        def call(*arguments: Any, **named: Any) -> Any:
+            return self._call(thing, arguments, named)
+
+        self._real[id(call)] = thing
+        return call
+
+    def _class(self, kind: type) -> type:
+        """Return a subclass of *kind* whose objects are made and called with the other kind's tensors, if they are with any."""
+        names: dict[str, Any] = {}
+        if "__call__" in dir(kind) and kind.__module__.startswith("shim."):
+
+            def call(this: Any, *arguments: Any, **named: Any) -> Any:
+                return self._call(super(made, this).__call__, arguments, named)  # type: ignore[misc]  # kind has it
+
+            names["__call__"] = call
+        if not names and "tensor" not in _parameters(kind):
+            return kind
+
+        @functools.wraps(kind.__init__)  # type: ignore[misc]  # no object's, but the class's that is inherited from
+        def begin(this: Any, *arguments: Any, **named: Any) -> None:
+            crossing = _Crossing(self)
+            super(made, this).__init__(*crossing.inward(arguments), **crossing.inward(named))
+            if crossing.crossed:
+                self._held[id(this)] = (this, crossing)
+
+        names["__init__"] = begin
+        made: Any = type(kind.__name__, (kind,), {**names, "__module__": kind.__module__, "__doc__": kind.__doc__})
+        return made  # type: ignore[no-any-return]  # Any, as super() is to be asked for what mypy does not know of
+
+    def _call(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        crossing = _Crossing(self)
+        value = function(*crossing.inward(tuple(arguments)), **crossing.inward(named))
+        if not _is_begun(value):
+            crossing.settle()
+        return crossing.returned(value)
+
+    def real(self, thing: Any) -> Any:
+        """Return the frontend's function that *thing* stands for, or *thing* itself."""
+        return self._real.get(id(thing), thing)
+
+    def held(self, thing: Any) -> _Crossing | None:
+        """Return how the tensors got into *thing*, if it is known to hold any."""
+        return self._held[id(thing)][1] if id(thing) in self._held else None
+
+    def converted(self, tensor: Any, kind: str) -> Any:
+        """Return *tensor* as one of *kind*."""
+        made = self.noting(as_kind, tensor, kind)
+        self._kept.append((tensor, made))
+        return made
+
+    def noting(self, convert: Callable[..., Any], *arguments: Any) -> Any:
+        """Convert, and take note of an InapplicableError, which goes on."""
+        try:
+            return convert(*arguments)
+        except InapplicableError as error:
+            self.refusal = self.refusal or str(error)
+            raise
+
+    def watch(self, work: Any, crossing: _Crossing) -> Any:
+        """Have *work* bring back what it wrote when it has been waited for. It becomes an object of a subclass."""
+        if id(work) not in self._held:
+            work.__class__ = self._watched(type(work))
+            self._held[id(work)] = (work, crossing)
+        return work
+
+    def _watched(self, kind: type) -> type:
+        if id(kind) not in self._seen:
+            names = {
+                name: self._after(method, name in _WAITS)
+                for name, method in inspect.getmembers(kind, inspect.isfunction)
+                if not name.startswith("_") and not isinstance(inspect.getattr_static(kind, name), staticmethod)
+            }
+            made = type(kind.__name__, (kind,), {**names, "__slots__": (), "__module__": kind.__module__})
+            self._seen[id(kind)] = (kind, made)
+            self._seen[id(made)] = (made, made)
+        return self._seen[id(kind)][1]  # type: ignore[no-any-return]  # a class, as it was put there
+
+    def _after(self, method: Callable[..., Any], has_ended: bool) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(this: Any, *arguments: Any, **named: Any) -> Any:
+            crossing = self._held[id(this)][1]
+            value = method(this, *arguments, **named)
+            if has_ended:
+                crossing.settle()
+            return crossing.returned(value)
+
+        return call
+
+
+class _Crossing:
+    """One call over the *border*: what went in, so that what comes out can be told from it."""
+
+    def __init__(self, border: Border) -> None:
+        self.border = border
+        self.crossed = 0
+        self._owns: dict[int, tuple[Any, Any]] = {}  # by the id of the other kind's tensor: it, and the example's own
+        self._copies: list[_Copy] = []
+        self._lists: list[tuple[list[Any], list[Any]]] = []  # the example's own list, and the one the frontend has
+
+    def inward(self, thing: Any) -> Any:
+        """Return *thing* as the frontend gets it. Raises InapplicableError where it cannot."""
+        if is_a(thing, self.border.own):
+            return self._converted(thing)
+        if isinstance(thing, list):
+            made = [self.inward(entry) for entry in thing]
+            self._lists.append((thing, made))
+            return made
+        if type(thing) is tuple:
+            return tuple(self.inward(entry) for entry in thing)
+        if type(thing) is dict:
+            return {name: self.inward(entry) for name, entry in thing.items()}
+        held = self.border.held(thing)
+        if held is not None:
+            self._join(held)
+        dtype = self.border.noting(dtype_as, thing, self.border.own, self.border.other)
+        return self.border.real(thing) if dtype is None else dtype
+
+    def _converted(self, tensor: Any) -> Any:
+        made = self.border.converted(tensor, self.border.other)
+        if not shares_memory(tensor, made):
+            self._copies.append(_Copy(tensor, made))
+        self._owns[id(made)] = (made, tensor)
+        self.crossed += 1
+        self.border.crossed += 1
+        return made
+
+    def _join(self, held: _Crossing) -> None:
+        for _, own in held._owns.values():
+            array_over(own)  # waits for what MindSpore's operators still do with its memory
+        self.crossed += held.crossed
+        self._owns |= held._owns
+        self._copies += held._copies
+
+    def returned(self, value: Any) -> Any:
+        """Return *value*, which a call returned, as the example gets it, and bring its lists to what the call has made of them."""
+        for own, made in self._lists:
+            entries = [self._returned(entry) for entry in made]
+            if len(entries) != len(own) or any(a is not b for a, b in zip(entries, own, strict=True)):
+                own[:] = entries
+        return self._returned(value)
+
+    def _returned(self, value: Any) -> Any:
+        if is_a(value, self.border.other):
+            return self._own_of(value)
+        if is_a(value, self.border.own) and self.crossed:
+            raise ForeignResultError(
+                f"tensors of {self.border.other} were given, and one of {self.border.own} was returned"
+            )
+        if type(value) in (list, tuple):
+            for own, made in self._lists:
+                if made is value:
+                    return own
+            entries = [self._returned(entry) for entry in value]
+            same = all(a is b for a, b in zip(entries, value, strict=True))
+            return value if same else type(value)(entries)
+        return self.border.watch(value, self) if is_handle(value) else value
+
+    def _own_of(self, tensor: Any) -> Any:
+        if id(tensor) not in self._owns:
+            made = self.border.converted(tensor, self.border.own)
+            if not shares_memory(tensor, made):
+                self._copies.append(_Copy(made, tensor))
+            self._owns[id(tensor)] = (tensor, made)
+        return self._owns[id(tensor)][1]
+
+    def settle(self) -> None:
+        """Bring back of what was copied what has been written since this was last done."""
+        for copy in self._copies:
+            copy.bring_back()
+
+
+class _Copy:
+    """The example's *own* tensor and the frontend's, *made*, which do not share memory and hold the same."""
+
+    def __init__(self, own: Any, made: Any) -> None:
+        self.own = own
+        self.made = made
+        self.known = array_over(made).tobytes()
+
+    def bring_back(self) -> None:
+        """Write to *own* what was written to *made*; where nothing was, *own* keeps what the example has written since."""
+        elements = array_over(self.made)
+        if elements.tobytes() != self.known:
+            array_over(self.own)[...] = elements
+            self.known = elements.tobytes()
+
+
+def _is_begun(value: Any) -> bool:
+    """Tell whether *value* is a work, or has one in it, that may go on."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_begun, value))
+    return is_handle(value)
+
+
+def _parameters(kind: type) -> Sequence[str]:
+    try:
+        return tuple(inspect.signature(kind).parameters)
+    except (TypeError, ValueError):
+        return ()

@@ -1,0 +1,51 @@
+"""``python -m shim.conformance.examples.recording_kinds FRAMEWORK``: record which examples of the installed framework go with no other kinds of tensor.
+
+Each is told with what it says when it is run, for a person to look at before it is committed: a line of ``recorded/kinds/`` for each
+example, with the reason by kind. What fails is not recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples.suite import SourceRun, installed_source, run_source
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.kinds import KINDS
+
+__all__ = ["as_rows", "main"]
+
+
+def main(framework: str) -> None:
+    """Run all examples of *framework* with all other kinds of tensor and write the record."""
+    source = installed_source(framework)
+    runs = [run_source(source, SHIM, tensors=kind) for kind in KINDS if kind != framework]
+    file = Path(__file__).parent / "recorded" / "kinds" / f"{framework}-{source.version}.json"
+    file.parent.mkdir(exist_ok=True)
+    rows = as_rows(runs)
+    file.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    failed = [
+        f"{each.outcome.example.name}, {run.tensors}"
+        for run in runs
+        for each in run.judgements
+        if each.verdict is Verdict.FAIL
+    ]
+    sys.stdout.write(
+        "\n".join([f"{len(rows)} of {len(source.examples)} are not for all kinds: {file}", *failed]) + "\n"
+    )
+
+
+def as_rows(runs: list[SourceRun]) -> dict[str, dict[str, str]]:
+    """Return what is to be recorded of *runs*: a reason for each example and kind that is not applicable."""
+    rows: dict[str, dict[str, str]] = {}
+    for run in runs:
+        for judgement in run.judgements:
+            if judgement.verdict is Verdict.NOT_APPLICABLE:
+                rows.setdefault(judgement.outcome.example.name, {})[run.tensors] = judgement.reason
+    return rows
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
