@@ -222,7 +222,7 @@ class _Crossing:
             entries = [self._returned(entry) for entry in value]
             same = all(a is b for a, b in zip(entries, value, strict=True))
             return value if same else type(value)(entries)
-        return self.border.watch(value, self) if is_handle(value) else value
+        return self.border.watch(value, self) if _is_work(value) else value
 
     def _own_of(self, tensor: Any) -> Any:
         if id(tensor) not in self._owns:
@@ -258,7 +258,12 @@ def _is_begun(value: Any) -> bool:
     """Tell whether *value* is a work, or has one in it, that may go on."""
     if isinstance(value, (list, tuple)):
         return any(map(_is_begun, value))
-    return is_handle(value)
+    return _is_work(value)
+
+
+def _is_work(thing: Any) -> bool:
+    """Tell whether *thing* is a frontend's work; a framework's own future gets the example's tensors from that."""
+    return type(thing).__module__.startswith("shim.") and is_handle(thing)
 
 
 def _parameters(kind: type) -> Sequence[str]:

@@ -106,7 +106,8 @@ def run_source(
 ) -> SourceRun:
     """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
 
-    The frontends get *tensors* of a kind, None for those that the examples make.
+    The frontends get *tensors* of a kind, None for those that the examples make. An example is not run with a kind that it is on record not to
+    go with, as long as its text is the recorded one.
     *ours* is what became of them on the frontends, with which the framework itself is compared.
     Where nothing is on record of a source, its examples are judged by themselves: none is said to have changed.
     """
@@ -125,6 +126,15 @@ def run_source(
         judgements.append(judgement if recorded else replace(judgement, change=None))
         on_judgement(judgements[-1])
 
-    chosen.run(examples, on_outcome, on_begin=on_begin, tensors=kind)
+    others = []
+    for example in examples:
+        record = records.get(example.name)
+        why = record.inapplicable.get(kind, "") if record is not None and record.text == example.fingerprint else ""
+        if why:
+            on_begin(example)
+            on_outcome(Outcome(example, (), (), 0.0, tensors=kind, refusal=why))
+        else:
+            others.append(example)
+    chosen.run(others, on_outcome, on_begin=on_begin, tensors=kind)
     unseen = tuple(missing(judgements, records))
     return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin, kind)

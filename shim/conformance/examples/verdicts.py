@@ -3,7 +3,7 @@
 ``recorded/FRAMEWORK-VERSION.json`` maps the examples' names to what is expected of them: ``text``, the fingerprint of the example the
 record was made for; ``verdict``, on the frontends; and where that is not ``pass``, the ``reason``, and ``evidence``: a part of the error or
 difference by which a run shows that the reason is still true. ``reference`` has the same three of the real framework on a CPU.
-``recorded/kinds/`` has files of the same names: for each example that is not applicable to kinds of tensor, the reason by kind.
+``inapplicable/`` has files of the same names: for each example that does not go with kinds of tensor, the reason by kind.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Judgement:
 
 def read_records(framework: str, version: str, side: str = "shim") -> Mapping[str, Record]:
     """Return the records of *framework* at *version* by example, empty where there are none; *side* is ``shim`` or ``reference``."""
-    rows = _rows_of(f"{framework}-{version}.json")
-    inapplicable = _rows_of(f"kinds/{framework}-{version}.json") if side == "shim" else {}
+    rows = _rows_of("recorded", f"{framework}-{version}.json")
+    inapplicable = _rows_of("inapplicable", f"{framework}-{version}.json") if side == "shim" else {}
     sides = {
         name: row if side == "shim" else row["reference"] for name, row in rows.items() if side == "shim" or side in row
     }
@@ -73,8 +73,8 @@ def read_records(framework: str, version: str, side: str = "shim") -> Mapping[st
     }
 
 
-def _rows_of(name: str) -> dict[str, Any]:
-    file = resources.files("shim.conformance.examples") / "recorded" / name
+def _rows_of(folder: str, name: str) -> dict[str, Any]:
+    file = resources.files("shim.conformance.examples") / folder / name
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 

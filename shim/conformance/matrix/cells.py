@@ -156,6 +156,12 @@ class Matrix:
     def counts(self) -> Counter[Verdict]:
         return Counter(cell.verdict for _, _, cell in self.cells())
 
+    @property
+    def inapplicable(self) -> Counter[tuple[str, str]]:
+        """How many examples do not go with a kind of tensor, by that and the reason."""
+        places = ((column, cell) for _, column, cell in self.cells() if cell.verdict is Verdict.NOT_APPLICABLE)
+        return Counter((column.tensors, cell.reason) for column, cell in places)
+
     def cells(self) -> Iterator[tuple[Row, Column, Cell]]:
         """Yield all cells with their places, row by row."""
         for row in self.rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import indent
 
@@ -129,10 +128,9 @@ def _where(columns: Sequence[Column]) -> str:
 
 def _print_inapplicable(matrix: Matrix, console: Console) -> None:
     """Print how many examples do not go with kinds of tensor, by reason; ``--every`` and the files name each."""
-    counts = Counter((column.tensors, cell.reason) for _, column, cell in _places(matrix, Verdict.NOT_APPLICABLE))
-    if counts:
+    if matrix.inapplicable:
         console.print(Text("\nNot applicable", style=STYLES[Verdict.NOT_APPLICABLE]))
-    for (kind, reason), count in counts.items():
+    for (kind, reason), count in matrix.inapplicable.items():
         console.print(Text(f"{_number(count, 'example')} with {kind} tensors: {reason}"), soft_wrap=True)
 
 

@@ -90,6 +90,34 @@ def source_runs():
     return [torch, itself, paddle]
 
 
+def a_matrix_of_kinds():
+    """Return a matrix of torch's examples with their own tensors and with NumPy's and Paddle's, which not all go with."""
+    names = [f"torch.distributed.{letter}" for letter in "abc"]
+    wrong = {"verdict": Verdict.DOCUMENT_WRONG, "reason": "it is wrong", "failures": [(0, 4, "x")]}
+    runs = [
+        a_source_run([a_judgement(names[0]), a_judgement(names[1]), a_judgement(names[2], **wrong)]),
+        a_source_run(
+            [
+                a_judgement(names[0], Verdict.NOT_APPLICABLE, "numpy has no bfloat16"),
+                a_judgement(names[1], Verdict.NOT_APPLICABLE, "numpy has no bfloat16"),
+                a_judgement(names[2], **wrong),
+            ],
+            tensors="numpy",
+        ),
+        a_source_run(
+            [
+                a_judgement(names[0]),
+                a_judgement(
+                    names[1], Verdict.FAIL, failures=[(0, 4, "another")], change="fails, and the record says: pass"
+                ),
+                a_judgement(names[2], Verdict.NOT_APPLICABLE, "no tensor goes there"),
+            ],
+            tensors="paddle",
+        ),
+    ]
+    return Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), False, 1.0)
+
+
 def a_case_row():
     seen = (Seen(6, (0,), "[0]", "[0]"), Seen(6, (1,), "[1]", "[2]", "tensor 1: 1 of 1 elements differ"))
     cells = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from made_up import a_judgement, a_matrix, a_source_run, an_example
+from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_example
 from rich.console import Console
 
 from shim.conformance.examples.progress import ProgressTable
@@ -55,6 +55,20 @@ def test_a_reason_that_holds_on_both_sides_is_told_once():
     text = printed(Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), True, 1.0))
     assert text.count("it is wrong") == 1
     assert "torch.distributed.x (both): it is wrong" in text
+
+
+def test_kinds_of_tensor_are_counted_and_told_apart():
+    text = printed(a_matrix_of_kinds(), every=True)
+    lines = [line.replace("│", " ").split() for line in text.splitlines()]
+    assert ["torch", "1.2.3", "shim", "3", "3", "2", "1", "0", "0", "0"] in lines
+    assert ["torch", "1.2.3", "shim,", "numpy", "3", "3", "0", "1", "0", "0", "2"] in lines
+    assert ["torch", "1.2.3", "shim,", "paddle", "3", "3", "1", "0", "0", "1", "1"] in lines
+    assert text.count("shared_memory") == 3 + 2
+    assert "torch.distributed.c (shim with numpy, torch): it is wrong" in text
+    assert "2 examples with numpy tensors: numpy has no bfloat16" in text
+    assert "1 example with paddle tensors: no tensor goes there" in text
+    assert "failed: torch.distributed.b (shim, paddle, shared_memory)" in text
+    assert "torch.distributed.b (shim, paddle, shared_memory) fails, and the record says: pass" in text
 
 
 def test_of_many_failures_each_has_a_line():

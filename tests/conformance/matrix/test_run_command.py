@@ -13,7 +13,7 @@ from made_up import a_judgement, a_source_run, an_outcome
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance import plan
+from shim.conformance import plan, runner
 from shim.conformance.examples import suite
 from shim.conformance.examples.sides import SHIM, SIDES, Side
 from shim.conformance.examples.suite import SourceRun
@@ -43,6 +43,7 @@ def shim_conformance(monkeypatch):
             return SourceRun(source, side, tuple(chosen), tuple(unseen), 0.5, tensors)
 
         monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
+        monkeypatch.setattr(runner, "is_installed", lambda name: True)
         monkeypatch.setattr(plan, "DOCUMENTS", ())
         monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=lambda name: source))
         monkeypatch.setattr(command, "run_source", run_source)

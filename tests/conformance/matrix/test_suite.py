@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_up import TRACEBACK, a_judgement, a_source_run, an_example, an_outcome
 
@@ -105,6 +107,27 @@ def test_a_recorded_verdict_of_the_framework_itself_holds():
     theirs = run_source(recorded(), REFERENCE, sides=sides(["b"]))
     assert [judgement.change for judgement in theirs.judgements] == [None, "fail, and the record says: pass", None]
     assert not theirs.passed
+
+
+def test_what_is_on_record_as_not_applicable_is_told_and_not_run():
+    source, ran = recorded(), []
+    for name, record in list(source.records[SHIM].items()):
+        source.records[SHIM][name] = replace(record, inapplicable={"numpy": "no tensor goes there"})
+    changed = EXAMPLES[2].name
+    source.records[SHIM][changed] = replace(source.records[SHIM][changed], text="another")
+
+    def run(examples, on_outcome, *, on_begin, tensors):
+        ran.append((tensors, [example.name for example in examples]))
+        return []
+
+    found = run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}, tensors="numpy")
+    assert ran == [("numpy", [changed])]
+    assert [(each.verdict, each.reason, each.change) for each in found.judgements] == [
+        (Verdict.NOT_APPLICABLE, "no tensor goes there", None)
+    ] * 2
+    assert found.unseen == (changed,)
+    run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}, tensors="torch")
+    assert len(ran[1][1]) == 3
 
 
 def test_the_installed_source_is_read_with_its_records_on_this_machine():
