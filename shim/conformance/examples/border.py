@@ -25,8 +25,6 @@ from shim.substitution.views import ModuleView
 
 __all__ = ["Border", "ForeignResultError"]
 
-_WAITS = ("block_current_stream", "synchronize", "wait")  # after which a work has ended
-
 
 class ForeignResultError(TypeError):
     """A frontend was given tensors of one kind and returned another's."""
@@ -43,14 +41,13 @@ class Border:
         self.other = other
         self.crossed = 0
         self.refusal = ""
-        self._seen: dict[
-            int, tuple[Any, Any]
-        ] = {}  # by the id of a frontend's function or class: it, and what stands for it
-        self._real: dict[int, Any] = {}  # by the id of what stands for a function: the function
+        # By ids, with what has the id, so that it keeps it: what stands for a frontend's functions and classes, the functions that are
+        # stood for, the classes of works that are watched, and how tensors got into works and other objects.
+        self._seen: dict[int, tuple[Any, Any]] = {}
+        self._real: dict[int, Any] = {}
+        self._watched: dict[type, type] = {}
+        self._held: dict[int, tuple[Any, _Crossing]] = {}
         self._kept: list[tuple[Any, Any]] = []  # tensors over whose memory others lie, as long as the example goes on
-        self._held: dict[
-            int, tuple[Any, _Crossing]
-        ] = {}  # objects that hold tensors, and works: it, and how these got there
 
     def through(self, thing: Any) -> Any:
         """Return what stands for *thing* of a frontend: a function, a class whose objects hold or take tensors, or a module of these."""
@@ -98,10 +95,7 @@ class Border:
 
     def _call(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         crossing = _Crossing(self)
-        value = function(*crossing.inward(tuple(arguments)), **crossing.inward(named))
-        if not _is_begun(value):
-            crossing.settle()
-        return crossing.returned(value)
+        return crossing.returned(function(*crossing.inward(tuple(arguments)), **crossing.inward(named)))
 
     def real(self, thing: Any) -> Any:
         """Return the frontend's function that *thing* stands for, or *thing* itself."""
@@ -126,32 +120,27 @@ class Border:
             raise
 
     def watch(self, work: Any, crossing: _Crossing) -> Any:
-        """Have *work* bring back what it wrote when it has been waited for. It becomes an object of a subclass."""
+        """Have each method of *work* bring back what was written until it returns. It becomes an object of a subclass."""
         if id(work) not in self._held:
-            work.__class__ = self._watched(type(work))
+            kind = type(work)
+            if kind not in self._watched:
+                self._watched[kind] = self._watched_kind(kind)
+            work.__class__ = self._watched[kind]
             self._held[id(work)] = (work, crossing)
         return work
 
-    def _watched(self, kind: type) -> type:
-        if id(kind) not in self._seen:
-            names = {
-                name: self._after(method, name in _WAITS)
-                for name, method in inspect.getmembers(kind, inspect.isfunction)
-                if not name.startswith("_") and not isinstance(inspect.getattr_static(kind, name), staticmethod)
-            }
-            made = type(kind.__name__, (kind,), {**names, "__slots__": (), "__module__": kind.__module__})
-            self._seen[id(kind)] = (kind, made)
-            self._seen[id(made)] = (made, made)
-        return self._seen[id(kind)][1]  # type: ignore[no-any-return]  # a class, as it was put there
+    def _watched_kind(self, kind: type) -> type:
+        methods = {
+            name: self._after(method)
+            for name, method in inspect.getmembers(kind, inspect.isfunction)
+            if not name.startswith("_") and not isinstance(inspect.getattr_static(kind, name), staticmethod)
+        }
+        return type(kind.__name__, (kind,), {**methods, "__slots__": (), "__module__": kind.__module__})
 
-    def _after(self, method: Callable[..., Any], has_ended: bool) -> Callable[..., Any]:
+    def _after(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def call(this: Any, *arguments: Any, **named: Any) -> Any:
-            crossing = self._held[id(this)][1]
-            value = method(this, *arguments, **named)
-            if has_ended:
-                crossing.settle()
-            return crossing.returned(value)
+            return self._held[id(this)][1].returned(method(this, *arguments, **named))
 
         return call
 
@@ -201,7 +190,9 @@ class _Crossing:
         self._copies += held._copies
 
     def returned(self, value: Any) -> Any:
-        """Return *value*, which a call returned, as the example gets it, and bring its lists to what the call has made of them."""
+        """Return *value*, which a call returned, as the example gets it, with its lists and tensors as the call, so far, has made them."""
+        for copy in self._copies:
+            copy.bring_back()
         for own, made in self._lists:
             entries = [self._returned(entry) for entry in made]
             if len(entries) != len(own) or any(a is not b for a, b in zip(entries, own, strict=True)):
@@ -232,11 +223,6 @@ class _Crossing:
             self._owns[id(tensor)] = (tensor, made)
         return self._owns[id(tensor)][1]
 
-    def settle(self) -> None:
-        """Bring back of what was copied what has been written since this was last done."""
-        for copy in self._copies:
-            copy.bring_back()
-
 
 class _Copy:
     """The example's *own* tensor and the frontend's, *made*, which do not share memory and hold the same."""
@@ -252,13 +238,6 @@ class _Copy:
         if elements.tobytes() != self.known:
             array_over(self.own)[...] = elements
             self.known = elements.tobytes()
-
-
-def _is_begun(value: Any) -> bool:
-    """Tell whether *value* is a work, or has one in it, that may go on."""
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_begun, value))
-    return _is_work(value)
 
 
 def _is_work(thing: Any) -> bool:

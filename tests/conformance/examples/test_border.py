@@ -98,6 +98,16 @@ def begin(output: Any) -> Work:
     return Work(output, 7)
 
 
+def write(output: Any) -> Work:
+    output[...] = 4
+    return Work(output, 4)
+
+
+def append_later(outputs: list[Any], input: Any) -> Work:
+    outputs.append(input.copy())
+    return Work(outputs[0], 6)
+
+
 def batch(operations: list[P2POp]) -> list[Work]:
     return [Work(operation.tensor, 5) for operation in operations]
 
@@ -190,8 +200,9 @@ def test_what_is_returned_is_the_example_s(border: Border) -> None:
 
 def test_a_work_writes_when_it_is_waited_for_and_only_then(border: Border) -> None:
     tensor = Tensor([1, 2])
+    assert border.through(Work) is Work
     work = border.through(begin)(tensor)
-    assert isinstance(work, Work)
+    assert isinstance(work, border.through(Work))
     assert type(work).__name__ == "Work"
     assert not work.is_completed()
     assert elements(tensor) == [[1, 2]]
@@ -201,6 +212,20 @@ def test_a_work_writes_when_it_is_waited_for_and_only_then(border: Border) -> No
     work.result()
     assert elements(tensor) == [[3, 3]]
     assert work.result()[0] is tensor
+
+
+def test_a_work_that_has_ended_has_written(border: Border) -> None:
+    tensor = Tensor([1, 2])
+    border.through(write)(tensor)
+    assert elements(tensor) == [[4, 4]]
+
+
+def test_a_list_is_filled_with_what_is_written_later(border: Border) -> None:
+    outputs: list[Tensor] = []
+    work = border.through(append_later)(outputs, Tensor([1, 2]))
+    assert elements(*outputs) == [[1, 2]]
+    work.wait()
+    assert elements(*outputs) == [[6, 6]]
 
 
 def test_objects_hold_tensors_until_a_batch_of_them_ends(border: Border) -> None:
@@ -281,7 +306,7 @@ def test_a_frontend_that_returns_another_kind_is_noticed(border: Border) -> None
 
 def test_a_value_that_nobody_brings_back_is_not_there(border: Border, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(conversion._MAKERS, "numpy", lambda array, dtype: array.copy())
-    monkeypatch.setattr("shim.conformance.examples.border._Crossing.settle", lambda self: None)
+    monkeypatch.setattr("shim.conformance.examples.border._Copy.bring_back", lambda self: None)
     tensor = Tensor([1, 2])
     border.through(double)(tensor)
     assert elements(tensor) == [[1, 2]]

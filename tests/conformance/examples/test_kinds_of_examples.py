@@ -53,8 +53,8 @@ TEXTS = {
     "in place, copied": COPIES + IN_PLACE,
     "later, copied": COPIES + LATER,
     "a batch, copied": COPIES + GIVEN + BATCH,
-    "nothing brought back": COPIES + ">>> border._Crossing.settle = lambda self: None\n" + IN_PLACE,
-    "nothing brought back later": COPIES + ">>> border._Crossing.settle = lambda self: None\n" + LATER,
+    "nothing brought back": COPIES + ">>> border._Copy.bring_back = lambda self: None\n" + IN_PLACE,
+    "nothing brought back later": COPIES + ">>> border._Copy.bring_back = lambda self: None\n" + LATER,
     "what is returned, as it is": ">>> from shim.conformance.examples import border\n"
     ">>> border._Crossing._own_of = lambda self, tensor: tensor\n" + GIVEN + RETURNED,
     "a value": IN_PLACE.replace("3., 6.", "3., 7."),
