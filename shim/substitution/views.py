@@ -71,7 +71,10 @@ class ModuleView(ModuleType):
             return [public for public in dir(self) if not public.startswith("_")]
         if frontend is not None and name in frontend.__all__:
             found = getattr(frontend, name)
-            found = found if through is None else through(found)
+            if (
+                through is not None
+            ):  # a module that only the frontend has, as stream is one of Paddle's, is seen through as well
+                found = ModuleView(found, found, through) if isinstance(found, ModuleType) else through(found)
         else:
             found = getattr(real, name)
         if isinstance(found, ModuleType):

@@ -21,7 +21,6 @@ from shim.conformance.examples.conversion import (
     shares_memory,
 )
 from shim.conformance.examples.handles import is_handle
-from shim.substitution.views import ModuleView
 
 __all__ = ["Border", "ForeignResultError"]
 
@@ -50,7 +49,7 @@ class Border:
         self._kept: list[tuple[Any, Any]] = []  # tensors over whose memory others lie, as long as the example goes on
 
     def through(self, thing: Any) -> Any:
-        """Return what stands for *thing* of a frontend: a function, a class whose objects hold or take tensors, or a module of these."""
+        """Return what stands for *thing* of a frontend: a function, or a class whose objects hold or take tensors."""
         if id(thing) not in self._seen:
             self._seen[id(thing)] = (thing, self._stand_in(thing))
         return self._seen[id(thing)][1]
@@ -58,8 +57,6 @@ class Border:
     def _stand_in(self, thing: Any) -> Any:
         if inspect.isclass(thing):
             return self._class(thing)
-        if inspect.ismodule(thing):
-            return ModuleView(thing, thing, self.through)
         if not inspect.isroutine(thing) or "object" in thing.__name__:
             return thing  # what goes through a function for objects is theirs, tensors too
 

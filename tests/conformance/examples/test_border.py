@@ -277,14 +277,6 @@ def test_tensors_in_objects_are_the_caller_s(border: Border) -> None:
     assert border.crossed == 0
 
 
-def test_a_module_of_functions_is_seen_through(border: Border) -> None:
-    module = types.ModuleType("shim.frontends.made_up.stream")
-    module.double, module.__all__ = double, ["double"]  # type: ignore[attr-defined]  # what is in it
-    tensor = Tensor([1])
-    border.through(module).double(tensor)
-    assert elements(tensor) == [[2]]
-
-
 def test_a_dtype_that_is_lacking_is_refused_and_no_except_hides_it(
     border: Border, monkeypatch: pytest.MonkeyPatch
 ) -> None:
