@@ -113,7 +113,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """The examples of a framework in one column: how many there are, were run, and have which verdict.
+    """The examples of a framework in one column: how many there are, were run and applicable, and have which verdict.
 
     ``unseen`` are on record and were not run. What is not ``recorded`` has no verdicts on record at all.
     """

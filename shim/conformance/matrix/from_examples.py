@@ -11,7 +11,7 @@ from shim.conformance.examples.example import Example
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
-from shim.conformance.examples.verdicts import Judgement
+from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
 __all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]
@@ -25,7 +25,7 @@ def subject_of(run: SourceRun) -> Subject:
         source.version,
         column_of(run),
         len(source.examples),
-        len(run.judgements),
+        len(run.judgements) - run.counts[Verdict.NOT_APPLICABLE],
         run.counts,
         run.unseen,
         source.is_recorded(run.side),

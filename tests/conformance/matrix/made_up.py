@@ -90,8 +90,11 @@ def source_runs():
     return [torch, itself, paddle]
 
 
-def a_matrix_of_kinds():
-    """Return a matrix of torch's examples with their own tensors and with NumPy's and Paddle's, which not all go with."""
+def a_matrix_of_kinds(every=False):
+    """Return a matrix of torch's examples with their own tensors and with NumPy's and Paddle's, which not all go with.
+
+    With *every*, there are columns for MindSpore's and for the framework itself too.
+    """
     names = [f"torch.distributed.{letter}" for letter in "abc"]
     wrong = {"verdict": Verdict.DOCUMENT_WRONG, "reason": "it is wrong", "failures": [(0, 4, "x")]}
     runs = [
@@ -115,6 +118,9 @@ def a_matrix_of_kinds():
             tensors="paddle",
         ),
     ]
+    wide = [a_source_run([a_judgement(names[0], Verdict.NOT_RUNNABLE, "no")], side=REFERENCE)] * every
+    wide += [a_source_run([a_judgement(names[0], Verdict.NOT_RUNNABLE, "no")], tensors="mindspore")] * every
+    runs += wide
     return Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), False, 1.0)
 
 

@@ -79,7 +79,7 @@ def test_kinds_of_tensor_are_in_every_file():
     matrix = a_matrix_of_kinds()
     told = json.loads(json.dumps(as_json(matrix)))
     assert [(each["tensors"], each["engine"], each["run"]) for each in told["subjects"]] == [
-        ("torch", "shared_memory", 3), ("numpy", "shared_memory", 3), ("paddle", "shared_memory", 3),
+        ("torch", "shared_memory", 3), ("numpy", "shared_memory", 1), ("paddle", "shared_memory", 2),
     ]  # fmt: skip
     verdicts = {key: cell["verdict"] for key, cell in told["examples"][1]["cells"].items()}
     assert verdicts == {

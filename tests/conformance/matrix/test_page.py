@@ -254,6 +254,14 @@ def test_kinds_of_tensor_have_columns_and_counts(page, tmp_path):
     assert page.evaluate(f"({colors})('not applicable')") != page.evaluate(f"({colors})('pass')")
 
 
+def test_all_columns_fit_into_a_window(page, tmp_path):
+    (tmp_path / "wide.html").write_text(as_html(a_matrix_of_kinds(every=True)), encoding="utf-8")
+    page.send("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    page.open(tmp_path / "wide.html")
+    assert page.evaluate("document.querySelectorAll('#heads th').length") == 3 + 5
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
 def test_a_narrow_window_does_not_cut_the_panel(page):
     page.send("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
     page.click(cell(ALL[0]))
