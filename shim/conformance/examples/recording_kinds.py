@@ -1,7 +1,7 @@
 """``python -m shim.conformance.examples.recording_kinds FRAMEWORK``: record which examples of the installed framework go with no other kinds of tensor.
 
-Each is told with what it says when it is run, for a person to look at before it is committed: a row of ``inapplicable/`` for each
-example, with the reason by kind. What fails is not recorded.
+A row of ``inapplicable/`` for each of these has the reason by kind, for a person to look at before it is committed. What fails is not recorded,
+but printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from shim.conformance.examples.suite import SourceRun, installed_source, run_sou
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.kinds import KINDS
 
-__all__ = ["as_rows", "main"]
+__all__ = ["FOLDER", "as_rows", "main"]
+
+FOLDER = Path(__file__).parent / "inapplicable"
 
 
 def main(framework: str) -> None:
@@ -25,8 +27,7 @@ def main(framework: str) -> None:
     known = {name: replace(record, inapplicable={}) for name, record in source.records[SHIM].items()}
     unrecorded = replace(source, records={SHIM: known})  # so that all are run
     runs = [run_source(unrecorded, SHIM, tensors=kind) for kind in KINDS if kind != framework]
-    file = Path(__file__).parent / "inapplicable" / f"{framework}-{source.version}.json"
-    file.parent.mkdir(exist_ok=True)
+    file = FOLDER / f"{framework}-{source.version}.json"
     rows = as_rows(runs)
     file.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     failed = [

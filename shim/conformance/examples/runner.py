@@ -14,7 +14,7 @@ from shim.conformance.runner import QUIET
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pools", "unseen_steps"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pool", "run_in_pools", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 PRELOADED = {
@@ -64,7 +64,7 @@ def run_examples(
 
     The frontends get tensors of the kind *tensors*, None for those that each example makes.
     """
-    run = partial(_run, tensors=tensors)
+    run = partial(run_in_pool, tensors=tensors)
     return run_in_pools(examples, run, True, on_outcome, on_begin, () if tensors is None else (tensors,))
 
 
@@ -114,7 +114,8 @@ def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
 
 
-def _run(pool: RankPool, example: Example, tensors: str | None) -> Outcome:
+def run_in_pool(pool: RankPool, example: Example, tensors: str | None = None) -> Outcome:
+    """Run *example* on the ranks of *pool*, on the frontends, which get tensors of the kind *tensors*, None for those that it makes."""
     begin = time.perf_counter()
     kind = tensors or example.framework
     answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, kind, deadline=_DEADLINE)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from shim.conformance.examples.applicability import NO_TENSOR, judge_kind
 from shim.conformance.examples.conversion import GRADIENT
-from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.recording import version_of
-from shim.conformance.examples.runner import Outcome, run_examples
+from shim.conformance.examples.runner import PRELOADED, Outcome, run_in_pool
 from shim.conformance.examples.verdicts import Verdict, judge, read_records
+from shim.conformance.runner import QUIET
+from shim.launch.pool import RankPool
 
 GIVEN = ">>> x = torch.tensor([1., 2.]) * (rank + 1)\n"
 COPIES = """
@@ -74,9 +77,18 @@ WITHOUT = ("objects", "no tensor")
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    examples = [examples_in(text, "torch", f"torch.distributed.{what}", "a test")[0] for what, text in TEXTS.items()]
-    return dict(zip(TEXTS, run_examples(examples, tensors="numpy"), strict=True))
+def pool() -> Iterator[RankPool]:
+    """Two ranks that have all frameworks: MindSpore before Paddle, which it cannot follow."""
+    with RankPool(2, QUIET, [*PRELOADED["mindspore"], *PRELOADED["torch"], *PRELOADED["paddle"]]) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def outcomes(pool: RankPool) -> dict[str, Outcome]:
+    return {
+        what: run_in_pool(pool, examples_in(text, "torch", f"torch.distributed.{what}", "a test")[0], "numpy")
+        for what, text in TEXTS.items()
+    }
 
 
 @pytest.mark.parametrize("what", [what for what in TEXTS if what not in (*FAILS, *REFUSED)])
@@ -105,11 +117,14 @@ def test_what_the_kind_has_not_is_refused_on_this_machine(outcomes: dict[str, Ou
     ],
     ids=["torch", "paddle", "mindspore"],
 )  # fmt: skip
-def test_real_examples_with_another_kind_are_as_recorded_on_this_machine(framework, kind, names) -> None:
+def test_real_examples_with_another_kind_are_as_recorded_on_this_machine(pool, framework, kind, names) -> None:
     records = read_records(framework, version_of(framework))
-    chosen = [each for each in installed_examples(framework) if each.name.endswith(names) and each.ranks == 2]
+    read = pool.run("shim.conformance.examples.docstrings:docstrings_of", framework)[0].value
+    found = [each for function, text in read for each in examples_in(text, framework, function, "a test")]
+    chosen = [each for each in found if each.name.endswith(names) and each.ranks == 2]
     assert len(chosen) >= len(names)
-    for outcome in run_examples(chosen, tensors=kind):
+    for example in chosen:
+        outcome = run_in_pool(pool, example, kind)
         record = records[outcome.example.name]
         judgement = judge_kind(judge(outcome, record), record)
         assert (judgement.verdict, judgement.change) == (Verdict.PASS, None), outcome.failures

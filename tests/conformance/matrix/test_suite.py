@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from made_up import TRACEBACK, a_judgement, a_source_run, an_example, an_outcome
 
-from shim.conformance.examples import suite
+from shim.conformance.examples import recording_kinds, suite
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
 from shim.conformance.examples.suite import Source, run_source
 from shim.conformance.examples.verdicts import Record, Verdict
@@ -128,6 +129,30 @@ def test_what_is_on_record_as_not_applicable_is_told_and_not_run():
     assert found.unseen == (changed,)
     run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}, tensors="torch")
     assert len(ran[1][1]) == 3
+
+
+def test_the_record_of_what_is_not_applicable_is_made_of_runs_that_do_not_know_it(monkeypatch, tmp_path):
+    source, ran = recorded(), []
+    source.records[SHIM][EXAMPLES[0].name] = replace(
+        source.records[SHIM][EXAMPLES[0].name], inapplicable={"numpy": "x"}
+    )
+
+    def run_source(source, side, *, tensors):
+        ran.append((tensors, {record.inapplicable.get(tensors) for record in source.records[side].values()}))
+        judgements = [
+            a_judgement("torch.distributed.a"),
+            a_judgement("torch.distributed.b", Verdict.NOT_APPLICABLE, "why"),
+        ]
+        return a_source_run(judgements, tensors=tensors)
+
+    monkeypatch.setattr(recording_kinds, "installed_source", lambda framework: source)
+    monkeypatch.setattr(recording_kinds, "run_source", run_source)
+    monkeypatch.setattr(recording_kinds, "FOLDER", tmp_path)
+    recording_kinds.main("torch")
+    assert ran == [(kind, {None}) for kind in ("numpy", "paddle", "mindspore")]
+    assert json.loads((tmp_path / "torch-1.2.3.json").read_text()) == {
+        "torch.distributed.b": {"numpy": "why", "paddle": "why", "mindspore": "why"}
+    }
 
 
 def test_the_installed_source_is_read_with_its_records_on_this_machine():
