@@ -113,7 +113,7 @@ def test_what_the_kind_has_not_is_refused_on_this_machine(outcomes: dict[str, Ou
     [
         ("torch", "paddle", ("all_gather", "batch_isend_irecv", "record_comm")),
         ("paddle", "torch", ("alltoall", "irecv", "P2POp")),
-        ("mindspore", "paddle", ("mint.distributed.all_to_all_single", "comm_func.reduce_scatter_tensor", "comm_ops.AllReduce")),
+        ("mindspore", "paddle", ("mint.distributed.all_to_all_single", "comm_func.P2POp", "comm_ops.AllReduce", "comm_ops.BatchISendIRecv")),
     ],
     ids=["torch", "paddle", "mindspore"],
 )  # fmt: skip
