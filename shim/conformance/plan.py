@@ -10,7 +10,7 @@ from pathlib import Path
 from shim.conformance.case import Document
 from shim.conformance.cases import DOCUMENTS
 from shim.conformance.examples.selection import is_chosen, unmatched
-from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.sides import REFERENCE, SHIM, Part
 from shim.conformance.examples.suite import Source, SourceRun, installed_source, sources_in_files
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.matrix.cells import Matrix
@@ -28,9 +28,10 @@ FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
 class Plan:
     """What is to be run: cases of ``pages`` with the tensors of ``selection``, and on ``sides`` the examples of ``sources``.
 
-    ``cases`` are those of the pages that are run on the frameworks themselves. ``patterns`` choose among the examples
-    (``selection.is_chosen``). ``absent`` frameworks are not installed, ``missing`` are those of them that were asked for. ``unknown``
-    has a line for every pattern that means nothing. ``without`` are files in the folders that were given which have no examples.
+    The frontends get each of ``tensors``, None for those that each example makes. ``cases`` are those of the pages that are run on the
+    frameworks themselves. ``patterns`` choose among the examples (``selection.is_chosen``). ``absent`` frameworks are not installed,
+    ``missing`` are those of them that were asked for. ``unknown`` has a line for every pattern that means nothing. ``without`` are
+    files in the folders that were given which have no examples.
     """
 
     pages: tuple[Document, ...]
@@ -43,17 +44,29 @@ class Plan:
     missing: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     without: tuple[Path, ...] = ()
+    tensors: tuple[str, ...] | None = None
+
+    def parts_of(self, source: Source) -> list[Part]:
+        """Return where the examples of *source* are to be run: with their own tensors first, on the framework itself last.
+
+        With their own they run wherever the framework itself does, which is compared with that.
+        """
+        own = source.framework
+        kinds = [own] if self.tensors is None else sorted(self.tensors, key=lambda kind: kind != own)
+        kinds = kinds if own in kinds or REFERENCE not in self.sides else [own, *kinds]
+        ours = [Part(own, SHIM, kind) for kind in kinds]
+        return [*ours, *(Part(own, side, "") for side in self.sides if side != SHIM)]
 
     @property
-    def totals(self) -> dict[tuple[str, str], int]:
-        """How many examples are to be run, by framework and side."""
-        counts: Counter[tuple[str, str]] = Counter()
+    def totals(self) -> dict[Part, int]:
+        """How many examples of the frameworks are to be run in each part."""
+        counts: Counter[Part] = Counter()
         for source in self.sources:
-            for side in self.sides:
-                counts[source.framework, side] += self._count(source)
+            for part in self.parts_of(source):
+                counts[part] += self._count(source)
             for cases in self.cases:
                 if cases.framework == source.framework:
-                    counts[cases.framework, REFERENCE] += self._count(cases)
+                    counts[Part(cases.framework, REFERENCE, "")] += self._count(cases)
         return counts
 
     def _count(self, source: Source) -> int:
@@ -69,19 +82,20 @@ def make_plan(
 ) -> Plan:
     """Choose what is to be run; with None, all there is. *read* gets the name of every installed framework that is chosen.
 
-    A framework's own examples make its own tensors, so that they are run where *kinds* has them.
+    *kinds* of tensor are for cases and examples; with None, cases run with all that are installed, and examples with their own.
     """
     wanted = [name for name in FRAMEWORKS if frameworks is None or name in frameworks]
     pages = tuple(page for page in DOCUMENTS if framework_of(page) in wanted)
-    with_tensors = [name for name in wanted if kinds is None or name in kinds]
-    absent = tuple(name for name in with_tensors if not is_installed(name))
-    sources = tuple(read(name) for name in with_tensors if name not in absent)
+    absent = tuple(name for name in wanted if not is_installed(name))
+    only_cases = bool(patterns) and all(":" in pattern for pattern in patterns)  # in their names alone there is one
+    sources = () if only_cases else tuple(read(name) for name in wanted if name not in absent)
+    selection = select_kinds(kinds)
     names = [name_of(page, case) for page in pages for case in page.cases]
     names += [example.name for source in sources for example in source.examples]
     on_frameworks = [source_of_cases(source.framework, pages) for source in sources] if reference else []
     return Plan(
         tuple(page for page in (_part_of(page, patterns) for page in pages) if page.cases),
-        select_kinds(kinds),
+        selection,
         sources,
         tuple(patterns),
         (SHIM, REFERENCE) if reference else (SHIM,),
@@ -89,6 +103,7 @@ def make_plan(
         absent,
         absent if frameworks else (),
         tuple(unmatched(names, patterns)),
+        tensors=None if kinds is None else selection.present,
     )
 
 

@@ -61,7 +61,11 @@ def example_of_case(page: Document, case: Case) -> Example:
 
 
 def _run(
-    examples: Sequence[Example], on_outcome: Callable[[Outcome], None], *, on_begin: Callable[[Example], None]
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None],
+    *,
+    on_begin: Callable[[Example], None],
+    tensors: str,
 ) -> list[Outcome]:
     target = "shim.conformance.reference:see_case_on_this_rank"
     return run_on_frameworks(target, examples, on_outcome, on_begin)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.views import FRAMEWORKS, view_of
+from shim.substitution.views import FRAMEWORKS, Through, view_of
 
 __all__ = ["import_view", "scoped_builtins"]
 
@@ -20,17 +21,20 @@ def import_view(
     locals: Mapping[str, object] | None = None,
     fromlist: Sequence[str] | None = (),
     level: int = 0,
+    *,
+    through: Through | None = None,
 ) -> ModuleType:
-    """Import as ``builtins.__import__`` does, and return the view of a framework's module."""
+    """Import as ``builtins.__import__`` does, and return the view of a framework's module, with *through* where there is one."""
     module = _import(name, globals, locals, fromlist or (), level)
     if level or name.partition(".")[0] not in FRAMEWORKS:
         return module
-    return view_of(module)
+    return view_of(module, through)
 
 
-def scoped_builtins() -> dict[str, Any]:
-    """Return the builtins for the globals of a module whose imports get views.
+def scoped_builtins(through: Through | None = None) -> dict[str, Any]:
+    """Return the builtins for the globals of a module whose imports get views, with *through* where there is one.
 
     Python takes a module's builtins from its own ``__builtins__``, so nothing outside the module is changed.
     """
-    return {**vars(builtins), "__import__": import_view}
+    importing = import_view if through is None else functools.partial(import_view, through=through)
+    return {**vars(builtins), "__import__": importing}

@@ -21,7 +21,14 @@ from shim.conformance.kinds import KINDS
 from shim.conformance.plan import FRAMEWORKS
 from shim.conformance.runner import Failure, Result, Run, Selection
 
+CASES = f"{DOCUMENTS[0].name}: *"
 NUMBER_OF_CASES = {kind: sum(case.is_for(kind) for page in DOCUMENTS for case in page.cases) for kind in KINDS}
+
+
+@pytest.fixture(autouse=True)
+def _cases_alone(monkeypatch):
+    """No framework is installed that would have examples to run beside the cases."""
+    monkeypatch.setattr(plan, "is_installed", lambda name: False)
 
 
 def shim_conformance(*arguments, width="200"):
@@ -45,7 +52,7 @@ def test_numpy_passes_and_json_says_everything(tmp_path):
     result = shim_conformance("--tensors", "numpy", "--json", str(file))
     assert result.exit_code == 0, result.output
     told = json.loads(file.read_text(encoding="utf-8"))
-    assert told["schema"] == 2
+    assert told["schema"] == 3
     assert told["passed"] is True
     assert list(told["tensors"]) == ["numpy"]
     assert [column["key"] for column in told["columns"]] == ["shim numpy shared_memory"]
@@ -76,7 +83,6 @@ def test_one_document(tmp_path):
 
 def test_missing_tensors_that_were_asked_for_fail(monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "is_installed", lambda kind: False)
-    monkeypatch.setattr(plan, "is_installed", lambda kind: False)
     file = tmp_path / "result.json"
     result = shim_conformance("--tensors", "torch", "--json", str(file))
     assert result.exit_code == 1
@@ -143,7 +149,7 @@ def test_list_shows_every_case_and_runs_none(monkeypatch):
 
 
 def test_the_installed_command_writes_to_a_pipe():
-    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", DOCUMENTS[0].name]
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", CASES]
     child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert child.returncode == 0, child.stdout + child.stderr
     assert child.stderr == ""
@@ -153,7 +159,7 @@ def test_the_installed_command_writes_to_a_pipe():
 
 def test_the_installed_command_writes_to_a_terminal():
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", DOCUMENTS[0].name]
+    command = [sys.executable, "-m", "shim", "conformance", "--tensors", "numpy", "--example", CASES]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as child:
         os.close(theirs)

@@ -10,18 +10,22 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from shim.conformance.kinds import KINDS
+from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
 
-__all__ = ["Examples", "Frameworks", "Tensors", "check_folder", "chosen", "console_of"]
+__all__ = ["Examples", "Frameworks", "Tensors", "check_folder", "chosen", "chosen_kinds", "console_of"]
 
 
+_ALL = "all"
 _LOG_WIDTH = 120  # columns where output is no terminal and COLUMNS does not say
 
 Tensors = Annotated[
     str | None,
     typer.Option(
-        "--tensors", metavar="KINDS", help=f"Only these kinds of tensor, with commas between: {','.join(KINDS)}."
+        "--tensors",
+        metavar="KINDS",
+        help=f"These kinds of tensor, with commas between: {','.join(KINDS)}; or all. Default: the docstrings' examples with "
+        "their own, everything else with all that are installed.",
     ),
 ]
 Frameworks = Annotated[
@@ -60,6 +64,16 @@ def chosen(option: str, given: Sequence[str] | str | None, choices: Sequence[str
             f"{option} does not know {', '.join(map(repr, unknown))}; it knows {', '.join(choices)}"
         )
     return names
+
+
+def chosen_kinds(given: str | None) -> list[str] | None:
+    """Return the kinds of tensor that ``--tensors`` names, those that are installed for "all", None where there is no option.
+
+    Raises BadParameter for a name that is no kind's.
+    """
+    if given == _ALL:
+        return [kind for kind in KINDS if is_installed(kind)]
+    return chosen("--tensors", given, KINDS)
 
 
 def check_folder(option: str, file: Path | None) -> None:

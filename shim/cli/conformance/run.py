@@ -12,12 +12,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, console_of
+from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, chosen_kinds, console_of
 from shim.conformance import report, runner
 from shim.conformance.examples.progress import ProgressTable
-from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.sides import REFERENCE, Part
 from shim.conformance.examples.suite import SourceRun, run_source
-from shim.conformance.kinds import KINDS
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.html import as_html
@@ -60,8 +59,8 @@ def run(
 ) -> None:
     """Run the documented examples of the frameworks, as they are installed here, or those of FILES, on this machine.
 
-    These are the examples in the frameworks' docstrings, as they are written, and cases of five documents with every kind of
-    tensor. The exit status is 1 where one fails, where a verdict is not the one on record, and where one that is
+    These are the examples in the frameworks' docstrings, as they are written and with the tensors that they make, and cases of five
+    documents with every kind of tensor. --tensors all has the frontends get every kind from the docstrings' examples too. The exit status is 1 where one fails, where a verdict is not the one on record, and where one that is
     on record or was asked for was not run; 0 otherwise.
     """
     files = {"--json": json_file, "--junit": junit_file, "--markdown": markdown_file, "--html": html_file}
@@ -90,7 +89,7 @@ def plan_from(
 ) -> Plan:
     """Return the plan that the options say. Raises BadParameter for a name that is nothing's."""
     frameworks = chosen("--framework", framework, FRAMEWORKS)
-    kinds = chosen("--tensors", tensors, KINDS)
+    kinds = chosen_kinds(tensors)
     with console.status("reading the installed frameworks' documentation"):
         plan = make_plan(frameworks, example or (), kinds, reference)
     if plan.unknown:
@@ -135,14 +134,17 @@ def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:
     runs: list[SourceRun] = []
     with ProgressTable(plan.totals, console) as progress:
         for source in plan.sources:
-            ours = None
-            for side in plan.sides:
-                ours = run_source(source, side, plan.patterns, progress.begin, partial(progress.count, side), ours)
-                runs.append(ours)
+            ours: SourceRun | None = None
+            for part in plan.parts_of(source):
+                count = partial(progress.count, part)
+                beside = ours if part.side == REFERENCE else None
+                run = run_source(source, part.side, plan.patterns, progress.begin, count, beside, tensors=part.tensors)
+                runs.append(run)
+                ours = ours or run
             for cases in plan.cases:
                 if cases.framework == source.framework:
-                    tell = partial(progress.count, REFERENCE)
-                    runs.append(run_source(cases, REFERENCE, plan.patterns, progress.begin, tell, sides=CASE_SIDES))
+                    count = partial(progress.count, Part(cases.framework, REFERENCE, ""))
+                    runs.append(run_source(cases, REFERENCE, plan.patterns, progress.begin, count, sides=CASE_SIDES))
     return runs
 
 

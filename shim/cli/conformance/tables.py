@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shim.cli.conformance.options import Tensors, chosen, console_of
+from shim.cli.conformance.options import Tensors, chosen_kinds, console_of
 
 __all__ = ["tables"]
 
@@ -14,12 +14,11 @@ def tables(tensors: Tensors = None) -> None:
 
     The exit status is 0 when all cells are as they should be, and every cell has run that --tensors does not leave out; 1 otherwise.
     """
-    from shim.conformance.kinds import KINDS
     from shim.conformance.runner import select_kinds
     from shim.conformance.tables import report, runner
     from shim.conformance.tables.columns import CELLS
 
-    selection = select_kinds(chosen("--tensors", tensors, KINDS))
+    selection = select_kinds(chosen_kinds(tensors))
     console = console_of()
     with report.progress_of(CELLS, selection, console) as on_result:
         run = runner.run_cells(CELLS, selection, on_result)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["unwaited"]
+__all__ = ["is_handle", "unwaited"]
 
 _WAITS = re.compile(r"(?<!def )\b(?:wait|synchronize)\w*\(")
 
@@ -24,11 +24,11 @@ def unwaited(names: Mapping[str, Any], sources: Iterable[str]) -> str | None:
 
 def _holds_handle(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return any(map(_is_handle, value))
-    return _is_handle(value)
+        return any(map(is_handle, value))
+    return is_handle(value)
 
 
-def _is_handle(value: Any) -> bool:
+def is_handle(value: Any) -> bool:
     """Tell whether *value* has a ``wait()`` that needs no argument: a store's needs the keys to wait for."""
     wait = None if inspect.isclass(value) or inspect.ismodule(value) else getattr(value, "wait", None)
     try:

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.sides import SHIM
+from shim.conformance.examples.sides import Part
 from shim.conformance.examples.verdicts import Judgement, Verdict
 
 __all__ = ["ProgressTable"]
@@ -22,15 +22,15 @@ _REFRESHES = 8  # a second
 
 
 class ProgressTable:
-    """Counts verdicts by framework and side while they come in. Use it as a context manager; it leaves the terminal as it was.
+    """Counts verdicts by framework, side and kind of tensor while they come in. Use it as a context manager; it leaves the terminal as it was.
 
-    ``totals`` has the number of examples that are to be run, by (framework, side).
+    ``totals`` has the number of examples that are to be run in each part.
     """
 
-    def __init__(self, totals: Mapping[tuple[str, str], int], console: Console) -> None:
+    def __init__(self, totals: Mapping[Part, int], console: Console) -> None:
         self._totals = totals
         self._console = console
-        self._counts: dict[tuple[str, str], Counter[Verdict]] = {part: Counter() for part in totals}
+        self._counts: dict[Part, Counter[Verdict]] = {part: Counter() for part in totals}
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True)),
@@ -57,16 +57,15 @@ class ProgressTable:
         ranks = f"{example.ranks} rank{'s' * (example.ranks != 1)}"
         self._bar.update(self._task, description=f"{example.name} [dim]({ranks})[/dim]")
 
-    def count(self, side: str, judgement: Judgement) -> None:
-        """Count one more *judgement* on *side*."""
-        part = (judgement.outcome.example.framework, side)
+    def count(self, part: Part, judgement: Judgement) -> None:
+        """Count one more *judgement* in *part*."""
         self._counts[part][judgement.verdict] += 1
         self._bar.update(self._task, advance=1)
         if not self._console.is_terminal and self._done(part) == self._totals[part]:
             number = self._totals[part]
-            self._console.print(Text(f"{_title(part)}: {number} example{'s' * (number != 1)} run"))
+            self._console.print(Text(f"{part.title}: {number} example{'s' * (number != 1)} run"))
 
-    def _done(self, part: tuple[str, str]) -> int:
+    def _done(self, part: Part) -> int:
         return sum(self._counts[part].values())
 
     def _picture(self) -> Group:
@@ -76,14 +75,9 @@ class ProgressTable:
         for part, counts in self._counts.items():
             numbers = [counts[verdict] for verdict in (*_LIVE, *map(Verdict, self._others()))]
             run = f"{self._done(part)} of {self._totals[part]}"
-            table.add_row(_title(part), run, *(str(number) if number else "" for number in numbers))
+            table.add_row(part.title, run, *(str(number) if number else "" for number in numbers))
         return Group(table, self._bar)
 
     def _others(self) -> Sequence[str]:
         seen = {verdict for counts in self._counts.values() for verdict in counts}
         return [verdict.value for verdict in Verdict if verdict in seen and verdict not in _LIVE]
-
-
-def _title(part: tuple[str, str]) -> str:
-    framework, side = part
-    return framework if side == SHIM else f"{framework} itself"

@@ -7,9 +7,10 @@ import builtins
 import contextlib
 import io
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shim.conformance.examples.border import Border
 from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.handles import unwaited
@@ -44,10 +45,15 @@ class StepSight:
 
 @dataclass(frozen=True)
 class Sight:
-    """What one rank saw of an example, and why its code was changed for this machine."""
+    """What one rank saw of an example, and why its code was changed for this machine.
+
+    With another kind of tensor than the example makes, ``crossed`` counts those that became one, and ``refusal`` says why one cannot.
+    """
 
     steps: tuple[StepSight, ...]
     changes: tuple[str, ...]
+    crossed: int = 0
+    refusal: str = ""
 
     @property
     def failure(self) -> StepSight | None:
@@ -78,13 +84,15 @@ class _Screen:
         return taken
 
 
-def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
+def see_example(example: Example, rank: int, substituted: bool = True, tensors: str | None = None) -> Sight:
     """Run *example* on this rank, on the frontends or (not *substituted*) on the framework itself; leave the world after it.
 
+    The frontends get tensors of the kind *tensors*, None for those that the example makes.
     What it sets for the whole process stays: the process is a copy for this example.
     """
     screen = _Screen()
-    built = scoped_builtins() if substituted else dict(vars(builtins))
+    border = None if tensors in (None, example.framework) else Border(example.framework, tensors)
+    built = scoped_builtins(None if border is None else border.through) if substituted else dict(vars(builtins))
     built["print"] = screen.print
     try:
         with (
@@ -92,7 +100,8 @@ def see_example(example: Example, rank: int, substituted: bool = True) -> Sight:
             as_program(example, variables_of(example, rank), built) as program,
         ):
             _kept.append(program.__dict__)
-            return _Run(example, rank, program.__dict__, screen).carried_out()
+            sight = _Run(example, rank, program.__dict__, screen).carried_out()
+            return sight if border is None else replace(sight, crossed=border.crossed, refusal=border.refusal)
     finally:
         if groups.is_initialized():  # the others may wait for this rank, whose process stays until they have ended
             groups.close_group(groups.world(_ME))
@@ -271,6 +280,6 @@ def _emptied(value: Any) -> Any:
     return [_emptied(entry) for entry in value] if isinstance(value, list) else value.new_empty(value.shape)
 
 
-def see_on_this_rank(example: Example) -> Sight:
-    """Run *example* on the rank that this process is."""
-    return see_example(example, rendezvous.locate().rank)
+def see_on_this_rank(example: Example, tensors: str) -> Sight:
+    """Run *example* on the rank that this process is, on the frontends with tensors of the kind *tensors*."""
+    return see_example(example, rendezvous.locate().rank, tensors=tensors)

@@ -17,7 +17,7 @@ from shim.launch.original import Original
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
 
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pools", "unseen_steps"]
+__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pool", "run_in_pools", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 _OURS = ("shim.conformance.examples.rank", "shim.conformance.examples.reference")
@@ -35,7 +35,8 @@ class Outcome:
     """How one example went, in ``seconds``: ``failures`` are (rank, line, what is wrong).
 
     ``sights`` has what the ranks saw, without those that died or were late; ``printed`` is what a program printed
-    that started the ranks itself, None for other examples.
+    that started the ranks itself, None for other examples. ``tensors`` is the kind of tensor that the frontends got, empty where
+    that was the example's own; ``refusal`` says why they could not get it.
     """
 
     example: Example
@@ -44,19 +45,31 @@ class Outcome:
     seconds: float
     sights: Mapping[int, Sight] = field(default_factory=dict)
     printed: str | None = None
+    tensors: str = ""
+    refusal: str = ""
 
     @property
     def passed(self) -> bool:
         return not self.failures
+
+    @property
+    def crossed(self) -> int:
+        """How many tensors became one of the kind ``tensors``."""
+        return sum(sight.crossed for sight in self.sights.values())
 
 
 def run_examples(
     examples: Sequence[Example],
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     on_begin: Callable[[Example], None] = lambda example: None,
+    tensors: str | None = None,
 ) -> list[Outcome]:
-    """Run *examples* on the frontends; tell *on_begin* of each as it begins, *on_outcome* as it ends."""
-    return run_in_pools(examples, _run, True, on_outcome, on_begin)
+    """Run *examples* on the frontends; tell *on_begin* of each as it begins, *on_outcome* as it ends.
+
+    The frontends get tensors of the kind *tensors*, None for those that each example makes.
+    """
+    run = partial(run_in_pool, tensors=tensors)
+    return run_in_pools(examples, run, True, on_outcome, on_begin, () if tensors is None else (tensors,))
 
 
 def run_in_pools(
@@ -65,8 +78,9 @@ def run_in_pools(
     substituted: bool,
     on_outcome: Callable[[Outcome], None],
     on_begin: Callable[[Example], None],
+    besides: Sequence[str] = (),
 ) -> list[Outcome]:
-    """Have *run* run each example on copies of a process that has imported its framework, so that it finds that as it is after its import.
+    """Have *run* run each example on copies of a process that has imported its framework and *besides*, and finds these as after the import.
 
     Those that are programs run by themselves, on the frontends when *substituted*. What ranks that are killed leave in their folder
     for temporary files goes with that process.
@@ -84,7 +98,7 @@ def run_in_pools(
     for framework in dict.fromkeys(example.framework for example in others):
         with (
             tempfile.TemporaryDirectory(prefix="shim-examples-", ignore_cleanup_errors=True) as folder,
-            Original(PRELOADED[framework], {**QUIET, "TMPDIR": folder}) as original,
+            Original(_modules(framework, besides), {**QUIET, "TMPDIR": folder}) as original,
         ):
             original.start()  # so that no example's seconds have the import in them
             for example in others:
@@ -101,6 +115,12 @@ def _in_copies(original: Original, run: Callable[[RankPool, Example], Outcome], 
         return run(pool, example)
 
 
+def _modules(framework: str, besides: Sequence[str]) -> list[str]:
+    """Return what the processes for examples of *framework* import: MindSpore goes first, as it cannot follow Paddle."""
+    modules = [*PRELOADED[framework], *besides]
+    return sorted(dict.fromkeys(modules), key=lambda module: not module.startswith("mindspore"))
+
+
 def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     """Run *example*, a program that starts its ranks, in a process of its own."""
     begin = time.perf_counter()
@@ -110,10 +130,16 @@ def _run_by_itself(example: Example, substituted: bool) -> Outcome:
     return Outcome(example, failures, tuple(seen.changed), seconds, printed=seen.printed)
 
 
-def _run(pool: RankPool, example: Example) -> Outcome:
+def run_in_pool(pool: RankPool, example: Example, tensors: str | None = None) -> Outcome:
+    """Run *example* on the ranks of *pool*, on the frontends, which get tensors of the kind *tensors*, None for those that it makes."""
     begin = time.perf_counter()
-    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, deadline=_DEADLINE)
-    return outcome_of(example, answers, time.perf_counter() - begin)
+    kind = tensors or example.framework
+    answers = pool.run("shim.conformance.examples.rank:see_on_this_rank", example, kind, deadline=_DEADLINE)
+    outcome = outcome_of(example, answers, time.perf_counter() - begin)
+    if kind == example.framework:
+        return outcome
+    refusals = [sight.refusal for _, sight in sorted(outcome.sights.items()) if sight.refusal]
+    return replace(outcome, tensors=kind, refusal=next(iter(refusals), ""))
 
 
 def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> Outcome:

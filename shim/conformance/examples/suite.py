@@ -14,7 +14,7 @@ from shim.conformance.examples.files import examples_in_files
 from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
-from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
+from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
 
 __all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
@@ -41,13 +41,22 @@ class Source:
 
 @dataclass(frozen=True)
 class SourceRun:
-    """What became of the examples of ``source`` on ``side``; ``unseen`` are on record, were chosen, and were not run."""
+    """What became of the examples of ``source`` on ``side``, with ``tensors`` of a kind, empty for the framework itself.
+
+    ``unseen`` are on record, were chosen, and were not run.
+    """
 
     source: Source
     side: str
     judgements: tuple[Judgement, ...]
     unseen: tuple[str, ...] = ()
     seconds: float = 0.0
+    tensors: str = ""
+
+    @property
+    def part(self) -> Part:
+        """Where the examples were run."""
+        return Part(self.source.framework, self.side, self.tensors)
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -96,13 +105,17 @@ def run_source(
     on_judgement: Callable[[Judgement], None] = lambda judgement: None,
     ours: SourceRun | None = None,
     sides: Mapping[str, Side] | None = None,
+    tensors: str | None = None,
 ) -> SourceRun:
     """Run the examples of *source* that *patterns* choose on *side*; tell of each as it begins, and as it is judged.
 
+    The frontends get *tensors* of a kind, None for those that the examples make. An example is not run with a kind that it is on record not to
+    go with, as long as its text is the recorded one.
     *ours* is what became of them on the frontends, with which the framework itself is compared.
     Where nothing is on record of a source, its examples are judged by themselves: none is said to have changed.
     """
     recorded = source.is_recorded(side)
+    kind = "" if side == REFERENCE else tensors or source.framework
     records = {name: record for name, record in source.records.get(side, {}).items() if is_chosen(name, patterns)}
     examples = [example for example in source.examples if is_chosen(example.name, patterns)]
     chosen = (SIDES if sides is None else sides)[side]
@@ -116,6 +129,15 @@ def run_source(
         judgements.append(judgement if recorded else replace(judgement, change=None))
         on_judgement(judgements[-1])
 
-    chosen.run(examples, on_outcome, on_begin=on_begin)
+    others = []
+    for example in examples:
+        record = records.get(example.name)
+        why = record.inapplicable.get(kind, "") if record is not None and record.text == example.fingerprint else ""
+        if why:
+            on_begin(example)
+            on_outcome(Outcome(example, (), (), 0.0, tensors=kind, refusal=why))
+        else:
+            others.append(example)
+    chosen.run(others, on_outcome, on_begin=on_begin, tensors=kind)
     unseen = tuple(missing(judgements, records))
-    return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin)
+    return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin, kind)

@@ -4,6 +4,7 @@
 record was made for; ``verdict``, on the frontends; and where that is not ``pass``, the ``reason``, and ``evidence``: a part of the error or
 difference by which a run shows that the reason is still true. ``reference`` has the same three of the real framework on a CPU; where that
 ends in one way or another by chance, ``or`` has the three of each other way.
+``inapplicable/`` has files of the same names: for each example that does not go with kinds of tensor, the reason by kind.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -21,12 +22,13 @@ __all__ = ["Judgement", "Record", "Verdict", "judge", "missing", "read_records"]
 
 
 class Verdict(enum.Enum):
-    """How an example went. The last three are for the real frameworks."""
+    """How an example went. ``NOT_APPLICABLE`` is for other kinds of tensor than the example's own, the last three for the real frameworks."""
 
     PASS = "pass"
     FAIL = "fail"
     DOCUMENT_WRONG = "document wrong"
     NOT_RUNNABLE = "not runnable here"
+    NOT_APPLICABLE = "not applicable"
     UNSUPPORTED = "unsupported on this backend"
     CRASHES = "crashes"
     HANGS = "hangs"
@@ -34,13 +36,17 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Record:
-    """What is expected of an example, on one side; or, by chance, one of ``otherwise``."""
+    """What is expected of an example, on one side; or, by chance, one of ``otherwise``.
+
+    ``inapplicable`` has a reason for each kind of tensor that it does not go with.
+    """
 
     text: str
     verdict: Verdict
     reason: str = ""
     evidence: str = ""
     otherwise: tuple[Record, ...] = ()
+    inapplicable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,19 +61,23 @@ class Judgement:
 
 def read_records(framework: str, version: str, side: str = "shim") -> Mapping[str, Record]:
     """Return the records of *framework* at *version* by example, empty where there are none; *side* is ``shim`` or ``reference``."""
-    file = resources.files("shim.conformance.examples") / "recorded" / f"{framework}-{version}.json"
-    if not file.is_file():
-        return {}
-    rows = json.loads(file.read_text(encoding="utf-8"))
+    rows = _rows_of("recorded", f"{framework}-{version}.json")
+    inapplicable = _rows_of("inapplicable", f"{framework}-{version}.json") if side == "shim" else {}
     sides = {
         name: row if side == "shim" else row["reference"] for name, row in rows.items() if side == "shim" or side in row
     }
-    return {name: _record(rows[name]["text"], row) for name, row in sides.items()}
+    return {name: _record(rows[name]["text"], row, inapplicable.get(name, {})) for name, row in sides.items()}
 
 
-def _record(text: str, row: Mapping[str, Any]) -> Record:
-    otherwise = tuple(_record(text, each) for each in row.get("or", ()))
-    return Record(text, Verdict(row["verdict"]), row.get("reason", ""), row.get("evidence", ""), otherwise)
+def _record(text: str, row: Mapping[str, Any], inapplicable: Mapping[str, str]) -> Record:
+    otherwise = tuple(_record(text, each, inapplicable) for each in row.get("or", ()))
+    verdict = Verdict(row["verdict"])
+    return Record(text, verdict, row.get("reason", ""), row.get("evidence", ""), otherwise, inapplicable)
+
+
+def _rows_of(folder: str, name: str) -> dict[str, Any]:
+    file = resources.files("shim.conformance.examples") / folder / name
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def judge(outcome: Outcome, record: Record | None) -> Judgement:

@@ -11,7 +11,7 @@ from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
 __all__ = ["SCHEMA", "as_json"]
 
-SCHEMA = 2  # a change that breaks readers counts it up
+SCHEMA = 3  # a change that breaks readers counts it up
 
 
 def as_json(matrix: Matrix) -> dict[str, Any]:
@@ -19,14 +19,15 @@ def as_json(matrix: Matrix) -> dict[str, Any]:
 
     ::
 
-        schema      2
+        schema      3
         passed      whether nothing failed, no verdict changed, and all that is on record or was asked for was run
         seconds     how long it took
         shim, python, platform    versions, as text
         tensors     {kind of tensor: version}, of those that the cases ran with
         absent      frameworks that are not installed; missing: those of them that were asked for
         verdicts    all verdicts there are, as text
-        subjects    [{framework, version, side: "shim" | "reference", kind: "docstring" | "case" | "file", found, run, verdicts: {verdict: count},
+        subjects    [{framework, version, side: "shim" | "reference", tensors, engine, kind: "docstring" | "case" | "file", found, run,
+                       verdicts: {verdict: count},
                       unseen: [names on record that were not run], recorded: whether any verdict is on record}]
         columns     [{key, title, side, tensors, engine}], tensors and engine empty for the framework itself
         examples    [{name, framework, kind: "docstring" | "case" | "file", place, ranks, notes: [text], code: [[line, text]],
@@ -55,7 +56,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
     return {
         "framework": subject.framework,
         "version": subject.version,
-        "side": subject.side,
+        **vars(subject.column),
         "kind": subject.kind,
         "found": subject.found,
         "run": subject.run,

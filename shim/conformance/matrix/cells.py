@@ -41,7 +41,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        return f"shim, {self.tensors}" if self.side == SHIM else "framework itself"
+        return f"shim, {self.tensors}, {self.engine}" if self.side == SHIM else "framework itself"
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """The examples of a framework on one side: how many there are, were run, and have which verdict.
+    """The examples of a framework in one column: how many there are, were run and applicable, and have which verdict.
 
     ``kind`` is that of their rows. ``unseen`` are on record and were not run. What is not ``recorded`` has no verdicts on record at all.
     """
 
     framework: str
     version: str
-    side: str
+    column: Column
     found: int
     run: int
     counts: Mapping[Verdict, int]
@@ -131,6 +131,13 @@ class Subject:
     @property
     def title(self) -> str:
         return f"{self.framework} {self.version}{', cases' * (self.kind == CASE)}"
+
+    @property
+    def on(self) -> str:
+        """Where its examples were run, in a word or two; with their own kind of tensor, if nothing is said of it."""
+        if self.column.side != SHIM:
+            return "itself"
+        return SHIM if self.column.tensors == self.framework else f"{SHIM}, {self.column.tensors}"
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,12 @@ class Matrix:
     @property
     def counts(self) -> Counter[Verdict]:
         return Counter(cell.verdict for _, _, cell in self.cells())
+
+    @property
+    def inapplicable(self) -> Counter[tuple[str, str]]:
+        """How many examples do not go with a kind of tensor, by that and the reason."""
+        places = ((column, cell) for _, column, cell in self.cells() if cell.verdict is Verdict.NOT_APPLICABLE)
+        return Counter((column.tensors, cell.reason) for column, cell in places)
 
     def cells(self) -> Iterator[tuple[Row, Column, Cell]]:
         """Yield all cells with their places, row by row."""

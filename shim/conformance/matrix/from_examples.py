@@ -1,4 +1,4 @@
-"""Rows of the matrix from the frameworks' own examples, as they were judged on one side or both."""
+"""Rows of the matrix from the frameworks' own examples, as they were judged on each side and with each kind of tensor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
-from shim.conformance.examples.verdicts import Judgement
+from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
-__all__ = ["cell_of", "failures_of", "rows_of_examples", "subject_of"]
+__all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]
 
 
 def subject_of(run: SourceRun) -> Subject:
@@ -23,9 +23,9 @@ def subject_of(run: SourceRun) -> Subject:
     return Subject(
         source.framework,
         source.version,
-        run.side,
+        column_of(run),
         len(source.examples),
-        len(run.judgements),
+        len(run.judgements) - run.counts[Verdict.NOT_APPLICABLE],
         run.counts,
         run.unseen,
         source.is_recorded(run.side),
@@ -34,7 +34,7 @@ def subject_of(run: SourceRun) -> Subject:
 
 
 def rows_of_examples(runs: Sequence[SourceRun]) -> list[Row]:
-    """Return one row for each example that was run, with a cell for every side, in the order of the documents.
+    """Return one row for each example that was run, with a cell for every side and kind of tensor, in the order of the documents.
 
     *runs* are of one source.
     """
@@ -42,14 +42,15 @@ def rows_of_examples(runs: Sequence[SourceRun]) -> list[Row]:
     for run in runs:
         for judgement in run.judgements:
             name = judgement.outcome.example.name
-            judged.setdefault(name, {})[_column(run.side, run.source.framework)] = judgement
+            judged.setdefault(name, {})[column_of(run)] = judgement
     examples = {example.name: example for run in runs for example in run.source.examples}
     kind = runs[0].source.kind if runs else ""
     return [_row(examples[name], kind, judged[name]) for name in examples if name in judged]
 
 
-def _column(side: str, framework: str) -> Column:
-    return Column(side, framework, ENGINE) if side == SHIM else Column(side, "", "")
+def column_of(run: SourceRun) -> Column:
+    """Return the column that the cells of *run* stand in."""
+    return Column(run.side, run.tensors, ENGINE if run.side == SHIM else "")
 
 
 def _row(example: Example, kind: str, judged: dict[Column, Judgement]) -> Row:

@@ -11,7 +11,7 @@ from shim.conformance.matrix.cells import Cell, Column, Matrix, Row
 
 __all__ = ["as_junit"]
 
-_UNRUNNABLE = (Verdict.NOT_RUNNABLE, Verdict.UNSUPPORTED)
+_UNRUNNABLE = (Verdict.NOT_RUNNABLE, Verdict.NOT_APPLICABLE, Verdict.UNSUPPORTED)
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML has not
 
 
@@ -29,7 +29,7 @@ def as_junit(matrix: Matrix) -> str:
         for name in subject.unseen:
             suite = suites.setdefault(f"{subject.framework}, not run", _new_suite(root, subject.framework))
             test = SubElement(suite, "testcase", classname=_function(name), name=name)
-            SubElement(test, "error", message=f"is on record for {subject.side} and was not run")
+            SubElement(test, "error", message=f"is on record for {subject.on} and was not run")
     for element in root.findall("testsuite"):
         _count(element)
     ElementTree.indent(root, " ")

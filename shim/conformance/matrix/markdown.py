@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import Column, Matrix, Row
@@ -27,7 +27,7 @@ def _counts(matrix: Matrix) -> list[str]:
     rows = [
         [
             _plain(each.title),
-            each.side,
+            each.on,
             each.found,
             each.run,
             *(each.counts.get(v, 0) for v in verdicts),
@@ -41,15 +41,17 @@ def _counts(matrix: Matrix) -> list[str]:
 
 
 def _remarks(matrix: Matrix) -> Iterator[str]:
-    by_verdict: Mapping[Verdict, list[str]] = {verdict: [] for verdict in Verdict if verdict is not Verdict.PASS}
+    by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict if verdict is not Verdict.PASS}
     changes = []
     for row, column, cell in matrix.cells():
         place = f"{_code(row.name)} ({column.title})"
-        if cell.verdict is not Verdict.PASS:
+        if cell.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE):
             text = cell.reason or "; ".join(failure.summary for failure in cell.failures)
             by_verdict[cell.verdict].append(f"- {place}: {_plain(text)}")
         if cell.change is not None:
             changes.append(f"- {place}: {_plain(cell.change)}")
+    for (kind, reason), count in matrix.inapplicable.items():
+        by_verdict[Verdict.NOT_APPLICABLE].append(f"- {count} with {kind} tensors: {_plain(reason)}")
     for verdict, lines in by_verdict.items():
         if lines:
             yield from (f"## {verdict.value.capitalize()}", "", *lines, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import indent
 
 from rich.console import Console
@@ -21,6 +21,7 @@ STYLES = {
     Verdict.FAIL: "bold red",
     Verdict.DOCUMENT_WRONG: "yellow",
     Verdict.NOT_RUNNABLE: "cyan",
+    Verdict.NOT_APPLICABLE: "dim",
     Verdict.UNSUPPORTED: "cyan",
     Verdict.CRASHES: "magenta",
     Verdict.HANGS: "magenta",
@@ -34,7 +35,7 @@ def counts_table(subjects: Iterable[Subject]) -> Table:
     """Return the table of counts, a line for each framework and side; columns for verdicts of the real ones as they occur."""
     subjects = list(subjects)
     others = [each for each in Verdict if each not in _ALWAYS and any(subject.counts.get(each) for subject in subjects)]
-    sides = len({subject.side for subject in subjects}) > 1
+    sides = any(subject.on != SHIM for subject in subjects)
     table = Table("framework")
     if sides:
         table.add_column("on")
@@ -42,13 +43,9 @@ def counts_table(subjects: Iterable[Subject]) -> Table:
         table.add_column(head, justify="right")
     for subject in subjects:
         counts = [_count(subject.counts.get(verdict, 0), verdict) for verdict in (*_ALWAYS, *others)]
-        side = [Text(_side(subject))] if sides else []
+        side = [Text(subject.on)] if sides else []
         table.add_row(Text(subject.title), *side, str(subject.found), str(subject.run), *counts)
     return table
-
-
-def _side(subject: Subject) -> str:
-    return "shim" if subject.side == SHIM else "itself"
 
 
 def _count(count: int, verdict: Verdict) -> Text:
@@ -66,7 +63,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         console.print(counts_table(matrix.subjects))
     for subject in matrix.subjects:
         if not subject.recorded and not of_files:
-            text = f"{subject.title}: no verdicts are on record of {_side(subject)}, these are this run's"
+            text = f"{subject.title}: no verdicts are on record of {subject.on}, these are this run's"
             console.print(Text(text, style="dim"))
     for name in matrix.absent:
         asked = name in matrix.missing
@@ -75,7 +72,9 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
         )
         console.print(Text(text, style="bold red" if asked else "dim"))
     for verdict in Verdict:
-        if verdict is not Verdict.PASS:
+        if verdict is Verdict.NOT_APPLICABLE:
+            _print_inapplicable(matrix, console)
+        elif verdict is not Verdict.PASS:
             _print_reasons(matrix, verdict, console)
     _print_failures(matrix, console)
     _print_changes(matrix, console)
@@ -93,7 +92,7 @@ def print_rows(matrix: Matrix, console: Console) -> None:
 
 
 def _head(column: Column) -> str:
-    return "itself" if column.side == REFERENCE else f"shim\n{column.tensors}"
+    return "itself" if column.side == REFERENCE else f"shim\n{column.tensors}\n{column.engine}"
 
 
 def _verdict(row: Row, column: Column) -> Text:
@@ -121,7 +120,7 @@ def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
     rows = {row.name: row for row, _, _ in places}
     for reason, names in told.items():
         which = [
-            str(_place(rows[name], columns[0], "")) if len(columns) == 1 else f"{name} (both)"
+            str(_place(rows[name], columns[0], "")) if len(columns) == 1 else f"{name} ({_where(columns)})"
             for name, columns in names.items()
         ]
         text = f"{', '.join(which)}: {reason}" if len(which) <= _FEW else f"{len(which)} examples: {reason}"
@@ -133,6 +132,22 @@ def _print_reasons(matrix: Matrix, verdict: Verdict, console: Console) -> None:
 def _has_failed(row: Row, column: Column, cell: Cell) -> bool:
     """Tell whether a cell is a failure to be told in full: on the frontends, or where nothing is on record of it."""
     return cell.verdict is Verdict.FAIL and (column.side == SHIM or cell.change is not None or not cell.reason)
+
+
+def _where(columns: Sequence[Column]) -> str:
+    kinds = [column.tensors for column in columns if column.side == SHIM]
+    itself = len(kinds) < len(columns)
+    if itself and len(kinds) == 1:
+        return "both"
+    return f"shim with {', '.join(kinds)}{', and framework itself' * itself}"
+
+
+def _print_inapplicable(matrix: Matrix, console: Console) -> None:
+    """Print how many examples do not go with kinds of tensor, by reason; ``--every`` and the files name each."""
+    if matrix.inapplicable:
+        console.print(Text("\nNot applicable", style=STYLES[Verdict.NOT_APPLICABLE]))
+    for (kind, reason), count in matrix.inapplicable.items():
+        console.print(Text(f"{_number(count, 'example')} with {kind} tensors: {reason}"), soft_wrap=True)
 
 
 def _print_failures(matrix: Matrix, console: Console) -> None:
@@ -155,7 +170,7 @@ def _print_changes(matrix: Matrix, console: Console) -> None:
     for row, column, change in changed:
         console.print(_place(row, column, f" {change}"), soft_wrap=True)
     for subject, name in unseen:
-        console.print(Text(f"{name}: on record for {subject.side}, not run"), soft_wrap=True)
+        console.print(Text(f"{name}: on record for {subject.on}, not run"), soft_wrap=True)
 
 
 def _place(row: Row, column: Column, rest: str) -> Text:

@@ -14,6 +14,7 @@ from shim.core.work import Batch, Work
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.mindspore._arguments import peer_in
 from shim.frontends.mindspore._batches import check_peer_and_tag, direction, group_of_all
+from shim.frontends.mindspore._empty import EmptyTensor
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._point_to_point import refuse_gradient_of_sent
 from shim.frontends.mindspore._tensors import zeros
@@ -41,8 +42,8 @@ class Exchange:
             raise caller.explain(ArgumentError(f"op must be isend or irecv, got {name!r}"))
         if not isinstance(tensor, tuple) and not framework_of(type(tensor)):
             raise caller.explain(TensorError(f"tensor must be a tensor or a shape, got {type(tensor).__name__}"))
-        if recv_dtype is not None and not _is_dtype(recv_dtype):
-            raise caller.explain(ArgumentTypeError(f"recv_dtype must be a dtype of MindSpore's, got {recv_dtype!r}"))
+        if recv_dtype is not None:
+            EmptyTensor.checked(caller, "recv_dtype", recv_dtype)
         check_peer_and_tag(caller, peer, tag)
         self.op = op
         self.tensor = tensor
@@ -70,7 +71,9 @@ def _output(caller: Caller, group: ProcessGroup, each: Exchange) -> Any:
         return new_like(each.tensor)
     if each.recv_dtype is None:
         raise caller.explain(ArgumentError("recv_dtype must be given where tensor is a shape, got None"), group)
-    return new_like(sys.modules["mindspore"].mint.empty((), dtype=each.recv_dtype), each.tensor)
+    if framework_of(type(each.recv_dtype)) == "mindspore":
+        return new_like(sys.modules["mindspore"].mint.empty((), dtype=each.recv_dtype), each.tensor)
+    return EmptyTensor(each.recv_dtype, each.tensor).like()
 
 
 def _prepared(caller: Caller, group: ProcessGroup, each: Exchange, output: Any) -> Work:
@@ -79,9 +82,3 @@ def _prepared(caller: Caller, group: ProcessGroup, each: Exchange, output: Any) 
         refuse_gradient_of_sent(caller, group, each.tensor)
         return calls.send(caller, group, each.tensor, peer)
     return calls.receive(caller, group, output, peer)
-
-
-def _is_dtype(value: object) -> bool:
-    """Tell whether *value* is a dtype of MindSpore's, which is loaded if there is one."""
-    mindspore = sys.modules.get("mindspore")
-    return mindspore is not None and isinstance(value, mindspore.dtype.Type)

@@ -7,12 +7,14 @@ from importlib import resources
 
 import pytest
 
+from shim.conformance.examples.applicability import NO_TENSOR, refused_by_rule
 from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, judge, missing, read_records
+from shim.conformance.kinds import KINDS
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 MOST_NOT_RUNNABLE = 0.05
@@ -78,6 +80,22 @@ def test_the_record_is_of_the_installed_examples(framework: str) -> None:
     assert {name: record.text for name, record in records.items()} == {
         example.name: example.fingerprint for example in installed_examples(framework)
     }
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_is_not_for_other_kinds_of_tensor_is_so_by_a_rule(framework: str) -> None:
+    records = read_records(framework, version_of(framework))
+    rules = {example.name: refused_by_rule(example) for example in installed_examples(framework)}
+    others = set(KINDS) - {framework}
+    for name, record in records.items():
+        assert set(record.inapplicable) <= others, name
+        if rules[name]:
+            assert record.inapplicable == dict.fromkeys(others, rules[name]), name
+        elif NO_TENSOR in record.inapplicable.values():
+            assert record.inapplicable == dict.fromkeys(others, NO_TENSOR), name
+        else:
+            lacking = [f"{kind} has no " for kind in record.inapplicable]
+            assert all(map(str.startswith, record.inapplicable.values(), lacking)), name
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

@@ -47,11 +47,12 @@ def a_judgement(name, verdict=Verdict.PASS, reason="", change=None, failures=(),
     return Judgement(an_outcome(example, failures, **rest), verdict, reason, change)
 
 
-def a_source_run(judgements, framework="torch", side=SHIM, unseen=(), recorded=True):
+def a_source_run(judgements, framework="torch", side=SHIM, unseen=(), recorded=True, tensors=None):
     examples = tuple(judgement.outcome.example for judgement in judgements)
     records = {example.name: Record(example.fingerprint, Verdict.PASS) for example in examples}
     source = Source(framework, "1.2.3", examples, {side: records} if recorded else {})
-    return SourceRun(source, side, tuple(judgements), tuple(unseen), 1.5)
+    kind = "" if side == REFERENCE else tensors or framework
+    return SourceRun(source, side, tuple(judgements), tuple(unseen), 1.5, kind)
 
 
 def source_runs():
@@ -87,6 +88,40 @@ def source_runs():
         [a_judgement("paddle.distributed.alltoall", framework="paddle", seen=NASTY, shown=NASTY, ranks=3)], "paddle"
     )
     return [torch, itself, paddle]
+
+
+def a_matrix_of_kinds(every=False):
+    """Return a matrix of torch's examples with their own tensors and with NumPy's and Paddle's, which not all go with.
+
+    With *every*, there are columns for MindSpore's and for the framework itself too.
+    """
+    names = [f"torch.distributed.{letter}" for letter in "abc"]
+    wrong = {"verdict": Verdict.DOCUMENT_WRONG, "reason": "it is wrong", "failures": [(0, 4, "x")]}
+    runs = [
+        a_source_run([a_judgement(names[0]), a_judgement(names[1]), a_judgement(names[2], **wrong)]),
+        a_source_run(
+            [
+                a_judgement(names[0], Verdict.NOT_APPLICABLE, "numpy has no bfloat16"),
+                a_judgement(names[1], Verdict.NOT_APPLICABLE, "numpy has no bfloat16"),
+                a_judgement(names[2], **wrong),
+            ],
+            tensors="numpy",
+        ),
+        a_source_run(
+            [
+                a_judgement(names[0]),
+                a_judgement(
+                    names[1], Verdict.FAIL, failures=[(0, 4, "another")], change="fails, and the record says: pass"
+                ),
+                a_judgement(names[2], Verdict.NOT_APPLICABLE, "no tensor goes there"),
+            ],
+            tensors="paddle",
+        ),
+    ]
+    wide = [a_source_run([a_judgement(names[0], Verdict.NOT_RUNNABLE, "no")], side=REFERENCE)] * every
+    wide += [a_source_run([a_judgement(names[0], Verdict.NOT_RUNNABLE, "no")], tensors="mindspore")] * every
+    runs += wide
+    return Matrix(tuple(rows_of_examples(runs)), tuple(map(subject_of, runs)), False, 1.0)
 
 
 def a_case_row():

@@ -6,7 +6,7 @@ import json
 import re
 from xml.etree import ElementTree
 
-from made_up import NASTY, a_judgement, a_matrix, a_source_run
+from made_up import NASTY, a_judgement, a_matrix, a_matrix_of_kinds, a_source_run
 
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
@@ -19,7 +19,7 @@ from shim.conformance.matrix.markdown import as_markdown
 def test_json_has_every_row_column_and_cell():
     matrix = a_matrix(missing=["mindspore"])
     told = json.loads(json.dumps(as_json(matrix)))
-    assert (told["schema"], told["passed"], told["absent"], told["missing"]) == (2, False, ["mindspore"], ["mindspore"])
+    assert (told["schema"], told["passed"], told["absent"], told["missing"]) == (3, False, ["mindspore"], ["mindspore"])
     assert [example["name"] for example in told["examples"]] == [row.name for row in matrix.rows]
     keys = {column["key"] for column in told["columns"]}
     assert {key for example in told["examples"] for key in example["cells"]} == keys
@@ -73,6 +73,26 @@ def test_junit_fails_what_passes_and_should_not():
     root = ElementTree.fromstring(as_junit(Matrix(tuple(rows_of_examples([run])), (subject_of(run),), False, 1.0)))
     assert [suite.get("failures") for suite in root] == ["1"]
     assert root.find("testsuite/testcase/failure").get("message") == "the document has changed"
+
+
+def test_kinds_of_tensor_are_in_every_file():
+    matrix = a_matrix_of_kinds()
+    told = json.loads(json.dumps(as_json(matrix)))
+    assert [(each["tensors"], each["engine"], each["run"]) for each in told["subjects"]] == [
+        ("torch", "shared_memory", 3), ("numpy", "shared_memory", 1), ("paddle", "shared_memory", 2),
+    ]  # fmt: skip
+    verdicts = {key: cell["verdict"] for key, cell in told["examples"][1]["cells"].items()}
+    assert verdicts == {
+        "shim torch shared_memory": "pass",
+        "shim numpy shared_memory": "not applicable",
+        "shim paddle shared_memory": "fail",
+    }
+    root = ElementTree.fromstring(as_junit(matrix))
+    skipped = root.findall("testsuite[@name='torch, shim numpy shared_memory']/testcase/skipped")
+    assert [each.get("message") for each in skipped] == ["not applicable: numpy has no bfloat16"] * 2
+    text = as_markdown(matrix)
+    assert "## Not applicable\n\n- 2 with numpy tensors: numpy has no bfloat16\n- 1 with paddle tensors" in text
+    assert "| `torch.distributed.b` | 2 | not applicable | pass | fail |" in text
 
 
 def test_markdown_s_tables_have_as_many_cells_in_every_row():

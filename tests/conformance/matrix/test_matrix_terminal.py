@@ -6,12 +6,12 @@ import io
 from dataclasses import replace
 
 import pytest
-from made_up import a_judgement, a_matrix, a_source_run, an_example
+from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_example
 from rich.console import Console
 
 from shim.conformance.cases import DOCUMENTS
 from shim.conformance.examples.progress import ProgressTable
-from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.sides import REFERENCE, SHIM, Part
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import CASE, Matrix
 from shim.conformance.matrix.from_cases import rows_of_cases
@@ -61,6 +61,20 @@ def test_a_reason_that_holds_on_both_sides_is_told_once():
     assert "torch.distributed.x (both): it is wrong" in text
 
 
+def test_kinds_of_tensor_are_counted_and_told_apart():
+    text = printed(a_matrix_of_kinds(), every=True)
+    lines = [line.replace("│", " ").split() for line in text.splitlines()]
+    assert ["torch", "1.2.3", "shim", "3", "3", "2", "1", "0", "0", "0"] in lines
+    assert ["torch", "1.2.3", "shim,", "numpy", "3", "1", "0", "1", "0", "0", "2"] in lines
+    assert ["torch", "1.2.3", "shim,", "paddle", "3", "2", "1", "0", "0", "1", "1"] in lines
+    assert text.count("shared_memory") == 3 + 2
+    assert "torch.distributed.c (shim with numpy, torch): it is wrong" in text
+    assert "2 examples with numpy tensors: numpy has no bfloat16" in text
+    assert "1 example with paddle tensors: no tensor goes there" in text
+    assert "failed: torch.distributed.b (shim, paddle, shared_memory)" in text
+    assert "torch.distributed.b (shim, paddle, shared_memory) fails, and the record says: pass" in text
+
+
 def test_of_many_failures_each_has_a_line():
     text = printed(
         a_run(
@@ -95,14 +109,15 @@ def test_a_run_in_which_all_is_well_says_so():
 def test_progress_is_a_live_table_or_a_line(terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
     judgements = [a_judgement("torch.distributed.x"), a_judgement("torch.distributed.y", Verdict.FAIL)]
-    with ProgressTable({("torch", "shim"): 2, ("torch", "reference"): 1}, console) as progress:
+    ours, theirs = Part("torch", SHIM, "torch"), Part("torch", REFERENCE, "")
+    with ProgressTable({ours: 2, theirs: 1}, console) as progress:
         for judgement in judgements:
             progress.begin(judgement.outcome.example)
-            progress.count("shim", judgement)
+            progress.count(ours, judgement)
         picture = Console(file=io.StringIO(), width=120)
         picture.print(progress._picture())
         progress.begin(an_example("torch.distributed.z", ranks=1))
-        progress.count("reference", a_judgement("torch.distributed.z", Verdict.HANGS))
+        progress.count(theirs, a_judgement("torch.distributed.z", Verdict.HANGS))
         picture.print(progress._picture())
     text = console.file.getvalue()
     assert ("torch: 2 examples run" in text) == (not terminal)

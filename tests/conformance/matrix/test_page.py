@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Chromium
-from made_up import NASTY, a_matrix
+from made_up import NASTY, a_matrix, a_matrix_of_kinds
 
 from shim.conformance.matrix.html import as_html
 
@@ -237,6 +237,29 @@ def test_light_and_dark_differ_and_can_be_read(page):
         assert min(contrast()) > 4.5
     page.use_scheme(False)
     assert backgrounds[0] != backgrounds[1]
+
+
+def test_kinds_of_tensor_have_columns_and_counts(page, tmp_path):
+    (tmp_path / "kinds.html").write_text(as_html(a_matrix_of_kinds()), encoding="utf-8")
+    page.open(tmp_path / "kinds.html")
+    heads = page.evaluate("[...document.querySelectorAll('#heads button')].map((head) => head.innerText)")
+    assert heads[3:] == ["shim, numpy, shared_memory", "shim, torch, shared_memory", "shim, paddle, shared_memory"]
+    cards = page.evaluate("[...document.querySelectorAll('#counts h2 span')].map((card) => card.innerText)")
+    assert cards == ["on shim", "on shim, numpy", "on shim, paddle"]
+    page.click("th[data-key='shim numpy shared_memory'] button")  # what is not applicable comes last
+    assert [name[-1] for name in names(page)] == ["c", "a", "b"]
+    page.click(cell("torch.distributed.b", "shim numpy shared_memory"))
+    assert "not applicable: numpy has no bfloat16" in text_of(page, "#panel-body")
+    colors = "(verdict) => getComputedStyle(document.querySelector(`#rows [data-verdict='${verdict}']`)).color"
+    assert page.evaluate(f"({colors})('not applicable')") != page.evaluate(f"({colors})('pass')")
+
+
+def test_all_columns_fit_into_a_window(page, tmp_path):
+    (tmp_path / "wide.html").write_text(as_html(a_matrix_of_kinds(every=True)), encoding="utf-8")
+    page.send("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    page.open(tmp_path / "wide.html")
+    assert page.evaluate("document.querySelectorAll('#heads th').length") == 3 + 5
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
 def test_a_narrow_window_does_not_cut_the_panel(page):

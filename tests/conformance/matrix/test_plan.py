@@ -6,7 +6,7 @@ import pytest
 from made_up import a_case_row, a_judgement, a_source_run
 
 from shim.conformance import plan, runner
-from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.sides import REFERENCE, SHIM, Part
 from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import CASE
 from shim.conformance.plan import make_plan, matrix_of
@@ -37,7 +37,7 @@ def test_all_that_is_installed_is_planned():
     assert made.absent == ("mindspore",)
     assert made.missing == ()
     assert len(made.pages) == 5
-    assert made.totals == {("torch", SHIM): 2, ("paddle", SHIM): 2}
+    assert made.totals == {Part("torch", SHIM, "torch"): 2, Part("paddle", SHIM, "paddle"): 2}
 
 
 def test_what_is_asked_for_by_name_is_missing_where_it_is_not_installed():
@@ -47,33 +47,55 @@ def test_what_is_asked_for_by_name_is_missing_where_it_is_not_installed():
     assert {page.frontend.split(".")[2] for page in made.pages} == {"torch", "mindspore"}
 
 
-def test_a_framework_s_examples_run_where_its_tensors_do():
+def test_examples_run_with_the_kinds_of_tensor_that_are_asked_for_their_own_first():
     made = planned(kinds=["numpy", "paddle"])
-    assert [source.framework for source in made.sources] == ["paddle"]
-    assert made.absent == ()
+    assert list(made.totals) == [
+        Part("torch", SHIM, "numpy"),
+        Part("torch", SHIM, "paddle"),
+        Part("paddle", SHIM, "paddle"),
+        Part("paddle", SHIM, "numpy"),
+    ]
+    assert made.absent == ("mindspore",)
     assert made.selection.present == ("numpy", "paddle")
     assert len(made.pages) == 5
+    assert planned(kinds=["numpy", "mindspore"], frameworks=["torch"]).totals == {Part("torch", SHIM, "numpy"): 2}
+
+
+def test_with_the_framework_itself_examples_run_with_their_own_tensors_too():
+    made = planned(kinds=["numpy"], frameworks=["torch"], reference=True)
+    assert list(made.totals) == [
+        Part("torch", SHIM, "torch"),
+        Part("torch", SHIM, "numpy"),
+        Part("torch", REFERENCE, ""),
+    ]
 
 
 def test_names_choose_among_examples_and_cases():
     made = planned(patterns=["x", "torch.distributed.all_to_all: complex"])
-    assert made.totals == {("torch", SHIM): 1, ("paddle", SHIM): 1}
+    assert made.totals == {Part("torch", SHIM, "torch"): 1, Part("paddle", SHIM, "paddle"): 1}
     assert [[case.name for case in page.cases] for page in made.pages] == [["complex"]]
     assert made.unknown == ()
     assert len(planned(patterns=["x", "nothing"]).unknown) == 1
 
 
+def test_frameworks_are_not_read_for_cases_alone():
+    made = make_plan(patterns=["torch.distributed.all_to_all: *"], read=None)
+    assert made.totals == {}
+    assert made.unknown == ()
+    assert len(made.pages[0].cases) == 5
+
+
 def test_both_sides_are_counted():
     made = planned(frameworks=["torch"], reference=True, patterns=["x", "torch.distributed.all_to_all: complex"])
     assert [(source.framework, source.kind) for source in made.cases] == [("torch", CASE)]
-    assert made.totals == {("torch", SHIM): 1, ("torch", REFERENCE): 2}
+    assert made.totals == {Part("torch", SHIM, "torch"): 1, Part("torch", REFERENCE, ""): 2}
     assert planned(frameworks=["torch"]).cases == ()
 
 
 def a_run(made, verdict=Verdict.PASS):
     source = made.sources[0]
     judgement = a_judgement("torch.distributed.x", verdict)
-    return plan.SourceRun(source, SHIM, (judgement,))
+    return plan.SourceRun(source, SHIM, (judgement,), tensors=source.framework)
 
 
 @pytest.mark.parametrize(

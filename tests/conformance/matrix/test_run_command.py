@@ -13,17 +13,18 @@ from made_up import a_judgement, a_source_run, an_outcome
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance import plan
+from shim.conformance import plan, runner
 from shim.conformance.examples import suite
 from shim.conformance.examples.sides import SHIM, SIDES, Side
 from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Verdict
 
+options = importlib.import_module("shim.cli.conformance.options")
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
 GOOD = a_judgement("torch.distributed.all_gather")
 BAD = a_judgement("torch.distributed.gather", Verdict.FAIL, failures=[(0, 3, "item 1: shown 1, seen 2")])
 COMMANDS = ("run", "list", "signatures", "tables")
-FILES = {"--json": '"schema": 2', "--junit": "<testsuites", "--markdown": "# Documented", "--html": "<!doctype html>"}
+FILES = {"--json": '"schema": 3', "--junit": "<testsuites", "--markdown": "# Documented", "--html": "<!doctype html>"}
 
 
 @pytest.fixture
@@ -33,15 +34,16 @@ def shim_conformance(monkeypatch):
     def invoke(*arguments, judgements=(GOOD,), unseen=()):
         source = a_source_run(judgements).source
 
-        def run_source(source, side, patterns, on_begin, on_judgement, ours):
+        def run_source(source, side, patterns, on_begin, on_judgement, ours, tensors):
             chosen = [one for one in judgements if plan.is_chosen(one.outcome.example.name, patterns)]
             for judgement in chosen:
                 on_begin(judgement.outcome.example)
                 on_judgement(judgement)
             assert (ours is None) == (side == SHIM)
-            return SourceRun(source, side, tuple(chosen), tuple(unseen), 0.5)
+            return SourceRun(source, side, tuple(chosen), tuple(unseen), 0.5, tensors)
 
         monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
+        monkeypatch.setattr(runner, "is_installed", lambda name: True)
         monkeypatch.setattr(plan, "DOCUMENTS", ())
         monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=lambda name: source))
         monkeypatch.setattr(command, "run_source", run_source)
@@ -125,7 +127,7 @@ def files(monkeypatch, tmp_path):
         "SIDES",
         {
             SHIM: Side(
-                lambda examples, on_outcome, on_begin: [on_outcome(an_outcome(each)) for each in examples],
+                lambda examples, on_outcome, on_begin, tensors: [on_outcome(an_outcome(each)) for each in examples],
                 SIDES[SHIM].judge,
             )
         },
@@ -138,6 +140,33 @@ def files(monkeypatch, tmp_path):
 
 def of_files(*arguments):
     return CliRunner().invoke(conformance, ["run", *map(str, arguments)], env={"COLUMNS": "160"})
+
+
+def test_kinds_of_tensor_have_columns_with_their_engine(shim_conformance, tmp_path):
+    files = {option: tmp_path / option.strip("-") for option in FILES}
+    options = [word for option, file in files.items() for word in (option, str(file))]
+    result = shim_conformance("--tensors", "numpy,torch", "--every", *options)
+    assert result.exit_code == 0, result.output
+    assert "torch, numpy tensors: 1 example run" in result.output
+    assert result.output.count("shared_memory") == 2
+    columns = json.loads(files["--json"].read_text())["columns"]
+    assert [(column["tensors"], column["engine"]) for column in columns] == [
+        ("numpy", "shared_memory"),
+        ("torch", "shared_memory"),
+    ]
+    assert "| shim, numpy, shared_memory | shim, torch, shared_memory |" in files["--markdown"].read_text()
+    assert 'name="torch, shim numpy shared_memory"' in files["--junit"].read_text()
+
+
+def test_all_kinds_are_those_that_are_installed(shim_conformance, monkeypatch):
+    monkeypatch.setattr(options, "is_installed", lambda name: name != "paddle")
+    result = shim_conformance("--tensors", "all")
+    assert result.exit_code == 0, result.output
+    assert [line for line in result.output.splitlines() if line.endswith("example run")] == [
+        "torch: 1 example run",
+        "torch, numpy tensors: 1 example run",
+        "torch, mindspore tensors: 1 example run",
+    ]
 
 
 def test_files_are_run_in_place_of_docstrings_and_cases(files):

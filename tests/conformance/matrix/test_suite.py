@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from made_up import TRACEBACK, a_judgement, a_source_run, an_example, an_outcome
 
-from shim.conformance.examples import suite
+from shim.conformance.examples import recording_kinds, suite
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
 from shim.conformance.examples.suite import Source, run_source
 from shim.conformance.examples.verdicts import Record, Verdict
@@ -27,7 +30,7 @@ def recorded(**verdicts):
 def sides(failing=()):
     """Return both sides, which run nothing: examples named in *failing* fail, the others pass."""
 
-    def run(examples, on_outcome, *, on_begin):
+    def run(examples, on_outcome, *, on_begin, tensors):
         for example in examples:
             on_begin(example)
             on_outcome(an_outcome(example, FAILURES if example.name.rpartition(".")[2] in failing else ()))
@@ -105,6 +108,51 @@ def test_a_recorded_verdict_of_the_framework_itself_holds():
     theirs = run_source(recorded(), REFERENCE, sides=sides(["b"]))
     assert [judgement.change for judgement in theirs.judgements] == [None, "fail, and the record says: pass", None]
     assert not theirs.passed
+
+
+def test_what_is_on_record_as_not_applicable_is_told_and_not_run():
+    source, ran = recorded(), []
+    for name, record in list(source.records[SHIM].items()):
+        source.records[SHIM][name] = replace(record, inapplicable={"numpy": "no tensor goes there"})
+    changed = EXAMPLES[2].name
+    source.records[SHIM][changed] = replace(source.records[SHIM][changed], text="another")
+
+    def run(examples, on_outcome, *, on_begin, tensors):
+        ran.append((tensors, [example.name for example in examples]))
+        return []
+
+    found = run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}, tensors="numpy")
+    assert ran == [("numpy", [changed])]
+    assert [(each.verdict, each.reason, each.change) for each in found.judgements] == [
+        (Verdict.NOT_APPLICABLE, "no tensor goes there", None)
+    ] * 2
+    assert found.unseen == (changed,)
+    run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}, tensors="torch")
+    assert len(ran[1][1]) == 3
+
+
+def test_the_record_of_what_is_not_applicable_is_made_of_runs_that_do_not_know_it(monkeypatch, tmp_path):
+    source, ran = recorded(), []
+    source.records[SHIM][EXAMPLES[0].name] = replace(
+        source.records[SHIM][EXAMPLES[0].name], inapplicable={"numpy": "x"}
+    )
+
+    def run_source(source, side, *, tensors):
+        ran.append((tensors, {record.inapplicable.get(tensors) for record in source.records[side].values()}))
+        judgements = [
+            a_judgement("torch.distributed.a"),
+            a_judgement("torch.distributed.b", Verdict.NOT_APPLICABLE, "why"),
+        ]
+        return a_source_run(judgements, tensors=tensors)
+
+    monkeypatch.setattr(recording_kinds, "installed_source", lambda framework: source)
+    monkeypatch.setattr(recording_kinds, "run_source", run_source)
+    monkeypatch.setattr(recording_kinds, "FOLDER", tmp_path)
+    recording_kinds.main("torch")
+    assert ran == [(kind, {None}) for kind in ("numpy", "paddle", "mindspore")]
+    assert json.loads((tmp_path / "torch-1.2.3.json").read_text()) == {
+        "torch.distributed.b": {"numpy": "why", "paddle": "why", "mindspore": "why"}
+    }
 
 
 def test_the_installed_source_is_read_with_its_records_on_this_machine():

@@ -220,16 +220,28 @@ def test_a_batch_that_returns(rank: int, world_size: int, kind: str) -> None:
         like = make(kind, np.zeros(3, "float32"))
         batch = [
             comm_func.P2POp(comm_func.isend, make(kind, numbers(rank, (2, 3))), other),
-            comm_func.P2POp("irecv", (2, 3), other, recv_dtype=mindspore.float32),
+            comm_func.P2POp("irecv", (2, 3), other, recv_dtype=make(kind, np.zeros(1, "float32")).dtype),
             comm_func.P2POp(mint.irecv, like, other),  # by its name
             comm_func.P2POp("isend", make(kind, numbers(rank + 5, 3)), other),
         ]
         sent, first, second, sent_too = comm_func.batch_isend_irecv(batch)
-        check("mindspore", first, numbers(other, (2, 3)))
+        check(kind, first, numbers(other, (2, 3)))
         check(kind, second, numbers(other + 5, 3))
         check(kind, sent, np.zeros((), "float32"))
         check(kind, sent_too, np.zeros((), "float32"))
         check(kind, like, np.zeros(3, "float32"))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool_"])
+def test_a_batch_returns_what_is_described_in_mindspore_s_words(rank: int, world_size: int, dtype: str) -> None:
+    with world():
+        other, described = 1 - rank, getattr(mindspore, dtype)
+        sent = mindspore.Tensor([[rank, 1]]).astype(described)
+        batch = [comm_func.P2POp("isend", sent, other), comm_func.P2POp("irecv", (1, 2), other, recv_dtype=described)]
+        received = comm_func.batch_isend_irecv(batch)[1]
+        assert received.dtype == described
+        assert received.astype(mindspore.int32).asnumpy().tolist() == [[other, 1]]
 
 
 @pytest.mark.ranks(2)

@@ -23,12 +23,17 @@ function withAlways(counts) {
   return { ...Object.fromEntries(ALWAYS.map((verdict) => [verdict, 0])), ...counts };
 }
 
+function placeOf({ framework, side, tensors }) {
+  if (side !== "shim") return "on itself";
+  return tensors === framework ? "on shim" : `on shim, ${tensors}`;
+}
+
 function showCounts() {
   const cards = data.subjects.map((subject) => {
     const counts = withAlways(subject.verdicts);
     const parts = [["examples", subject.found], ["run", subject.run], ...Object.entries(counts)];
     if (subject.unseen.length) parts.push(["on record, not run", subject.unseen.length]);
-    return card(`${subject.framework} ${subject.version}${subject.kind === "case" ? ", cases" : ""}`, subject.side === "shim" ? "on shim" : "on itself", counts, parts);
+    return card(`${subject.framework} ${subject.version}${subject.kind === "case" ? ", cases" : ""}`, placeOf(subject), counts, parts);
   });
   const cases = data.examples.filter((example) => example.kind === "case");
   if (cases.length) {

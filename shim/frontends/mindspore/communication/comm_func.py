@@ -258,6 +258,7 @@ class P2POp(_functional_batches.Exchange):
 
     What is received may also be described by a shape as *tensor* and by *recv_dtype*.
     Raises: ValueError if *op* is not called isend or irecv; TypeError for wrong types; NotImplementedError for a *tag*.
+    Deviates: *recv_dtype* may be that of another framework, whose tensor is then returned.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.P2POp.html
     """
 

@@ -12,12 +12,12 @@ from shim.core.work import Batch
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
+from shim.frontends.mindspore._empty import EmptyTensor
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore._tensors import zeros
 from shim.frontends.mindspore.ops._cells import CellPrimitive
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape, plain
 from shim.frontends.mindspore.ops.operations._checks import integers, or_world, sequence
-from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
 
 __all__ = ["BatchISendIRecv"]
 

@@ -14,6 +14,7 @@ from shim.core.work import Work
 from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
+from shim.frontends.mindspore._empty import EmptyTensor, made_dtype, made_shape
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
@@ -26,7 +27,6 @@ from shim.frontends.mindspore.ops._primitive import (
     plain,
 )
 from shim.frontends.mindspore.ops.operations._checks import integer, integers
-from shim.frontends.mindspore.ops.operations._empty import EmptyTensor, made_dtype, made_shape
 
 __all__ = ["Barrier", "Receive", "Send"]
 

@@ -15,13 +15,13 @@ from shim.core.work import Batch, Work
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.mindspore import _groups
 from shim.frontends.mindspore._arguments import refuse_tracing
+from shim.frontends.mindspore._empty import EmptyTensor
 from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore._groups import GlobalComm
 from shim.frontends.mindspore._tensors import shape_of
 from shim.frontends.mindspore.ops._cells import CellPrimitive
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore.ops.operations._checks import integers, sequence
-from shim.frontends.mindspore.ops.operations._empty import EmptyTensor
 
 __all__ = ["NeighborExchange", "exchange"]
 

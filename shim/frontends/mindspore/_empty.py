@@ -1,4 +1,4 @@
-"""Tensors to receive into, of a shape and dtype that a primitive is made with."""
+"""Tensors to receive into, of a shape and dtype that the caller names."""
 
 from __future__ import annotations
 
