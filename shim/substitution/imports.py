@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.views import FRAMEWORKS, view_of
+from shim.substitution import importing
+from shim.substitution.mirrors import FRAMEWORKS
+from shim.substitution.views import ModuleView, view_of
 
 __all__ = ["import_view", "scoped_builtins"]
 
 _import = builtins.__import__
+_importlib = ModuleView(importlib, importing)
 
 
 def import_view(
@@ -21,8 +25,10 @@ def import_view(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> ModuleType:
-    """Import as ``builtins.__import__`` does, and return the view of a framework's module."""
+    """Import as ``builtins.__import__`` does, and return the view of a framework's module, or of importlib."""
     module = _import(name, globals, locals, fromlist or (), level)
+    if module is importlib:
+        return _importlib
     if level or name.partition(".")[0] not in FRAMEWORKS:
         return module
     return view_of(module)
