@@ -4,12 +4,15 @@ python3 -m paddle.distributed.launch --nproc_per_node 2 examples/training/paddle
 shim run -n 2 --as-installed examples/training/paddle_data_parallel.py                                # on shim's engine
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import paddle
 import paddle.distributed as dist
 from paddle import nn
+from paddle.io import DataLoader, Dataset, DistributedBatchSampler
 
-STEPS, BATCH = 40, 32
+EPOCHS, ROWS, BATCH = 20, 256, 32
 
 
 class Network(nn.Layer):
@@ -21,33 +24,40 @@ class Network(nn.Layer):
         return self.layers(inputs)
 
 
-def part_of_data(rank: int, world_size: int) -> tuple[paddle.Tensor, paddle.Tensor]:
-    inputs = np.random.default_rng(1).standard_normal((BATCH * world_size, 8)).astype("float32")
-    targets = np.sin(inputs).sum(axis=1, keepdims=True)
-    return paddle.to_tensor(inputs[rank::world_size]), paddle.to_tensor(targets[rank::world_size])
+class Sines(Dataset):
+    def __init__(self) -> None:
+        self.inputs = np.random.default_rng(1).standard_normal((ROWS, 8)).astype("float32")
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.inputs[index], np.sin(self.inputs[index]).sum(keepdims=True)
 
 
 def main() -> None:
     paddle.set_device("cpu")
     dist.init_parallel_env()
-    rank, world_size = dist.get_rank(), dist.get_world_size()
-    paddle.seed(rank)  # every rank begins elsewhere, and is given rank 0's weights
+    paddle.seed(dist.get_rank())  # every rank begins elsewhere, and is given rank 0's weights
     model = paddle.DataParallel(Network())
     optimizer = paddle.optimizer.Adam(learning_rate=0.01, parameters=model.parameters())
-    inputs, targets = part_of_data(rank, world_size)
-    halves = zip(inputs.chunk(2), targets.chunk(2), strict=True)
-    (first, first_targets), (second, second_targets) = halves
-    for step in range(STEPS):
-        with model.no_sync():  # gradients of the first half are added up on this rank
-            nn.functional.mse_loss(model(first), first_targets).backward()
-        loss = nn.functional.mse_loss(model(second), second_targets)
-        loss.backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        total = loss.detach().clone()
+    data = Sines()
+    loader = DataLoader(data, batch_sampler=DistributedBatchSampler(data, BATCH))
+    for epoch in range(EPOCHS):
+        total = paddle.zeros([1])
+        for index, (inputs, targets) in enumerate(loader):
+            is_last = index % 2 == 1  # two batches for a step: the gradients of the first are added up on this rank
+            with nullcontext() if is_last else model.no_sync():
+                loss = nn.functional.mse_loss(model(inputs), targets)
+                loss.backward()
+            total += loss.detach()
+            if not is_last:
+                continue
+            optimizer.step()
+            optimizer.clear_grad()
         dist.all_reduce(total)
-        if rank == 0 and step % 10 == 9:
-            print(f"step {step + 1}: loss {float(total) / world_size:.5f}", flush=True)
+        if dist.get_rank() == 0 and epoch % 5 == 4:
+            print(f"step {epoch + 1}: loss {float(total) / len(loader) / dist.get_world_size():.5f}", flush=True)
 
 
 if __name__ == "__main__":

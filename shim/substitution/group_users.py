@@ -21,17 +21,19 @@ __all__ = ["PLACES", "is_below", "refused", "uses_groups"]
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
     "torch": ("torch.distributed", "torch.nn.parallel", "torch.nn.modules.batchnorm"),
-    "paddle": ("paddle.distributed",),
+    "paddle": ("paddle.distributed", "paddle.hapi.model"),
     "mindspore": (
         *("mindspore.communication", "mindspore.mint.distributed", "mindspore.ops.communication"),
         *("mindspore.ops.function.comm_func", "mindspore.parallel", "mindspore.nn.wrap.grad_reducer"),
     ),
 }
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
+_DATA_PARALLEL = "Wrap the network in paddle.DataParallel instead."
 _HINTS = {
     "DistributedDataParallel": "Average the gradients with all_reduce after each backward instead.",
     "DistributedGradReducer": "Average the gradients with all_reduce instead.",
-    "distributed_model": "Wrap the network in paddle.DataParallel instead.",
+    "Model": _DATA_PARALLEL,
+    "distributed_model": _DATA_PARALLEL,
     "SyncBatchNorm": "Without its process groups it would normalise each rank's batch by itself.",
 }
 

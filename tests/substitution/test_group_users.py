@@ -70,12 +70,14 @@ def test_what_does_not_use_them_is_the_frameworks_own() -> None:
 
 OTHERS = {
     "paddle": """
+import paddle
 import paddle.distributed as dist
 from paddle.distributed import fleet
 from paddle.distributed.fleet.utils import recompute
 
 refused(lambda: fleet.init(is_collective=True))
 refused(lambda: fleet.distributed_model(None))
+refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)))
 refused(lambda: dist.shard_tensor(None, None, None))
 refused(lambda: dist.sharding.group_sharded_parallel(None, None, "os"))
 assert recompute.__module__.startswith("paddle.")

@@ -26,10 +26,12 @@ TORCH = {
     "torch.distributed.device_mesh": ["it.get_rank", "it._get_default_group"],
     "torch.distributed": ["it.rendezvous", "it.device_mesh.get_rank", "it.nn.functional.all_gather"],
     "torch.distributed.nn": ["it.functional.all_reduce"],
+    "torch.utils.data": ["it.DistributedSampler", "it.distributed.DistributedSampler"],
+    "torch.utils.data.distributed": ["it.DistributedSampler"],
     "torch.nn.parallel.distributed": ["it.dist.all_reduce", "it._get_default_group"],
 }
 PADDLE = {
-    "paddle": ["it.DataParallel", "it.distributed.parallel.get_rank"],
+    "paddle": ["it.DataParallel", "it.io.DistributedBatchSampler", "it.distributed.parallel.get_rank"],
     "paddle.distributed": ["it.DataParallel", "it.communication.all_to_all.alltoall"],
     "paddle.distributed.parallel": ["it.init_parallel_env", "it.DataParallel", "it.ParallelEnv"],
     "paddle.distributed.communication.all_reduce": ["it.all_reduce"],

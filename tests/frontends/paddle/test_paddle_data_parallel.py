@@ -16,6 +16,7 @@ from shim.errors import MismatchError, StateError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 
+ROWS = 12
 NETWORKS = ["Plain", "Shared", "Frozen", "Unused", "Doubles", "InADict", "InAnObject"]
 
 
@@ -269,3 +270,33 @@ def test_it_is_a_layer_with_the_real_ones_signatures() -> None:
             assert [(one.name, one.kind, one.default) for one in ours] == [
                 (one.name, one.kind, one.default) for one in theirs
             ], name
+
+
+@pytest.mark.ranks(2, 3)
+def test_the_batches_of_a_rank_are_its_own(rank: int, world_size: int) -> None:
+    import paddle
+
+    import shim.frontends.paddle_2.io
+    from shim.frontends.paddle_3.io import DistributedBatchSampler
+
+    class Numbers(paddle.io.Dataset):
+        def __len__(self) -> int:
+            return ROWS
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+    def of(*place: int) -> list[list[int]]:
+        return list(DistributedBatchSampler(Numbers(), 2, *place))
+
+    assert shim.frontends.paddle_2.io.DistributedBatchSampler is DistributedBatchSampler
+    assert issubclass(DistributedBatchSampler, paddle.io.DistributedBatchSampler)
+    theirs = inspect.signature(paddle.io.DistributedBatchSampler).parameters.values()
+    ours = inspect.signature(DistributedBatchSampler).parameters.values()
+    assert [(one.name, one.kind, one.default) for one in ours] == [(one.name, one.kind, one.default) for one in theirs]
+    rows = [row for batch in range(0, ROWS, 2 * world_size) for row in range(batch + 2 * rank, batch + 2 * rank + 2)]
+    assert [row for batch in of() for row in batch] == rows  # before initialisation, too
+    with world():
+        assert [row for batch in of() for row in batch] == rows
+    assert of(1, 0) == [[row, row + 1] for row in range(0, ROWS, 2)]
+    assert len(paddle.io.DataLoader(Numbers(), batch_sampler=DistributedBatchSampler(Numbers(), 2))) == len(of())

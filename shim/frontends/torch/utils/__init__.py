@@ -1,0 +1,1 @@
+"""``torch.utils``, of which ``data`` has something that asks which rank this is."""
