@@ -17,6 +17,11 @@ __all__ = ["FRAMEWORKS", "Mirrors", "frontends_of_installed", "mirrors_of", "sta
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 
+# What no frontend offers, and asks the framework's own world which rank this is: the modules, and ours with classes that ask the program's.
+_SAMPLERS = {
+    "paddle": {"paddle.io": "shim.frontends._paddle.batch_sampler"},
+    "torch": {"torch.utils.data.distributed": "shim.frontends.torch.distributed._sampler"},
+}
 _PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
 
 
@@ -70,6 +75,7 @@ class Mirrors:
 
     def __init__(self, framework: str, root: str) -> None:
         self._waiting = {f"{framework}{name.removeprefix(root)}": name for name in _public_modules(root)}
+        self._waiting |= _SAMPLERS.get(framework, {})
         self._names: dict[int, tuple[ModuleType, str]] = {}
         self._things: list[Any] = []  # kept, so that an identity is not given to something else
 

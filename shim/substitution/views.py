@@ -15,7 +15,11 @@ from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
 __all__ = ["ModuleView", "view_of"]
 
 _OWN = ("__all__", "__doc__", "__file__", "__path__", "__version__")
-_VIEWED = {**PLACES, "mindspore": (*PLACES["mindspore"], "mindspore.ops")}
+_VIEWED = {
+    "torch": (*PLACES["torch"], "torch.utils.data"),
+    "paddle": (*PLACES["paddle"], "paddle.io"),
+    "mindspore": (*PLACES["mindspore"], "mindspore.ops"),
+}
 
 
 class ModuleView(ModuleType):

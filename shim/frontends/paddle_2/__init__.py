@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shim.frontends._paddle.made_later import class_of
+from shim.frontends._paddle.layers import layer_class
 
 __all__ = ["DataParallel"]
 
@@ -12,4 +12,4 @@ DataParallel: type[Any]  # a layer of paddle's, which is not imported before som
 
 
 def __getattr__(name: str) -> Any:
-    return class_of(__name__, name, "DataParallel")
+    return layer_class(__name__, name)
