@@ -31,7 +31,7 @@ from shim.conformance.kinds import kind_named
 from shim.conformance.matrix.cells import CASE
 from shim.conformance.matrix.from_cases import framework_of, name_of
 from shim.conformance.runner import as_text, check_sights
-from shim.substitution.views import frontends_of_installed
+from shim.substitution.mirrors import frontends_of_installed
 
 __all__ = ["CASE_SIDES", "example_of_case", "on_the_framework", "see_case_on_this_rank", "source_of_cases"]
 

@@ -8,7 +8,7 @@ or of that program, get one; every other module, the framework's own among them,
 from __future__ import annotations
 
 from shim.substitution.block import as_installed
+from shim.substitution.mirrors import frontends_of_installed
 from shim.substitution.program import run_module, run_script
-from shim.substitution.views import frontends_of_installed
 
 __all__ = ["as_installed", "frontends_of_installed", "run_module", "run_script"]

@@ -48,6 +48,8 @@ def _globals_of_caller() -> dict[str, Any]:
 
 
 def _import_for_blocks(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    if globals is None:  # called by name, as __import__("torch")
+        globals = sys._getframe(1).f_globals
     if any(globals is scope for scope in _modules):
         return import_view(name, globals, locals, fromlist, level)
     return _import(name, globals, locals, fromlist, level)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import builtins
 import functools
+import importlib
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.views import FRAMEWORKS, Through, view_of
+from shim.substitution import importing
+from shim.substitution.mirrors import FRAMEWORKS
+from shim.substitution.views import ModuleView, Through, view_of
 
 __all__ = ["import_view", "scoped_builtins"]
 
 _import = builtins.__import__
+_importlib = ModuleView(importlib, importing)
 
 
 def import_view(
@@ -24,8 +28,13 @@ def import_view(
     *,
     through: Through | None = None,
 ) -> ModuleType:
-    """Import as ``builtins.__import__`` does, and return the view of a framework's module, with *through* where there is one."""
+    """Import as ``builtins.__import__`` does, and return the view of a framework's module, or of importlib.
+
+    With *through*, frontends are seen through it, but by what importlib's functions return.
+    """
     module = _import(name, globals, locals, fromlist or (), level)
+    if module is importlib:
+        return _importlib
     if level or name.partition(".")[0] not in FRAMEWORKS:
         return module
     return view_of(module, through)
@@ -36,5 +45,5 @@ def scoped_builtins(through: Through | None = None) -> dict[str, Any]:
 
     Python takes a module's builtins from its own ``__builtins__``, so nothing outside the module is changed.
     """
-    importing = import_view if through is None else functools.partial(import_view, through=through)
-    return {**vars(builtins), "__import__": importing}
+    importer = import_view if through is None else functools.partial(import_view, through=through)
+    return {**vars(builtins), "__import__": importer}

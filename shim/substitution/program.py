@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -17,6 +18,7 @@ from typing import Any
 
 from shim.substitution.children import Program, substitute_in_children
 from shim.substitution.imports import scoped_builtins
+from shim.substitution.mirrors import FRAMEWORKS
 
 __all__ = ["run_again", "run_module", "run_script", "substitute_below"]
 
@@ -30,33 +32,51 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules below *folder*, as far as they are the program's own."""
+    """Finds the modules below its *folders*, as far as they are the program's own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self.folders: list[Path] = []
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.partition(".")[0] in FRAMEWORKS or (path is not None and not any(map(self._is_own, path))):
+            return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.origin is None or type(spec.loader) is not SourceFileLoader:
             return None
-        origin = Path(spec.origin).resolve()
-        if not origin.is_relative_to(self.folder) or any(origin.is_relative_to(place) for place in _installed()):
+        if not self._is_own(spec.origin):
             return None
         spec.loader = _Loader(name, spec.origin)
         return spec
 
+    def _is_own(self, place: str) -> bool:
+        found = Path(place).resolve()
+        return any(map(found.is_relative_to, self.folders)) and not any(map(found.is_relative_to, _installed()))
 
-def _installed() -> list[Path]:
+
+@functools.cache
+def _installed() -> tuple[Path, ...]:
     """Return the folders of packages that are not the program's own, though they may lie below its folder."""
     places = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
-    return [Path(place).resolve() for place in places if os.path.isabs(place)] + [Path(__file__).resolve().parents[1]]
+    return (*(Path(place).resolve() for place in places if os.path.isabs(place)), Path(__file__).resolve().parents[1])
+
+
+_finder = _Finder()
 
 
 def substitute_below(folder: Path) -> None:
     """From now on, give the imports of the modules below *folder* views; those that are loaded already stay as they are."""
     folder = folder.resolve()
-    if not any(isinstance(finder, _Finder) and finder.folder == folder for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder(folder))
+    if folder not in _finder.folders:
+        _finder.folders.append(folder)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def _substitute_around(folder: Path) -> None:
+    """Substitute below *folder*, the working folder, and where PYTHONPATH leads to, unless packages are installed there."""
+    searched = map(Path, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    for place in (folder, Path.cwd(), *(place for place in searched if not any(place.glob("*.dist-info")))):
+        substitute_below(place)
 
 
 def run_script(script: str, arguments: Sequence[str] = ()) -> None:
@@ -64,7 +84,7 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     path = os.path.abspath(script)
     sys.argv[:] = [script, *arguments]
     sys.path[0:1] = [os.path.dirname(path)]
-    substitute_below(Path(path).parent)
+    _substitute_around(Path(path).parent)
     substitute_in_children(Program(path, None))
     _run_as_main(_code_of(path), path, None)
 
@@ -72,7 +92,7 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     """Run the module *name* as ``python -m name arguments`` does, with views for its imports and its package's."""
     sys.path[0:1] = [os.getcwd()]
-    substitute_below(Path.cwd())
+    _substitute_around(Path.cwd())
     code, spec = _module_of(name)
     path = str(spec.origin)
     sys.argv[:] = [path, *arguments]
@@ -85,7 +105,7 @@ def run_again(program: Program, name: str) -> dict[str, Any]:
 
     The search path is set already; where it has the working folder for a script's, that is the parent's.
     """
-    substitute_below(Path(program.path).parent if program.name is None else Path.cwd())
+    _substitute_around(Path(program.path).parent if program.name is None else Path.cwd())
     substitute_in_children(program)
     code, spec = (_code_of(program.path), None) if program.name is None else _module_of(program.name)
     names = _names(name, program.path, spec)

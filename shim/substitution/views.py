@@ -4,55 +4,29 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shim.errors import UnsupportedError
+from shim.substitution.group_users import PLACES, is_below, refused, uses_groups
+from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
 
-__all__ = ["FRAMEWORKS", "ModuleView", "Through", "frontends_of_installed", "stands_in_for", "view_of"]
+__all__ = ["ModuleView", "Through", "view_of"]
 
-FRAMEWORKS = ("torch", "paddle", "mindspore")
-
-_PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
 Through = Callable[[Any], Any]  # gives what a view shows in place of a frontend's own
 
 _OWN = ("__all__", "__doc__", "__file__", "__path__", "__version__")
-
-
-def frontends_of_installed() -> dict[str, str]:
-    """Return the package of frontends for each framework that is installed, chosen by its version."""
-    return {framework: root for framework in FRAMEWORKS if (root := _root_for(framework)) is not None}
-
-
-@functools.cache
-def _root_for(framework: str) -> str | None:
-    version = _installed_version(framework)
-    if version is None:
-        return None
-    if framework != "paddle":
-        return f"shim.frontends.{framework}"
-    major = version.partition(".")[0]
-    if major not in ("2", "3"):
-        raise UnsupportedError(f"there is no frontend for Paddle {version}\nThere are those for Paddle 2 and 3.")
-    return f"shim.frontends.paddle_{major}"
-
-
-def _installed_version(framework: str) -> str | None:
-    for package in _PACKAGES[framework]:
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
+_VIEWED = {
+    "torch": (*PLACES["torch"], "torch.utils.data"),
+    "paddle": (*PLACES["paddle"], "paddle.io"),
+    "mindspore": (*PLACES["mindspore"], "mindspore.ops"),
+}
 
 
 class ModuleView(ModuleType):
-    """A module of a framework with a frontend's names before its own.
+    """A module of a framework with a frontend's names before its own, and with the frontends' objects for the framework's that they mirror.
 
     What a module further down has of a frontend, as ``torch.distributed`` has below ``torch``, is a view as well. Attributes are
     read when they are asked for, and set on the framework's module. What is the frontend's is shown as *through* gives it.
@@ -64,8 +38,10 @@ class ModuleView(ModuleType):
         self.__dict__.update({name: getattr(real, name) for name in _OWN if hasattr(real, name)})
         self.__dict__["__loader__"] = getattr(real, "__loader__", None)
         self.__dict__["__package__"] = getattr(real, "__package__", None)
+        self.__dict__["__getattr__"] = self._find  # as a module's, not the class's, which costs every access 100 ns
 
-    def __getattr__(self, name: str) -> Any:
+    def _find(self, name: str) -> Any:
+        """Return the attribute *name*, asked for for the first time, or one that may be assigned anew."""
         real, frontend, through = (self.__dict__[f"_shim_{part}"] for part in ("real", "frontend", "through"))
         if name == "__all__":  # asked for by `import *`, of a module that leaves it to its names
             return [public for public in dir(self) if not public.startswith("_")]
@@ -77,10 +53,13 @@ class ModuleView(ModuleType):
                 found = ModuleView(found, found, through) if isinstance(found, ModuleType) else through(found)
         else:
             found = getattr(real, name)
+            if callable(found):
+                found = _instead_of(found, real.__name__, name, through)
         if isinstance(found, ModuleType):
             found = view_of(sys.modules.get(f"{real.__name__}.{name}", found), through)
-        if isinstance(found, ModuleType) or inspect.isroutine(found) or inspect.isclass(found):
-            self.__dict__[name] = found  # these are not assigned anew, and are read often
+        elif not (callable(found) and (inspect.isroutine(found) or inspect.isclass(found))):
+            return found  # a value, which may be assigned anew
+        self.__dict__[name] = found
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -95,39 +74,58 @@ class ModuleView(ModuleType):
         frontend = self.__dict__["_shim_frontend"]
         return sorted({*dir(self.__dict__["_shim_real"]), *(frontend.__all__ if frontend is not None else ())})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _view_named, (self.__name__,)
+
     def __repr__(self) -> str:
         frontend = self.__dict__["_shim_frontend"]
         through = f", on {frontend.__name__}" if frontend is not None else ""
         return f"<view of module {self.__name__!r}{through}>"
 
 
+def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> Any:
+    """Return what a program gets for *thing*, which no frontend has under the *name* that it has in the *module*."""
+    framework = module.partition(".")[0]
+    if framework not in FRAMEWORKS:
+        return thing
+    home = getattr(thing, "__module__", None)
+    is_at_a_place = isinstance(home, str) and is_below(home, PLACES[framework])
+    if not is_at_a_place and not is_below(module, _VIEWED[framework]):
+        return thing  # as nearly everything that a program uses of a framework
+    mirrored = mirrors_of(framework).instead_of(thing)
+    if mirrored is not None:
+        return mirrored if through is None else through(mirrored)
+    if is_at_a_place and uses_groups(thing, framework):
+        return refused(thing, f"{module}.{name}")
+    return thing
+
+
 def view_of(module: ModuleType, through: Through | None = None) -> ModuleType:
-    """Return the view of a framework's *module*, or *module* itself where no frontend has anything of it.
+    """Return the view of a framework's *module*, or *module* itself where a program finds nothing in it that is not the framework's.
 
     What is a frontend's is shown as *through* gives it, where there is one.
     """
-    if isinstance(module, ModuleView) or not stands_in_for(module.__name__):
+    if isinstance(module, ModuleView) or not _is_viewed(module.__name__):
         return module
     return _view(module, through)
+
+
+def _view_named(name: str) -> ModuleType:
+    return view_of(importlib.import_module(name))
+
+
+@functools.cache
+def _is_viewed(name: str) -> bool:
+    framework = name.partition(".")[0]
+    if framework not in FRAMEWORKS:
+        return False
+    if stands_in_for(name) is not None or is_below(name, _VIEWED[framework]):
+        return True
+    return any(place.startswith(f"{name}.") for place in _VIEWED[framework])
 
 
 @functools.cache
 def _view(module: ModuleType, through: Through | None) -> ModuleView:
     name = stands_in_for(module.__name__)
-    assert name is not None
-    frontend = importlib.import_module(name)
+    frontend = None if name is None else importlib.import_module(name)
     return ModuleView(module, frontend if hasattr(frontend, "__all__") else None, through)
-
-
-@functools.cache
-def stands_in_for(module: str) -> str | None:
-    """Return the name of our module that mirrors the framework's *module*, None where there is none."""
-    framework, _, path = module.partition(".")
-    root = _root_for(framework) if framework in FRAMEWORKS else None
-    if root is None:
-        return None
-    name = f"{root}.{path}" if path else root
-    try:
-        return name if importlib.util.find_spec(name) is not None else None
-    except ModuleNotFoundError:
-        return None

@@ -9,11 +9,15 @@ from checks import import_time
 
 # Modules that cannot be imported just so, each with the reason.
 NOT_ALONE = {
+    "shim.frontends._paddle.batch_sampler": "is imported once paddle is, whose classes it needs",
+    "shim.frontends._paddle.data_parallel": "likewise",
+    "shim.frontends._paddle.gradients": "likewise",
     "shim.frontends.mindspore._recorded": "is imported once mindspore is, whose classes it needs",
     "shim.frontends.mindspore.ops._compiled": "likewise",
     "shim.frontends.paddle": "raises, to say which Paddle to choose",
     "shim.frontends.torch.distributed._async_tensor": "is imported once torch is, whose classes it needs",
     "shim.frontends.torch.distributed._autograd": "likewise",
+    "shim.frontends.torch.distributed._sampler": "likewise",
 }
 
 

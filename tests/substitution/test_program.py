@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,14 +90,78 @@ def of_mindspore(script: str) -> str:
     return "".join(log.read_text(encoding="utf-8", errors="replace") for log in Path("logs").glob("worker_*.log"))
 
 
-@pytest.mark.parametrize("real", [of_torch, of_paddle, of_mindspore])
+@pytest.mark.parametrize(
+    ("name", "real"),
+    [
+        ("torch_sgd", of_torch),
+        ("paddle_sgd", of_paddle),
+        ("paddle_data_parallel", of_paddle),
+        ("mindspore_sgd", of_mindspore),
+    ],
+)
 def test_training_gives_the_same_losses_as_with_the_framework(
-    real: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, real: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    framework = real.__name__.removeprefix("of_")
-    script = str(TRAINING / f"{framework}_sgd.py")
+    script = str(TRAINING / f"{name}.py")
     monkeypatch.chdir(tmp_path)
     ended = run(tmp_path, script)
     assert ended.returncode == 0, ended.stderr
     assert len(losses(ended.stdout)) == 4
     assert losses(ended.stdout) == losses(real(script))
+
+
+LAZY = """
+def all_reduce():
+    from torch.distributed import all_reduce
+    return all_reduce
+"""
+USER = """
+import {0}.lazy
+from {0} import first
+print("{0}", {0}.lazy.all_reduce().__module__, first.find().all_reduce.__module__, {0}.again.__module__)
+"""
+FIRST = """
+import importlib
+
+def find():
+    return importlib.import_module("torch.distributed")
+"""
+
+
+@pytest.mark.parametrize("module", [False, True])
+def test_packages_beside_the_script_in_the_working_folder_and_on_the_search_path(
+    module: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = tmp_path / "searched"
+    for place, package in ((tmp_path / "work" / "scripts", "beside"), (tmp_path / "work", "around"), (searched, "far")):
+        (place / package).mkdir(parents=True)
+        make(place / package, __init__="from torch.distributed import all_gather as again", lazy=LAZY, first=FIRST)
+    make(tmp_path / "work" / "scripts", script="".join(map(USER.format, ("beside", "around", "far"))))
+    paths = [str(searched), str(tmp_path / "work"), str(tmp_path / "work" / "scripts"), *sys.path]
+    monkeypatch.setenv("PYTHONPATH", ":".join(paths))
+    program = ["-m", "scripts.script"] if module else ["scripts/script.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "shim.substitution", *program],
+        cwd=tmp_path / "work",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in seen] == ["beside", "around", "far"]
+    assert all(name.startswith("shim.frontends.torch") for line in seen for name in line[1:]), seen
+
+
+def test_a_folder_of_installed_packages_on_the_search_path_is_not_the_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "installed"
+    (installed / "package-1.0.dist-info").mkdir(parents=True)
+    make(installed, package="from torch.distributed import all_reduce")
+    (tmp_path / "work").mkdir()
+    make(tmp_path / "work", script="import package\nprint(package.all_reduce.__module__)")
+    monkeypatch.setenv("PYTHONPATH", ":".join([str(installed), *sys.path]))
+    ended = run(tmp_path / "work", "script.py", ranks=1)
+    assert ended.stdout == "[0] torch.distributed.distributed_c10d\n", ended.stderr

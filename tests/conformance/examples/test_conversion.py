@@ -12,6 +12,7 @@ import pytest
 from shim.conformance.examples.conversion import LACKING, InapplicableError, array_over, as_kind, is_a, shares_memory
 from shim.conformance.kinds import KINDS, kind_named
 from shim.core.tensors import dtype_name
+from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
 FRAMEWORKS = ("mindspore", "torch", "paddle")  # MindSpore cannot follow Paddle
@@ -85,7 +86,7 @@ def gradients_seen() -> list[str]:
 
 @pytest.fixture(scope="module")
 def pool():
-    with RankPool(1, preload=FRAMEWORKS) as pool:
+    with Original(FRAMEWORKS) as original, RankPool(1, original=original) as pool:
         yield pool
 
 

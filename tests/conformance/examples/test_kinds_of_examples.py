@@ -13,6 +13,7 @@ from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import PRELOADED, Outcome, run_in_pool
 from shim.conformance.examples.verdicts import Verdict, judge, read_records
 from shim.conformance.runner import QUIET
+from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
 GIVEN = ">>> x = torch.tensor([1., 2.]) * (rank + 1)\n"
@@ -79,7 +80,8 @@ WITHOUT = ("objects", "no tensor")
 @pytest.fixture(scope="module")
 def pool() -> Iterator[RankPool]:
     """Two ranks that have all frameworks: MindSpore before Paddle, which it cannot follow."""
-    with RankPool(2, QUIET, [*PRELOADED["mindspore"], *PRELOADED["torch"], *PRELOADED["paddle"]]) as pool:
+    modules = [*PRELOADED["mindspore"], *PRELOADED["torch"], *PRELOADED["paddle"]]
+    with Original(modules, QUIET) as original, RankPool(2, original=original) as pool:
         yield pool
 
 

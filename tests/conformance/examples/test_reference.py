@@ -36,7 +36,7 @@ ENDS = {
     "well": (Verdict.PASS, ""),
     "with an error": (Verdict.UNSUPPORTED, "invalid tensor size at index 0 (expected (2), got (1, 2))"),
     "showing something else": (Verdict.FAIL, "shown 0, seen 1"),
-    "dead": (Verdict.CRASHES, "this rank died: its process was killed by SIGABRT"),
+    "dead": (Verdict.CRASHES, "rank 1 died: killed by SIGABRT"),
     "late": (Verdict.HANGS, "had not answered after"),
     "at a file": (Verdict.PASS, ""),
     "at the same file": (Verdict.PASS, ""),

@@ -18,7 +18,7 @@ FRAMEWORKS = ("torch", "paddle", "mindspore")
 (EXAMPLE,) = examples_in(">>> f()\n1\n", "torch", "torch.distributed.all_reduce", "a test")
 TEXT = EXAMPLE.fingerprint
 ERROR = "Traceback (most recent call last):\n  a frame\nRuntimeError: gloo has no such thing"
-CRASH = "this rank died: its process was killed by SIGSEGV\nrank 0 printed:\nTraceback (most recent call last):"
+CRASH = "rank 1 died: killed by SIGSEGV\nrank 0 printed:\nTraceback (most recent call last):"
 LATE = "rank 1 had not answered after 90 s\nrank 1 printed:\nRuntimeError"
 SHOWN = "item 1: shown 1, seen 2"
 
@@ -35,7 +35,7 @@ def outcome(*errors):
         ((SHOWN,), Verdict.FAIL, SHOWN),
         ((SHOWN, ERROR), Verdict.UNSUPPORTED, "RuntimeError: gloo has no such thing"),
         ((ERROR, LATE), Verdict.HANGS, "rank 1 had not answered after 90 s"),
-        ((LATE, CRASH), Verdict.CRASHES, "this rank died: its process was killed by SIGSEGV"),
+        ((LATE, CRASH), Verdict.CRASHES, "rank 1 died: killed by SIGSEGV"),
     ],
 )
 def test_a_run_is_judged_by_how_it_ended(errors, verdict, reason):

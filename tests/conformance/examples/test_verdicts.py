@@ -119,4 +119,5 @@ def test_every_recorded_version_can_be_read() -> None:
     folder = resources.files("shim.conformance.examples") / "recorded"
     for file in folder.iterdir():
         framework, _, version = file.name.removesuffix(".json").partition("-")
-        assert len(read_records(framework, version)) == len(json.loads(file.read_text(encoding="utf-8")))
+        side = "reference" if version.startswith("cases-") else "shim"  # on the frontends, cases are judged without records
+        assert len(read_records(framework, version, side)) == len(json.loads(file.read_text(encoding="utf-8")))

@@ -1,0 +1,16 @@
+"""The classes that are layers of paddle's networks, made when somebody asks for them, as paddle is imported then."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["layer_class"]
+
+
+def layer_class(module: str, name: str) -> Any:
+    """Return the layer *name* for *module*, which has no other name that is made when it is asked for."""
+    if name != "DataParallel":
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    importlib.import_module("paddle")
+    return importlib.import_module("shim.frontends._paddle.data_parallel").DataParallel

@@ -1,0 +1,110 @@
+"""What uses a framework's own process groups says so when a substituted program uses it, and what does not is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed.checkpoint
+import torch.distributed.fsdp
+
+import shim.frontends.torch.distributed as ours
+from shim.errors import UnsupportedError
+from shim.substitution import as_installed
+
+with as_installed():
+    import torch as seen
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as checkpoint
+    import torch.distributed.fsdp as fsdp
+    from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+    from torch.distributed.elastic.multiprocessing.errors import record
+    from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "hint"),
+    [
+        (lambda: DistributedDataParallel(torch.nn.Linear(1, 1)), "nn.parallel.DistributedDataParallel", "all_reduce"),
+        (lambda: seen.nn.SyncBatchNorm(2), "nn.SyncBatchNorm", "by itself"),
+        (lambda: seen.nn.SyncBatchNorm.convert_sync_batchnorm(None), "nn.SyncBatchNorm", "by itself"),
+        (lambda: dist.init_device_mesh("cpu", (1,)), "distributed.init_device_mesh", "instead"),
+        (lambda: dist.device_mesh.DeviceMesh("cpu", [0]), "distributed.device_mesh.DeviceMesh", "instead"),
+        (lambda: fsdp.FullyShardedDataParallel(None), "distributed.fsdp.FullyShardedDataParallel", "instead"),
+        (lambda: fsdp.fully_shard(None), "distributed.fsdp.fully_shard", "instead"),
+        (lambda: checkpoint.save({}, checkpoint_id="nowhere"), "distributed.checkpoint.save", "instead"),
+    ],
+)
+def test_what_uses_the_groups_is_refused_when_it_is_used(use: object, name: str, hint: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^torch\.{name}: uses torch's own process groups(.|\n)*{hint}"):
+        use()
+    assert not torch.distributed.is_initialized()
+
+
+def test_a_refused_class_can_be_asked_and_derived_from() -> None:
+    class Own(DistributedDataParallel, torch.nn.Module): ...
+
+    assert not isinstance(torch.nn.Linear(1, 1), DistributedDataParallel)
+    assert issubclass(torch.nn.parallel.DistributedDataParallel, DistributedDataParallel)
+    assert issubclass(Own, DistributedDataParallel)
+    assert not hasattr(DistributedDataParallel, "no_such_name")
+    assert DistributedDataParallel | None
+    with pytest.raises(UnsupportedError, match="DistributedDataParallel"):
+        Own()
+
+
+def test_what_does_not_use_them_is_the_frameworks_own() -> None:
+    assert record is torch.distributed.elastic.multiprocessing.errors.record
+    assert checkpoint_wrapper.__module__.startswith("torch.")
+    assert checkpoint_wrapper(torch.nn.Linear(1, 1))(torch.ones(1)).shape == (1,)
+    assert DataParallel is torch.nn.DataParallel is seen.nn.DataParallel
+    assert seen.nn.BatchNorm2d is torch.nn.BatchNorm2d
+    assert seen.nn.Linear is torch.nn.Linear
+    assert fsdp.ShardingStrategy is torch.distributed.fsdp.ShardingStrategy
+    assert dist.DistBackendError is ours.DistBackendError
+    assert dist.is_available is ours.is_available
+
+
+OTHERS = {
+    "paddle": """
+import paddle
+import paddle.distributed as dist
+from paddle.distributed import fleet
+from paddle.distributed.fleet.utils import recompute
+
+refused(lambda: fleet.init(is_collective=True))
+refused(lambda: fleet.distributed_model(None))
+refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)))
+refused(lambda: dist.shard_tensor(None, None, None))
+refused(lambda: dist.sharding.group_sharded_parallel(None, None, "os"))
+assert recompute.__module__.startswith("paddle.")
+fleet.DistributedStrategy()
+""",
+    "mindspore": """
+from mindspore import nn
+
+refused(lambda: nn.DistributedGradReducer([]))
+nn.BatchNorm2d(2), nn.Dense(1, 1)
+""",
+}
+REFUSED = """
+def refused(use):
+    try:
+        use()
+    except NotImplementedError as error:
+        assert "own process groups" in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+"""
+
+
+@pytest.mark.parametrize("framework", OTHERS)
+def test_those_of_the_other_frameworks(framework: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(REFUSED + OTHERS[framework])
+    command = [sys.executable, "-W", "ignore", "-m", "shim.substitution", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
