@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,35 @@ def example_of(how: str) -> Example:
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder for temporary files, as the run leaves it."""
     return tmp_path_factory.mktemp("temporary")
+
+
+ENTRIES = {
+    "torch": ">>> dist.get_rank()\n",
+    "paddle": ">>> import paddle.distributed as dist\n>>> dist.init_parallel_env()\n>>> dist.get_rank()\n",
+    "mindspore": ">>> from mindspore.communication import get_rank, init\n>>> init()\n>>> get_rank()\n",
+}
+
+
+@pytest.mark.parametrize("framework", ENTRIES)
+def test_the_ranks_of_each_framework_find_each_other_and_no_process_stays(framework: str) -> None:
+    before = processes_of_this_group()
+    text = f"{ENTRIES[framework]}0 # Rank 0\n1 # Rank 1\n"
+    (example,) = examples_in(text, framework, f"{framework}.entry", "a test")
+    (outcome,) = run_reference([example])
+    assert outcome.failures == ()
+    until = time.monotonic() + 10
+    while (left := processes_of_this_group() - before) and time.monotonic() < until:
+        time.sleep(0.05)  # the kernel ends them with the ranks
+    assert left == set()
+
+
+def processes_of_this_group() -> set[int]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(ValueError, ProcessLookupError):
+            if os.getpgid(int(entry.name)) == os.getpgid(0):
+                found.add(int(entry.name))
+    return found
 
 
 @pytest.fixture(scope="module")
