@@ -119,5 +119,7 @@ def test_every_recorded_version_can_be_read() -> None:
     folder = resources.files("shim.conformance.examples") / "recorded"
     for file in folder.iterdir():
         framework, _, version = file.name.removesuffix(".json").partition("-")
-        side = "reference" if version.startswith("cases-") else "shim"  # on the frontends, cases are judged without records
+        side = (
+            "reference" if version.startswith("cases-") else "shim"
+        )  # on the frontends, cases are judged without records
         assert len(read_records(framework, version, side)) == len(json.loads(file.read_text(encoding="utf-8")))
