@@ -8,6 +8,7 @@ import pytest
 
 from shim.conformance.examples.applicability import NO_TENSOR, judge_kind
 from shim.conformance.examples.conversion import GRADIENT
+from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import PRELOADED, Outcome, run_in_pool
@@ -78,17 +79,21 @@ WITHOUT = ("objects", "no tensor")
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[RankPool]:
-    """Two ranks that have all frameworks: MindSpore before Paddle, which it cannot follow."""
-    modules = [*PRELOADED["mindspore"], *PRELOADED["torch"], *PRELOADED["paddle"]]
-    with Original(modules, QUIET) as original, RankPool(2, original=original) as pool:
-        yield pool
+def original() -> Iterator[Original]:
+    """What has all frameworks, and each example runs in copies of: MindSpore before Paddle, which it cannot follow."""
+    with Original([*PRELOADED["mindspore"], *PRELOADED["torch"], *PRELOADED["paddle"]], QUIET) as original:
+        yield original
+
+
+def run_in_copies(original: Original, example: Example, kind: str) -> Outcome:
+    with RankPool(2, original=original) as pool:
+        return run_in_pool(pool, example, kind)
 
 
 @pytest.fixture(scope="module")
-def outcomes(pool: RankPool) -> dict[str, Outcome]:
+def outcomes(original: Original) -> dict[str, Outcome]:
     return {
-        what: run_in_pool(pool, examples_in(text, "torch", f"torch.distributed.{what}", "a test")[0], "numpy")
+        what: run_in_copies(original, examples_in(text, "torch", f"torch.distributed.{what}", "a test")[0], "numpy")
         for what, text in TEXTS.items()
     }
 
@@ -119,14 +124,15 @@ def test_what_the_kind_has_not_is_refused_on_this_machine(outcomes: dict[str, Ou
     ],
     ids=["torch", "paddle", "mindspore"],
 )  # fmt: skip
-def test_real_examples_with_another_kind_are_as_recorded_on_this_machine(pool, framework, kind, names) -> None:
+def test_real_examples_with_another_kind_are_as_recorded_on_this_machine(original, framework, kind, names) -> None:
     records = read_records(framework, version_of(framework))
-    read = pool.run("shim.conformance.examples.docstrings:docstrings_of", framework)[0].value
+    with RankPool(1, original=original) as pool:
+        read = pool.run("shim.conformance.examples.docstrings:docstrings_of", framework)[0].value
     found = [each for function, text in read for each in examples_in(text, framework, function, "a test")]
     chosen = [each for each in found if each.name.endswith(names) and each.ranks == 2]
     assert len(chosen) >= len(names)
     for example in chosen:
-        outcome = run_in_pool(pool, example, kind)
+        outcome = run_in_copies(original, example, kind)
         record = records[outcome.example.name]
         judgement = judge_kind(judge(outcome, record), record)
         assert (judgement.verdict, judgement.change) == (Verdict.PASS, None), outcome.failures
