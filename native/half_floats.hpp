@@ -13,7 +13,9 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-[[gnu::always_inline]] inline float to_float(BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+[[gnu::always_inline]] inline float to_float(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 
 [[gnu::always_inline]] inline BFloat16 to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

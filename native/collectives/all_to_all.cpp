@@ -21,11 +21,8 @@ class AllToAll final : public Operation {
     for (Buffer& input : inputs_.buffers()) input.load();
     for (Buffer& output : outputs_.buffers()) output.reserve();
   }
-  std::vector<Part> contribution() const override {
-    std::vector<Part> parts;
-    for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
-    return parts;
-  }
+  std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
+  void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     for (int peer = 0; peer < group.size(); ++peer) {
@@ -79,8 +76,8 @@ std::unique_ptr<Operation> make_all_to_all(Seat seat, const TensorArgument& outp
     throw Failure(FailureKind::argument, "this rank's own parts of {output} and {input} must be equally large, got " +
                                              std::to_string(receives[own]) + " and " + std::to_string(sends[own]) +
                                              " elements");
-  Parts output_parts(outputs.views, receives);
-  Parts input_parts(inputs.views, sends);
+  Parts output_parts(outputs.views(), receives);
+  Parts input_parts(inputs.views(), sends);
   Call call(OperationKind::all_to_all, inputs.tensor().dtype);
   call.set_sends(sends);
   call.set_receives(receives);

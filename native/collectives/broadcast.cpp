@@ -13,10 +13,8 @@ class Broadcast final : public Operation {
 
  private:
   void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
-  std::vector<Part> contribution() const override {
-    if (!is_root_) return {};
-    return {{tensor_.data(), tensor_.bytes()}};
-  }
+  std::size_t contributed_bytes() const override { return is_root_ ? tensor_.bytes() : 0; }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }

@@ -24,7 +24,8 @@ class Gather final : public Operation {
     input_.load();
     for (Buffer& output : outputs_.buffers()) output.reserve();
   }
-  std::vector<Part> contribution() const override { return {{input_.data(), input_.bytes()}}; }
+  std::size_t contributed_bytes() const override { return input_.bytes(); }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (outputs_.empty()) return;
@@ -77,7 +78,7 @@ std::unique_ptr<Operation> make(Call call, Seat seat, const TensorArgument* outp
     check_same_dtype(*outputs, input);
     check_own_part(*outputs, counts, seat.rank, input);
     call.set_receives(counts);
-    parts = Parts(outputs->views, counts);
+    parts = Parts(outputs->views(), counts);
   }
   return std::make_unique<Gather>(std::move(call), seat, view, std::move(parts));
 }

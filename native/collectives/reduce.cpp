@@ -23,18 +23,19 @@ class Reduce final : public Operation {
     input_.load();
     if (output_) output_->reserve();
   }
-  std::vector<Part> contribution() const override { return {{input_.data(), input_.bytes()}}; }
+  std::size_t contributed_bytes() const override { return input_.bytes(); }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!output_) return;
-    const auto factors = factors_of(group, agreement.sequence, call_.descriptor.op);
-    combine_ranks(group, dtype(), call_.descriptor.op, factors, output_->data(), input_.bytes() / bytes_of(dtype()),
-                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    combine(output_->data(), output_->bytes(),
+            [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
-    const auto factors = factors_of(group, agreement.sequence, call_.descriptor.op);
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -44,15 +45,13 @@ class Reduce final : public Operation {
         [&](std::uint64_t step) {
           if (!output_) return;
           const Part piece = piece_of({output_->data(), output_->bytes()}, exchange.start_of(step), exchange.chunk());
-          combine_ranks(group, dtype(), call_.descriptor.op, factors, piece.data, piece.bytes / bytes_of(dtype()),
-                        [&](int rank) { return exchange.slot_of(rank, step); });
+          combine(piece.data, piece.bytes, [&](int rank) { return exchange.slot_of(rank, step); });
         });
   }
 
   void store() override {
     if (output_) output_->store();
   }
-  Dtype dtype() const { return call_.descriptor.dtype; }
 
   Buffer input_;
   std::optional<Buffer> output_;

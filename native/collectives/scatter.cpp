@@ -21,13 +21,8 @@ class Scatter final : public Operation {
     for (Buffer& input : inputs_.buffers()) input.load();
     output_.reserve();
   }
-  std::vector<Part> contribution() const override {
-    std::vector<Part> parts;
-    if (!inputs_.empty())
-      for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank)
-        parts.push_back(inputs_[static_cast<int>(rank)]);
-    return parts;
-  }
+  std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
+  void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::byte* all = group.arrival(root_, agreement.sequence).payload;
@@ -78,7 +73,7 @@ std::unique_ptr<Operation> make_scatter(Seat seat, const TensorArgument& output,
     check_same_dtype(output, inputs);
     check_own_part(inputs, counts, seat.rank, output);
     call.set_sends(counts);
-    parts = Parts(inputs.views, counts);
+    parts = Parts(inputs.views(), counts);
   }
   call.descriptor.largest = std::max(view.bytes(), parts.largest_bytes());
   return std::make_unique<Scatter>(std::move(call), seat, view, std::move(parts), root);

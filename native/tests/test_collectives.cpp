@@ -97,7 +97,7 @@ SHIM_TEST(all_gather_takes_its_own_part_of_the_output_as_input) {
     const auto size = static_cast<std::size_t>(me.size());
     std::vector<std::int64_t> all(count * size, -1);
     TensorArgument mine = one("input", all, {static_cast<std::int64_t>(count)});
-    mine.views[0].data += static_cast<std::size_t>(me.rank()) * count * sizeof(std::int64_t);
+    mine.single->data += static_cast<std::size_t>(me.rank()) * count * sizeof(std::int64_t);
     for (std::size_t i = 0; i < count; ++i) all[static_cast<std::size_t>(me.rank()) * count + i] = value(me.rank(), i);
     me.run(make_all_gather(me.seat(), one("output", all), mine, no_splits("output_splits")));
     for (int rank = 0; rank < me.size(); ++rank)
@@ -170,14 +170,14 @@ SHIM_TEST(strided_and_unaligned_memory_is_read_and_written) {
     for (const std::size_t count : {3, 20'000}) {
       std::vector<std::int64_t> wide(count * 3, -1);
       TensorArgument strided = one("tensor", wide, {static_cast<std::int64_t>(count)});
-      strided.views[0].strides[0] = 3;
+      strided.single->strides[0] = 3;
       for (std::size_t i = 0; i < count; ++i) wide[3 * i] = value(me.rank(), i);
       me.run(make_all_reduce(me.seat(), strided, strided, sum));
       for (std::size_t i = 0; i < wide.size(); ++i) CHECK_EQUAL(wide[i], i % 3 == 0 ? sum_at(3, i / 3) : -1);
 
       std::vector<std::uint8_t> raw(count * sizeof(std::int64_t) + 1);
-      TensorArgument odd{"tensor", {view_of(wide, {static_cast<std::int64_t>(count)})}, false};
-      odd.views[0].data = reinterpret_cast<std::byte*>(raw.data()) + 1;
+      TensorArgument odd{"tensor", view_of(wide, {static_cast<std::int64_t>(count)}), {}, false};
+      odd.single->data = reinterpret_cast<std::byte*>(raw.data()) + 1;
       const auto mine = values(me.rank(), count);
       std::memcpy(raw.data() + 1, mine.data(), count * sizeof(std::int64_t));
       me.run(make_all_reduce(me.seat(), odd, odd, sum));
