@@ -67,9 +67,10 @@ struct CallDescriptor {
   std::int64_t shape[max_dimensions] = {};
 };
 
-// How far a rank has come through the chunks of all operations so far; both counters only grow.
+// How far a rank has come through the chunks of all operations so far; the counters only grow.
 struct alignas(line_bytes) ProgressLine {
   std::atomic<std::uint64_t> ready;  // chunks this rank has put into its ring
+  std::atomic<std::uint64_t> made;   // of these, how many it has completed with what it made of the others'
   std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
 };
 

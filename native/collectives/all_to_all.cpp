@@ -35,7 +35,9 @@ class AllToAll final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
-    copy_bytes(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(2 * agreement.largest * size * size);
+    copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           for (int peer = 0; peer < group.size(); ++peer) {
@@ -49,7 +51,7 @@ class AllToAll final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
+            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
           }
         });
   }

@@ -21,6 +21,7 @@ class Broadcast final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part whole{tensor_.data(), tensor_.bytes()};
+    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           if (!is_root_) return;
@@ -30,7 +31,7 @@ class Broadcast final : public Operation {
         [&](std::uint64_t step) {
           if (is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_bytes(piece.data, exchange.slot_of(root_, step), piece.bytes);
+          copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
         });
   }
   void store() override {

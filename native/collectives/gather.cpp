@@ -36,13 +36,16 @@ class Gather final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part mine{input_.data(), input_.bytes()};
+    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
+    const OutputCopy copy_out(agreement.largest * size * (receivers + 1));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
           copy_bytes(slot, piece.data, piece.bytes);
           if (!outputs_.empty()) {
             const Part own = piece_of(outputs_[rank_], exchange.start_of(step), exchange.chunk());
-            copy_bytes(own.data, piece.data, own.bytes);
+            copy_out(own.data, piece.data, own.bytes);
           }
         },
         [&](std::uint64_t step) {
@@ -50,7 +53,7 @@ class Gather final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step), piece.bytes);
+            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });
   }

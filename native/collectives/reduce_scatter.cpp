@@ -1,5 +1,5 @@
 // reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
-// it, in rank order. Each rank: S bytes in, its part of N inputs read, its part written.
+// it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
@@ -27,16 +27,19 @@ class ReduceScatter final : public Operation {
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    combine(output_.data(), output_.bytes(),
+    combine(output_.data(), nullptr, output_.bytes(),
             [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(agreement.largest * size * (size + 1));
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           for (int peer = 0; peer < group.size(); ++peer) {
+            if (peer == rank_) continue;
             const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
             copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
           }
@@ -45,7 +48,12 @@ class ReduceScatter final : public Operation {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
           const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
-          combine(piece.data, piece.bytes, [&](int rank) { return exchange.slot_of(rank, step) + cell; });
+          // What is streamed is combined in the own cell, which is free.
+          std::byte* to = copy_out.streams() ? exchange.own_slot(step) + cell : piece.data;
+          const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
+          combine(to, nullptr, piece.bytes,
+                  [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; });
+          copy_out(piece.data, to, piece.bytes);
         });
   }
 

@@ -17,12 +17,13 @@ class RankCombiner {
     for (int rank = 0; rank < size_; ++rank) factors_.push_back(group.call(rank, sequence).factor);
   }
 
-  // Writes `bytes` bytes, combined of those that begin at source_of(rank) for each rank.
+  // Writes `bytes` bytes, combined of those that begin at source_of(rank) for each rank; to `copy` too, if it is not
+  // null.
   template <class SourceOf>
-  void operator()(std::byte* output, std::size_t bytes, const SourceOf& source_of) const {
+  void operator()(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
     const std::byte* sources[max_ranks];
     for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
-    kernel_(output, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
+    kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
   }
 
  private:

@@ -12,8 +12,8 @@ namespace {
 enum class Finish { plain, averaged, premultiplied };
 
 template <class T, class Combine, Finish finish>
-void combine(std::byte* output, const std::byte* const* inputs, std::size_t ranks, const double* factors,
-             std::size_t count) {
+void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+             const double* factors, std::size_t count) {
   using Wide = typename Format<T>::Wide;
   Wide total[block];
   for (std::size_t start = 0; start < count; start += block) {
@@ -41,21 +41,22 @@ void combine(std::byte* output, const std::byte* const* inputs, std::size_t rank
     } else {
       Format<T>::write(to, length, [&](std::size_t i) { return total[i]; });
     }
+    if (copy != nullptr) std::memcpy(copy + start * sizeof(T), to, length * sizeof(T));
   }
 }
 
 // Two floats for each complex number: sums, averages and factors treat its parts alike.
 template <class T, class Combine, Finish finish>
-void combine_parts(std::byte* output, const std::byte* const* inputs, std::size_t ranks, const double* factors,
-                   std::size_t count) {
-  combine<T, Combine, finish>(output, inputs, ranks, factors, 2 * count);
+void combine_parts(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+                   const double* factors, std::size_t count) {
+  combine<T, Combine, finish>(output, copy, inputs, ranks, factors, 2 * count);
 }
 
 // The products of complex numbers. Their parts are kept apart: side by side, GCC 12 makes fused operations of them,
 // which round differently, and does so although -ffp-contract=off forbids it.
 template <class T>
-void multiply_complex(std::byte* output, const std::byte* const* inputs, std::size_t ranks, const double*,
-                      std::size_t count) {
+void multiply_complex(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+                      const double*, std::size_t count) {
   T reals[block] = {};
   T imaginaries[block] = {};
   for (std::size_t start = 0; start < count; start += block) {
@@ -76,6 +77,7 @@ void multiply_complex(std::byte* output, const std::byte* const* inputs, std::si
       set_element(to, 2 * i, reals[i]);
       set_element(to, 2 * i + 1, imaginaries[i]);
     }
+    if (copy != nullptr) std::memcpy(copy + 2 * start * sizeof(T), to, 2 * length * sizeof(T));
   }
 }
 

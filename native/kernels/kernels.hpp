@@ -7,10 +7,11 @@
 
 namespace shim {
 
-// Combines `count` elements of each of `ranks` inputs, in their order, into `output`, which may be one of them.
+// Combines `count` elements of each of `ranks` inputs, in their order, into `output`, which may be one of them. Unless
+// `copy` is null, the result goes there too.
 // `factors` has one number per input, for PREMUL_SUM alone. No pointer need be aligned.
-using Kernel = void (*)(std::byte* output, const std::byte* const* inputs, std::size_t ranks, const double* factors,
-                        std::size_t count);
+using Kernel = void (*)(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+                        const double* factors, std::size_t count);
 
 // The kernel for an op and a dtype; null where is_defined(op, dtype) is false.
 namespace portable {
