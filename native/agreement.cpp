@@ -46,7 +46,8 @@ class Calls {
   std::string describe(int rank) const {
     const CallDescriptor& call = of(rank);
     if (call.kind == OperationKind::refused) {
-      const std::string_view reason(call.reason, ::strnlen(call.reason, sizeof(call.reason)));
+      const char* text = group_.refusal(rank, sequence_);
+      const std::string_view reason(text, ::strnlen(text, refusal_bytes));
       return "refused: " + std::string(reason.substr(0, reason.find('\n')));
     }
     std::string text(kind_names[static_cast<std::size_t>(call.kind)]);

@@ -16,20 +16,20 @@ std::string name_of_view(const TensorArgument& argument, std::size_t index) {
 }
 
 void check_list(const TensorArgument& tensors, const SplitArgument& splits, int size) {
-  if (tensors.views.size() != static_cast<std::size_t>(size))
+  if (tensors.list.size() != static_cast<std::size_t>(size))
     reject(braced(tensors.role) + " must hold " + std::to_string(size) + " tensors, one for each rank, got " +
-           std::to_string(tensors.views.size()));
-  for (const TensorView& view : tensors.views)
-    if (view.dtype != tensors.views.front().dtype)
+           std::to_string(tensors.list.size()));
+  for (const TensorView& view : tensors.list)
+    if (view.dtype != tensors.list.front().dtype)
       reject(braced(tensors.role) + " must hold tensors of one dtype, got " +
-             std::string(name_of(tensors.views.front().dtype)) + " and " + std::string(name_of(view.dtype)));
+             std::string(name_of(tensors.list.front().dtype)) + " and " + std::string(name_of(view.dtype)));
   if (splits.rows)
     reject(braced(splits.role) + " cuts one tensor, but " + braced(tensors.role) + " is a list of tensors");
 }
 
 std::vector<std::uint64_t> counts_of_list(const TensorArgument& tensors) {
   std::vector<std::uint64_t> counts;
-  for (const TensorView& view : tensors.views) counts.push_back(view.count());
+  for (const TensorView& view : tensors.list) counts.push_back(view.count());
   return counts;
 }
 
@@ -70,8 +70,9 @@ void check_op(ReduceOp op, Dtype dtype) {
 }
 
 void check_writable(const TensorArgument& output) {
-  for (std::size_t i = 0; i < output.views.size(); ++i) {
-    const TensorView& view = output.views[i];
+  const std::span<const TensorView> views = output.views();
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const TensorView& view = views[i];
     if (view.read_only)
       throw Failure(FailureKind::tensor,
                     name_of_view(output, i) + " must be writable, got read-only memory\nPass a copy of it.");
@@ -83,10 +84,10 @@ void check_writable(const TensorArgument& output) {
 }
 
 void check_same_dtype(const TensorArgument& a, const TensorArgument& b) {
-  for (const TensorView& view : b.views)
-    if (!a.views.empty() && view.dtype != a.views.front().dtype)
+  for (const TensorView& view : b.views())
+    if (!a.views().empty() && view.dtype != a.tensor().dtype)
       reject(braced(a.role) + " and " + braced(b.role) + " must have the same dtype, got " +
-             std::string(name_of(a.views.front().dtype)) + " and " + std::string(name_of(view.dtype)));
+             std::string(name_of(a.tensor().dtype)) + " and " + std::string(name_of(view.dtype)));
 }
 
 void check_same_count(const TensorArgument& a, const TensorArgument& b) {

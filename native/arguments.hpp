@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,11 +16,14 @@ namespace shim {
 // One tensor, or a list with one tensor for each rank; with its role: output, input.
 struct TensorArgument {
   std::string_view role;
-  std::vector<TensorView> views;
+  std::optional<TensorView> single;
+  std::vector<TensorView> list;
   bool is_list = false;
 
-  const TensorView& tensor() const { return views.front(); }
-  bool is_given() const { return is_list || !views.empty(); }
+  const TensorView& tensor() const { return is_list ? list.front() : *single; }
+  std::span<const TensorView> views() const {
+    return is_list ? std::span<const TensorView>(list) : std::span<const TensorView>(&*single, single ? 1 : 0);
+  }
 };
 
 // Rows of dimension 0 for each rank, or nothing for equal parts.

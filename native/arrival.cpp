@@ -1,6 +1,7 @@
 #include "arrival.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "agreement.hpp"
@@ -28,25 +29,25 @@ std::uint32_t fingerprint_of(const CallDescriptor& call) {
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
-void publish(Group& group, std::uint64_t sequence, const Call& call, std::size_t bytes,
-             const std::vector<Part>& contribution) {
-  group.call(group.rank(), sequence) = call.descriptor;
-  const auto size = static_cast<std::size_t>(group.size());
+// Copies what is in use of the descriptor and its tables: the fewer lines change, the fewer have to come to the others.
+void write_call(Group& group, std::uint64_t sequence, const Call& call) {
+  const std::size_t used = offsetof(CallDescriptor, shape) + call.descriptor.dimensions * sizeof(std::int64_t);
+  std::memcpy(&group.call(group.rank(), sequence), &call.descriptor, used);
   std::uint64_t* table = group.call_table(group.rank(), sequence);
   std::copy(call.sends.begin(), call.sends.end(), table);
-  std::copy(call.receives.begin(), call.receives.end(), table + size);
+  std::copy(call.receives.begin(), call.receives.end(), table + group.size());
+  if (call.descriptor.kind != OperationKind::refused) return;
+  char* text = group.refusal(group.rank(), sequence);
+  text[call.refusal.copy(text, refusal_bytes - 1)] = '\0';
+}
 
+void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
+  write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
-  line.bytes = bytes;
+  line.bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
   line.fingerprint = fingerprint_of(call.descriptor);
   line.varied = call.is_varied() ? 1 : 0;
-  if (bytes <= inline_bytes) {
-    std::byte* payload = line.payload;
-    for (const Part& part : contribution) {
-      if (part.bytes > 0) std::memcpy(payload, part.data, part.bytes);
-      payload += part.bytes;
-    }
-  }
+  if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   line.sequence.exchange(sequence);
   group.ring_bells();
 }
@@ -70,8 +71,7 @@ std::uint64_t next_sequence(Group& group) {
 
 Call refused_call(const std::string& reason) {
   Call call(OperationKind::refused, Dtype::none);
-  const std::size_t bytes = std::min(reason.size(), sizeof(call.descriptor.reason) - 1);
-  std::memcpy(call.descriptor.reason, reason.data(), bytes);
+  call.refusal = reason;
   return call;
 }
 
@@ -92,13 +92,13 @@ void Call::set_receives(const std::vector<std::uint64_t>& counts) {
   if (descriptor.receives == CallDescriptor::in_table) receives = counts;
 }
 
-Agreement arrive(Group& group, const Call& call, std::size_t bytes, const std::vector<Part>& contribution) {
+Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {
   while (!group.owed_refusals.empty()) {
-    publish(group, next_sequence(group), refused_call(group.owed_refusals.front()), 0, {});
+    publish(group, next_sequence(group), refused_call(group.owed_refusals.front()), nullptr);
     group.owed_refusals.pop_front();
   }
   const std::uint64_t sequence = next_sequence(group);
-  publish(group, sequence, call, bytes, contribution);
+  publish(group, sequence, call, &contribution);
   wait_for_arrivals(group, sequence);
 
   const ArrivalLine& mine = group.arrival(group.rank(), sequence);
@@ -129,7 +129,7 @@ void arrive_refused(Group& group, const std::string& reason) {
   }
   group.check_usable();
   group.confirmed = group.sequence;
-  publish(group, ++group.sequence, refused_call(reason), 0, {});
+  publish(group, ++group.sequence, refused_call(reason), nullptr);
 }
 
 }  // namespace shim

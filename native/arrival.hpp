@@ -15,6 +15,7 @@ struct Call {
   CallDescriptor descriptor;
   std::vector<std::uint64_t> sends;     // elements to each rank, where descriptor.sends is in_table
   std::vector<std::uint64_t> receives;  // elements from each rank, likewise
+  std::string refusal;                  // why it could not be made, if kind is refused
 
   Call(OperationKind kind, Dtype dtype) {
     descriptor.kind = kind;
@@ -36,10 +37,19 @@ struct Agreement {
   std::uint64_t sequence;  // of the operation
 };
 
-// Arrives at the group's next operation with `call` and the `contribution` of `bytes` bytes that `write` puts into the
-// line if it is small, and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not
-// fit.
-Agreement arrive(Group& group, const Call& call, std::size_t bytes, const std::vector<Part>& contribution);
+// What a rank gives to an operation.
+class Contribution {
+ public:
+  virtual std::size_t contributed_bytes() const = 0;
+  virtual void write_contribution(std::byte* to) const = 0;
+
+ protected:
+  ~Contribution() = default;
+};
+
+// Arrives at the group's next operation with `call` and the `contribution`, which goes into the line if it is small,
+// and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not fit.
+Agreement arrive(Group& group, const Call& call, const Contribution& contribution);
 
 // Arrives with the news that this rank's call was wrong, without waiting for anybody.
 void arrive_refused(Group& group, const std::string& reason);

@@ -2,22 +2,19 @@
 //
 // All ranks go through the same number of steps. In a step, a rank fills one slot of its ring, and reads what it needs
 // from the others' slots of that step. A slot is filled again when every rank has said that it is done with the step
-// that used it. Filling runs one step ahead of reading, so copying in and copying out overlap between ranks.
+// that used it. Filling runs one step ahead of reading, so copying in and copying out overlap between ranks. Where
+// ranks make something of what they read that the others need, reading that is one step behind.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "copies.hpp"
 #include "group.hpp"
 #include "tensor_view.hpp"
 
 namespace shim {
-
-inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
-}
 
 // Bytes [start, start + bytes) of a part; empty past its end.
 inline Part piece_of(const Part& part, std::size_t start, std::size_t bytes) {
@@ -40,10 +37,24 @@ class Exchange {
     if (steps_ > 0) fill(0, write);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
-      read(step);
-      group_.progress(group_.rank()).done.exchange(base_ + step + 1);
-      group_.ring_bells();
+      finish(step, read);
     }
+    group_.steps = base_ + steps_;
+  }
+
+  // The same in three parts: make(step) reads the others' slots and completes this rank's own slot with what it makes
+  // of them; read(step) takes what the others have made, through made_slot_of.
+  template <class Write, class Make, class Read>
+  void run(const Write& write, const Make& make, const Read& read) {
+    if (steps_ > 0) fill(0, write);
+    for (std::uint64_t step = 0; step < steps_; ++step) {
+      if (step + 1 < steps_) fill(step + 1, write);
+      make(step, group_.ring_slot(group_.rank(), base_ + step));
+      group_.progress(group_.rank()).made.exchange(base_ + step + 1);
+      group_.ring_bells();
+      if (step > 0) finish(step - 1, read);
+    }
+    if (steps_ > 0) finish(steps_ - 1, read);
     group_.steps = base_ + steps_;
   }
 
@@ -54,7 +65,23 @@ class Exchange {
     return group_.ring_slot(peer, base_ + step);
   }
 
+  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step); }
+
+  // Waits until `peer` has made what it makes of `step`.
+  const std::byte* made_slot_of(int peer, std::uint64_t step) const {
+    const std::uint64_t wanted = base_ + step + 1;
+    group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).made.load() >= wanted; });
+    return group_.ring_slot(peer, base_ + step);
+  }
+
  private:
+  template <class Read>
+  void finish(std::uint64_t step, const Read& read) {
+    read(step);
+    group_.progress(group_.rank()).done.exchange(base_ + step + 1);
+    group_.ring_bells();
+  }
+
   template <class Write>
   void fill(std::uint64_t step, const Write& write) {
     const std::uint64_t number = base_ + step + 1;
@@ -75,9 +102,12 @@ class Exchange {
   std::uint64_t steps_;
 };
 
+// Cells are multiples of this many bytes: whole elements, whole cache lines.
+inline constexpr std::size_t cell_unit = 64;
+
 // Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
 inline std::size_t cell_bytes(const Group& group) {
-  return ring_slot_bytes / static_cast<std::size_t>(group.size()) / 64 * 64;
+  return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
 }
 
 }  // namespace shim

@@ -91,6 +91,10 @@ class Group {
   std::uint64_t* call_table(int rank, std::uint64_t sequence) const {
     return reinterpret_cast<std::uint64_t*>(&call(rank, sequence) + 1);
   }
+  // Text that ends with a zero.
+  char* refusal(int rank, std::uint64_t sequence) const {
+    return reinterpret_cast<char*>(call_table(rank, sequence) + 2 * size());
+  }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
   std::byte* ring_slot(int rank, std::uint64_t step) const {
     return at<std::byte>(layout_.ring(rank)) + (step % ring_slots) * ring_slot_bytes;

@@ -13,16 +13,18 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-inline float to_float(BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+[[gnu::always_inline]] inline float to_float(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 
-inline BFloat16 to_bfloat16(float value) {
+[[gnu::always_inline]] inline BFloat16 to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;  // to nearest, ties to even
   const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
   return {static_cast<std::uint16_t>(is_nan ? (bits >> 16) | 0x40 : rounded)};
 }
 
-inline float to_float(Float16 value) {
+[[gnu::always_inline]] inline float to_float(Float16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000) << 16;
   const std::uint32_t magnitude = value.bits & 0x7fff;
   // Moved to float32's places, the exponent is short by 112; a product with 2^112 repairs it, for subnormals too.
@@ -32,7 +34,7 @@ inline float to_float(Float16 value) {
   return std::bit_cast<float>(sign | bits);
 }
 
-inline Float16 to_float16(float value) {
+[[gnu::always_inline]] inline Float16 to_float16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t magnitude = bits & 0x7fffffff;

@@ -4,10 +4,7 @@ namespace shim {
 
 void Operation::execute(Group& group) {
   load();
-  const std::vector<Part> mine = contribution();
-  std::size_t bytes = 0;
-  for (const Part& part : mine) bytes += part.bytes;
-  const Agreement agreement = arrive(group, call_, bytes, mine);
+  const Agreement agreement = arrive(group, call_, *this);
   if (agreement.is_inline)
     read_lines(group, agreement);
   else

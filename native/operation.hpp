@@ -1,8 +1,6 @@
 // A prepared collective of one rank.
 #pragma once
 
-#include <vector>
-
 #include "arrival.hpp"
 #include "group.hpp"
 #include "tensor_view.hpp"
@@ -11,7 +9,7 @@ namespace shim {
 
 // Made and checked by one thread, carried out once by that thread or another. Does not own the tensors' memory.
 // After a Failure(mismatch) no output has been written; after any other the outputs are undefined.
-class Operation {
+class Operation : private Contribution {
  public:
   virtual ~Operation() = default;
   // Carries it out, which one thread of the group may do at a time. Throws Failure or Interrupted.
@@ -23,7 +21,6 @@ class Operation {
   explicit Operation(Call call) : call_(std::move(call)) {}
 
   virtual void load() = 0;                                                // make inputs readable as bytes
-  virtual std::vector<Part> contribution() const = 0;                     // what this rank gives
   virtual void read_lines(Group& group, const Agreement& agreement) = 0;  // small: everything is in the arrival lines
   virtual void read_rings(Group& group, const Agreement& agreement) = 0;  // large
   virtual void store() = 0;                                               // bring staged outputs to their tensors

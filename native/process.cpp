@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 namespace shim {
@@ -15,13 +14,11 @@ std::atomic<std::uint64_t> generation{1};
 
 void forked() { generation.fetch_add(1, std::memory_order_relaxed); }
 
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, forked);
+
 }  // namespace
 
-std::uint64_t process_generation() {
-  static std::once_flag registered;
-  std::call_once(registered, [] { pthread_atfork(nullptr, nullptr, forked); });
-  return generation.load(std::memory_order_relaxed);
-}
+std::uint64_t process_generation() { return generation.load(std::memory_order_relaxed); }
 
 int usable_processors() {
   cpu_set_t processors;

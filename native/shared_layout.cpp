@@ -21,7 +21,7 @@ std::size_t channel_payload_for(std::size_t size) {
 SharedLayout::SharedLayout(int size) : size_(size) {
   const auto ranks = static_cast<std::size_t>(size);
   channel_payload_ = channel_payload_for(ranks);
-  call_stride_ = rounded_up(sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t), line_bytes);
+  call_stride_ = rounded_up(sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes, line_bytes);
   arrivals_ = add(ranks, 2 * sizeof(ArrivalLine));
   calls_ = add(ranks, 2 * call_stride_);
   progress_ = add(ranks, sizeof(ProgressLine));

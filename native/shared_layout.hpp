@@ -12,13 +12,15 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
+inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes about a gigabyte
 inline constexpr std::size_t max_dimensions = 16;
 inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t ring_slot_bytes = 128 * 1024;  // half of what stays in an L2 cache beside its source
 inline constexpr std::size_t channel_slots = 4;
+inline constexpr std::size_t refusal_bytes = 256;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -48,7 +50,8 @@ struct alignas(line_bytes) ArrivalLine {
 static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");
 
 // A rank's call in full, beside its arrival. Counts are elements. Two tables of `size` counts follow it in memory,
-// for what is sent to each rank and what is received from each; they are used when a count here is `in_table`.
+// for what is sent to each rank and what is received from each; they are used when a count here is `in_table`. After
+// them come `refusal_bytes` of text, which say why a call was refused.
 struct CallDescriptor {
   static constexpr std::uint64_t in_table = ~std::uint64_t{0};
 
@@ -62,12 +65,12 @@ struct CallDescriptor {
   std::uint64_t largest = 0;   // bytes of the largest part this rank sends or receives
   double factor = 1.0;         // PREMUL_SUM
   std::int64_t shape[max_dimensions] = {};
-  char reason[256] = {};  // of a refused call
 };
 
-// How far a rank has come through the chunks of all operations so far; both counters only grow.
+// How far a rank has come through the chunks of all operations so far; the counters only grow.
 struct alignas(line_bytes) ProgressLine {
   std::atomic<std::uint64_t> ready;  // chunks this rank has put into its ring
+  std::atomic<std::uint64_t> made;   // of these, how many it has completed with what it made of the others'
   std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
 };
 

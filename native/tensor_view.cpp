@@ -62,6 +62,7 @@ bool TensorView::is_contiguous() const {
 }
 
 bool TensorView::overlaps_itself() const {
+  if (is_contiguous()) return false;
   // Sorted by stride, each dimension must step over everything the smaller ones span.
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;
   for (std::size_t d = 0; d < static_cast<std::size_t>(dimensions); ++d) {
@@ -121,7 +122,7 @@ bool Buffer::shares_memory_with(const Buffer& other) const {
   return std::less<>()(low, other_high) && std::less<>()(other_low, high);
 }
 
-Parts::Parts(const std::vector<TensorView>& views, std::vector<std::uint64_t> counts) : counts_(std::move(counts)) {
+Parts::Parts(std::span<const TensorView> views, std::vector<std::uint64_t> counts) : counts_(std::move(counts)) {
   buffers_.reserve(views.size());
   for (const TensorView& view : views) buffers_.emplace_back(view);
   itemsize_ = views.empty() ? 0 : bytes_of(views.front().dtype);
@@ -144,6 +145,14 @@ Part Parts::operator[](int rank) const {
   const std::size_t bytes = counts_[i] * itemsize_;
   if (starts_.empty()) return {buffers_[i].data(), bytes};
   return {buffers_.front().data() + starts_[i] * itemsize_, bytes};
+}
+
+void Parts::copy_to(std::byte* to) const {
+  for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+    const Part part = (*this)[static_cast<int>(rank)];
+    if (part.bytes > 0) std::memcpy(to, part.data, part.bytes);
+    to += part.bytes;
+  }
 }
 
 }  // namespace shim

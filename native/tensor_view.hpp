@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,7 @@ class Parts {
  public:
   Parts() = default;
   // `counts` are the elements of each rank's part; there is one view, or one for each part.
-  Parts(const std::vector<TensorView>& views, std::vector<std::uint64_t> counts);
+  Parts(std::span<const TensorView> views, std::vector<std::uint64_t> counts);
 
   bool empty() const { return buffers_.empty(); }
   std::size_t itemsize() const { return itemsize_; }
@@ -84,6 +85,8 @@ class Parts {
   std::size_t largest_bytes() const;
   std::size_t total_bytes() const;
   Part operator[](int rank) const;
+  // Copies all parts to one place, in rank order.
+  void copy_to(std::byte* to) const;
   std::vector<Buffer>& buffers() { return buffers_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
 

@@ -16,7 +16,6 @@ using namespace nb::literals;
 namespace shim::bindings {
 namespace {
 
-constexpr std::size_t max_ranks = 512;   // whose shared memory takes about a gigabyte
 constexpr double longest_timeout = 1e9;  // seconds; clocks do not overflow
 
 ReduceOp reduce_op_of(int number) {
@@ -54,7 +53,7 @@ class PyGroup {
     Owners owners;
     const TensorArgument from = read_tensor(input, "input", owners);
     const TensorArgument to =
-        output.is(input) ? TensorArgument{"output", from.views, false} : read_tensor(output, "output", owners);
+        output.is(input) ? TensorArgument{"output", from.single, {}, false} : read_tensor(output, "output", owners);
     return prepare(make_all_reduce(seat(), to, from, {reduce_op_of(op), factor}), owners);
   }
 
@@ -142,7 +141,7 @@ class PyGroup {
   template <class Read>
   TensorArgument on_root(nb::handle object, std::string_view role, int root, Owners& owners, const Read& read) const {
     check_rank("root", root, member_->group.size());
-    if (member_->group.rank() != root) return {role, {}, false};
+    if (member_->group.rank() != root) return {role, std::nullopt, {}, false};
     if (object.is_none()) throw Failure(FailureKind::argument, "{" + std::string(role) + "} must be given on the root");
     return read(object, role, owners);
   }

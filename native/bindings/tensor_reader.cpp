@@ -133,16 +133,14 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
 void set_reader_chooser(nb::callable chooser) { readers().chooser = std::move(chooser); }
 
 TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& owners) {
-  TensorArgument argument{role, {}, false};
-  argument.views.push_back(view_of(object, role, owners));
-  return argument;
+  return {role, view_of(object, role, owners), {}, false};
 }
 
 TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& owners) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return read_tensor(object, role, owners);
-  TensorArgument argument{role, {}, true};
+  TensorArgument argument{role, std::nullopt, {}, true};
   try {
-    for (nb::handle item : object) argument.views.push_back(view_of(item, role, owners));
+    for (nb::handle item : object) argument.list.push_back(view_of(item, role, owners));
   } catch (const nb::python_error& error) {  // a subclass of list iterates as it likes
     reject(error, role);
   }

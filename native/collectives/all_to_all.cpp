@@ -21,11 +21,8 @@ class AllToAll final : public Operation {
     for (Buffer& input : inputs_.buffers()) input.load();
     for (Buffer& output : outputs_.buffers()) output.reserve();
   }
-  std::vector<Part> contribution() const override {
-    std::vector<Part> parts;
-    for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
-    return parts;
-  }
+  std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
+  void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     for (int peer = 0; peer < group.size(); ++peer) {
@@ -38,7 +35,9 @@ class AllToAll final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
-    copy_bytes(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(2 * agreement.largest * size * size);
+    copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           for (int peer = 0; peer < group.size(); ++peer) {
@@ -52,7 +51,7 @@ class AllToAll final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
+            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
           }
         });
   }
@@ -79,8 +78,8 @@ std::unique_ptr<Operation> make_all_to_all(Seat seat, const TensorArgument& outp
     throw Failure(FailureKind::argument, "this rank's own parts of {output} and {input} must be equally large, got " +
                                              std::to_string(receives[own]) + " and " + std::to_string(sends[own]) +
                                              " elements");
-  Parts output_parts(outputs.views, receives);
-  Parts input_parts(inputs.views, sends);
+  Parts output_parts(outputs.views(), receives);
+  Parts input_parts(inputs.views(), sends);
   Call call(OperationKind::all_to_all, inputs.tensor().dtype);
   call.set_sends(sends);
   call.set_receives(receives);

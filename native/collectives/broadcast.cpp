@@ -13,16 +13,15 @@ class Broadcast final : public Operation {
 
  private:
   void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
-  std::vector<Part> contribution() const override {
-    if (!is_root_) return {};
-    return {{tensor_.data(), tensor_.bytes()}};
-  }
+  std::size_t contributed_bytes() const override { return is_root_ ? tensor_.bytes() : 0; }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part whole{tensor_.data(), tensor_.bytes()};
+    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           if (!is_root_) return;
@@ -32,7 +31,7 @@ class Broadcast final : public Operation {
         [&](std::uint64_t step) {
           if (is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_bytes(piece.data, exchange.slot_of(root_, step), piece.bytes);
+          copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
         });
   }
   void store() override {

@@ -24,7 +24,8 @@ class Gather final : public Operation {
     input_.load();
     for (Buffer& output : outputs_.buffers()) output.reserve();
   }
-  std::vector<Part> contribution() const override { return {{input_.data(), input_.bytes()}}; }
+  std::size_t contributed_bytes() const override { return input_.bytes(); }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (outputs_.empty()) return;
@@ -35,13 +36,16 @@ class Gather final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part mine{input_.data(), input_.bytes()};
+    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
+    const OutputCopy copy_out(agreement.largest * size * (receivers + 1));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
           copy_bytes(slot, piece.data, piece.bytes);
           if (!outputs_.empty()) {
             const Part own = piece_of(outputs_[rank_], exchange.start_of(step), exchange.chunk());
-            copy_bytes(own.data, piece.data, own.bytes);
+            copy_out(own.data, piece.data, own.bytes);
           }
         },
         [&](std::uint64_t step) {
@@ -49,7 +53,7 @@ class Gather final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            if (piece.bytes > 0) copy_bytes(piece.data, exchange.slot_of(peer, step), piece.bytes);
+            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });
   }
@@ -77,7 +81,7 @@ std::unique_ptr<Operation> make(Call call, Seat seat, const TensorArgument* outp
     check_same_dtype(*outputs, input);
     check_own_part(*outputs, counts, seat.rank, input);
     call.set_receives(counts);
-    parts = Parts(outputs->views, counts);
+    parts = Parts(outputs->views(), counts);
   }
   return std::make_unique<Gather>(std::move(call), seat, view, std::move(parts));
 }

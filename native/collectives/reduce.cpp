@@ -1,11 +1,25 @@
-// all_reduce and reduce: every rank fills its ring; those who get the result combine all rings, in rank order.
-// Each rank: S bytes in; each receiving rank: N*S bytes read, S written. One-shot, so all ranks compute the same bits.
+// all_reduce and reduce, in rank order whichever way, so that all ranks get the same bits.
+//
+// One-shot: every rank fills its ring; those who get the result combine all rings. Each rank: S bytes in; each
+// receiving rank: N*S bytes read, S written. Two-shot, for an all_reduce that is worth another wait: every rank
+// combines one cell of each piece and passes it on. Each rank: (N-1)/N*S in, S read and 2/N*S written to combine,
+// (N-1)/N*S out.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
 
 namespace shim {
 namespace {
+
+constexpr std::size_t most_in_one_shot = 64 * 1024;  // bytes
+
+// Bytes of a rank's cell of a piece: as large as fits, and such that all pieces are about equally large.
+std::size_t balanced_cell(std::size_t bytes, std::size_t ranks) {
+  const std::size_t most = ring_slot_bytes / ranks / cell_unit * cell_unit;
+  const std::size_t pieces = (bytes + most * ranks - 1) / (most * ranks);
+  const std::size_t cells = pieces * ranks;
+  return ((bytes + cells - 1) / cells + cell_unit - 1) / cell_unit * cell_unit;
+}
 
 class Reduce final : public Operation {
  public:
@@ -23,18 +37,26 @@ class Reduce final : public Operation {
     input_.load();
     if (output_) output_->reserve();
   }
-  std::vector<Part> contribution() const override { return {{input_.data(), input_.bytes()}}; }
+  std::size_t contributed_bytes() const override { return input_.bytes(); }
+  void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!output_) return;
-    const auto factors = factors_of(group, agreement.sequence, call_.descriptor.op);
-    combine_ranks(group, dtype(), call_.descriptor.op, factors, output_->data(), input_.bytes() / bytes_of(dtype()),
-                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    combine(output_->data(), nullptr, output_->bytes(),
+            [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, ring_slot_bytes);
-    const auto factors = factors_of(group, agreement.sequence, call_.descriptor.op);
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    if (call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > most_in_one_shot && group.size() > 1)
+      two_shot(group, combine);
+    else
+      one_shot(group, combine);
+  }
+
+  void one_shot(Group& group, const RankCombiner& combine) {
+    Exchange exchange(group, input_.bytes(), ring_slot_bytes);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -44,15 +66,49 @@ class Reduce final : public Operation {
         [&](std::uint64_t step) {
           if (!output_) return;
           const Part piece = piece_of({output_->data(), output_->bytes()}, exchange.start_of(step), exchange.chunk());
-          combine_ranks(group, dtype(), call_.descriptor.op, factors, piece.data, piece.bytes / bytes_of(dtype()),
-                        [&](int rank) { return exchange.slot_of(rank, step); });
+          const std::byte* own = input_.data() + exchange.start_of(step);
+          combine(piece.data, nullptr, piece.bytes,
+                  [&](int rank) { return rank == group.rank() ? own : exchange.slot_of(rank, step); });
+        });
+  }
+
+  // A step moves a cell for each rank; that of a rank lies at the same place in all slots.
+  void two_shot(Group& group, const RankCombiner& combine) {
+    const auto size = static_cast<std::size_t>(group.size());
+    const auto rank_at = [&](std::size_t offset) { return (static_cast<std::size_t>(group.rank()) + offset) % size; };
+    const std::size_t cell = balanced_cell(input_.bytes(), size);
+    Exchange exchange(group, input_.bytes(), cell * size);
+    const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
+      return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
+    };
+    exchange.run(
+        [&](std::uint64_t step, std::byte* slot) {
+          for (std::size_t i = 1; i < size; ++i) {
+            const std::size_t peer = rank_at(i);
+            const Part piece = cell_of(input_.data(), step, peer);
+            copy_bytes(slot + peer * cell, piece.data, piece.bytes);
+          }
+        },
+        [&](std::uint64_t step, std::byte* slot) {
+          const std::size_t me = rank_at(0);
+          const Part own = cell_of(input_.data(), step, me);
+          if (own.bytes == 0) return;
+          combine(cell_of(output_->data(), step, me).data, slot + me * cell, own.bytes,
+                  [&](int rank) { return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell; });
+        },
+        [&](std::uint64_t step) {
+          for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
+            const std::size_t peer = rank_at(i);
+            const Part piece = cell_of(output_->data(), step, peer);
+            const std::byte* made = exchange.made_slot_of(static_cast<int>(peer), step);
+            copy_bytes(piece.data, made + peer * cell, piece.bytes);
+          }
         });
   }
 
   void store() override {
     if (output_) output_->store();
   }
-  Dtype dtype() const { return call_.descriptor.dtype; }
 
   Buffer input_;
   std::optional<Buffer> output_;

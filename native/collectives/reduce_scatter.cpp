@@ -1,5 +1,5 @@
 // reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
-// it, in rank order. Each rank: S bytes in, its part of N inputs read, its part written.
+// it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
@@ -21,25 +21,25 @@ class ReduceScatter final : public Operation {
     for (Buffer& input : inputs_.buffers()) input.load();
     output_.reserve();
   }
-  std::vector<Part> contribution() const override {
-    std::vector<Part> parts;
-    for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank) parts.push_back(inputs_[static_cast<int>(rank)]);
-    return parts;
-  }
+  std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
+  void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
-    combine_ranks(group, dtype(), op(), factors_of(group, agreement.sequence, op()), output_.data(),
-                  output_.bytes() / bytes_of(dtype()),
-                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    combine(output_.data(), nullptr, output_.bytes(),
+            [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
-    const auto factors = factors_of(group, agreement.sequence, op());
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(agreement.largest * size * (size + 1));
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           for (int peer = 0; peer < group.size(); ++peer) {
+            if (peer == rank_) continue;
             const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
             copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
           }
@@ -48,14 +48,16 @@ class ReduceScatter final : public Operation {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
           const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
-          combine_ranks(group, dtype(), op(), factors, piece.data, piece.bytes / bytes_of(dtype()),
-                        [&](int rank) { return exchange.slot_of(rank, step) + cell; });
+          // What is streamed is combined in the own cell, which is free.
+          std::byte* to = copy_out.streams() ? exchange.own_slot(step) + cell : piece.data;
+          const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
+          combine(to, nullptr, piece.bytes,
+                  [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; });
+          copy_out(piece.data, to, piece.bytes);
         });
   }
 
   void store() override { output_.store(); }
-  Dtype dtype() const { return call_.descriptor.dtype; }
-  ReduceOp op() const { return call_.descriptor.op; }
 
   int rank_;
   Buffer output_;
@@ -72,7 +74,7 @@ std::unique_ptr<Operation> make_reduce_scatter(Seat seat, const TensorArgument& 
   const std::vector<std::uint64_t> counts = part_counts(inputs, input_splits, seat.size);
   check_same_dtype(output, inputs);
   check_own_part(inputs, counts, seat.rank, output);
-  Parts parts(inputs.views, counts);
+  Parts parts(inputs.views(), counts);
   Call call(OperationKind::reduce_scatter, view.dtype);
   call.descriptor.op = how.op;
   call.descriptor.factor = how.factor;

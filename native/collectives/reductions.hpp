@@ -8,22 +8,29 @@
 
 namespace shim {
 
-// The factor of every rank for PREMUL_SUM; nothing for other ops.
-inline std::vector<double> factors_of(const Group& group, std::uint64_t sequence, ReduceOp op) {
-  std::vector<double> factors;
-  if (op != ReduceOp::premul_sum) return factors;
-  for (int rank = 0; rank < group.size(); ++rank) factors.push_back(group.call(rank, sequence).factor);
-  return factors;
-}
+// Combines the data of all ranks for one operation, which has been agreed on.
+class RankCombiner {
+ public:
+  RankCombiner(const Group& group, std::uint64_t sequence, Dtype dtype, ReduceOp op)
+      : size_(group.size()), itemsize_(bytes_of(dtype)), kernel_(fastest_kernel(dtype, op)) {
+    if (op != ReduceOp::premul_sum) return;
+    for (int rank = 0; rank < size_; ++rank) factors_.push_back(group.call(rank, sequence).factor);
+  }
 
-// Combines `count` elements of all ranks; source_of(rank) is where they are.
-template <class SourceOf>
-void combine_ranks(const Group& group, Dtype dtype, ReduceOp op, const std::vector<double>& factors, std::byte* output,
-                   std::size_t count, const SourceOf& source_of) {
-  std::vector<const std::byte*> sources;
-  sources.reserve(static_cast<std::size_t>(group.size()));
-  for (int rank = 0; rank < group.size(); ++rank) sources.push_back(source_of(rank));
-  combine(dtype, op, output, sources, factors, count);
-}
+  // Writes `bytes` bytes, combined of those that begin at source_of(rank) for each rank; to `copy` too, if it is not
+  // null.
+  template <class SourceOf>
+  void operator()(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
+    const std::byte* sources[max_ranks];
+    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
+    kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
+  }
+
+ private:
+  int size_;
+  std::size_t itemsize_;
+  Kernel kernel_;
+  std::vector<double> factors_;  // of every rank for PREMUL_SUM; empty for other ops
+};
 
 }  // namespace shim

@@ -1,5 +1,5 @@
 // scatter: the root puts a cell for each rank into its ring's slots, each rank copies its own cell out.
-// Root: S bytes in for S bytes of input; others: their part out.
+// Root: (N-1)/N*S bytes in for S bytes of input, and its own part copied directly; others: their part out.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -21,13 +21,8 @@ class Scatter final : public Operation {
     for (Buffer& input : inputs_.buffers()) input.load();
     output_.reserve();
   }
-  std::vector<Part> contribution() const override {
-    std::vector<Part> parts;
-    if (!inputs_.empty())
-      for (std::size_t rank = 0; rank < inputs_.counts().size(); ++rank)
-        parts.push_back(inputs_[static_cast<int>(rank)]);
-    return parts;
-  }
+  std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
+  void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::byte* all = group.arrival(root_, agreement.sequence).payload;
@@ -36,6 +31,7 @@ class Scatter final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()));
     const auto cell = [&exchange](auto* slot, int rank) {
       return slot + static_cast<std::size_t>(rank) * exchange.chunk();
     };
@@ -43,13 +39,17 @@ class Scatter final : public Operation {
         [&](std::uint64_t step, std::byte* slot) {
           if (inputs_.empty()) return;
           for (int peer = 0; peer < group.size(); ++peer) {
+            if (peer == rank_) continue;
             const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
             copy_bytes(cell(slot, peer), piece.data, piece.bytes);
           }
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
-          if (piece.bytes > 0) copy_bytes(piece.data, cell(exchange.slot_of(root_, step), rank_), piece.bytes);
+          if (piece.bytes == 0) return;
+          const std::byte* from = rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step)
+                                                 : cell(exchange.slot_of(root_, step), rank_);
+          copy_out(piece.data, from, piece.bytes);
         });
   }
 
@@ -78,7 +78,7 @@ std::unique_ptr<Operation> make_scatter(Seat seat, const TensorArgument& output,
     check_same_dtype(output, inputs);
     check_own_part(inputs, counts, seat.rank, output);
     call.set_sends(counts);
-    parts = Parts(inputs.views, counts);
+    parts = Parts(inputs.views(), counts);
   }
   call.descriptor.largest = std::max(view.bytes(), parts.largest_bytes());
   return std::make_unique<Scatter>(std::move(call), seat, view, std::move(parts), root);

@@ -45,13 +45,13 @@ TensorView view_of(std::vector<T>& data, std::vector<std::int64_t> shape = {}) {
 
 template <class T>
 TensorArgument one(std::string_view role, std::vector<T>& data, std::vector<std::int64_t> shape = {}) {
-  return {role, {view_of(data, std::move(shape))}, false};
+  return {role, view_of(data, std::move(shape)), {}, false};
 }
 
 template <class T>
 TensorArgument list(std::string_view role, std::vector<std::vector<T>>& parts) {
-  TensorArgument argument{role, {}, true};
-  for (auto& part : parts) argument.views.push_back(view_of(part));
+  TensorArgument argument{role, std::nullopt, {}, true};
+  for (auto& part : parts) argument.list.push_back(view_of(part));
   return argument;
 }
 

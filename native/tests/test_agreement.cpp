@@ -45,7 +45,7 @@ SHIM_TEST(operations_differ) {
 SHIM_TEST(dtypes_differ) {
   check_mismatch("the dtype", 4, [](Rank& me, std::vector<std::int64_t>& data, bool odd) {
     TensorArgument tensor = one("tensor", data);
-    if (odd) tensor.views[0].dtype = Dtype::uint64;
+    if (odd) tensor.single->dtype = Dtype::uint64;
     return make_all_reduce(me.seat(), tensor, tensor, sum);
   });
 }
@@ -54,7 +54,7 @@ SHIM_TEST(shapes_differ) {
   for (const std::size_t count : {4, 40'000})
     check_mismatch("the shape", count, [](Rank& me, std::vector<std::int64_t>& data, bool odd) {
       TensorArgument tensor = one("tensor", data);
-      if (odd) tensor.views[0].shape[0] -= 1;
+      if (odd) tensor.single->shape[0] -= 1;
       return make_all_reduce(me.seat(), tensor, tensor, sum);
     });
 }

@@ -97,7 +97,7 @@ SHIM_TEST(all_gather_takes_its_own_part_of_the_output_as_input) {
     const auto size = static_cast<std::size_t>(me.size());
     std::vector<std::int64_t> all(count * size, -1);
     TensorArgument mine = one("input", all, {static_cast<std::int64_t>(count)});
-    mine.views[0].data += static_cast<std::size_t>(me.rank()) * count * sizeof(std::int64_t);
+    mine.single->data += static_cast<std::size_t>(me.rank()) * count * sizeof(std::int64_t);
     for (std::size_t i = 0; i < count; ++i) all[static_cast<std::size_t>(me.rank()) * count + i] = value(me.rank(), i);
     me.run(make_all_gather(me.seat(), one("output", all), mine, no_splits("output_splits")));
     for (int rank = 0; rank < me.size(); ++rank)
@@ -170,14 +170,14 @@ SHIM_TEST(strided_and_unaligned_memory_is_read_and_written) {
     for (const std::size_t count : {3, 20'000}) {
       std::vector<std::int64_t> wide(count * 3, -1);
       TensorArgument strided = one("tensor", wide, {static_cast<std::int64_t>(count)});
-      strided.views[0].strides[0] = 3;
+      strided.single->strides[0] = 3;
       for (std::size_t i = 0; i < count; ++i) wide[3 * i] = value(me.rank(), i);
       me.run(make_all_reduce(me.seat(), strided, strided, sum));
       for (std::size_t i = 0; i < wide.size(); ++i) CHECK_EQUAL(wide[i], i % 3 == 0 ? sum_at(3, i / 3) : -1);
 
       std::vector<std::uint8_t> raw(count * sizeof(std::int64_t) + 1);
-      TensorArgument odd{"tensor", {view_of(wide, {static_cast<std::int64_t>(count)})}, false};
-      odd.views[0].data = reinterpret_cast<std::byte*>(raw.data()) + 1;
+      TensorArgument odd{"tensor", view_of(wide, {static_cast<std::int64_t>(count)}), {}, false};
+      odd.single->data = reinterpret_cast<std::byte*>(raw.data()) + 1;
       const auto mine = values(me.rank(), count);
       std::memcpy(raw.data() + 1, mine.data(), count * sizeof(std::int64_t));
       me.run(make_all_reduce(me.seat(), odd, odd, sum));
@@ -202,6 +202,53 @@ SHIM_TEST(results_are_the_same_bits_on_every_rank) {
     results[static_cast<std::size_t>(me.rank())] = data;
   });
   for (const auto& result : results) CHECK(std::memcmp(result.data(), results[0].data(), count * sizeof(float)) == 0);
+}
+
+SHIM_TEST(every_way_to_reduce_gives_the_same_bits) {
+  for (const int size : {2, 3, 4, 7})
+    on_ranks(size, [](Rank& me) {
+      constexpr std::size_t count = 60'000;  // two-shot, in several pieces
+      std::mt19937 random(static_cast<unsigned>(me.rank()));
+      std::normal_distribution<float> normal;
+      std::vector<float> input(count);
+      for (float& x : input) x = normal(random);
+      std::vector<float> whole(count);
+      me.run(make_all_reduce(me.seat(), one("output", whole), one("input", input), sum));
+      for (const std::size_t part : {std::size_t{10}, std::size_t{5'000}}) {  // in the arrival lines, and one-shot
+        std::vector<float> some(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(part));
+        me.run(make_all_reduce(me.seat(), one("output", some), one("input", some), sum));
+        CHECK(std::memcmp(some.data(), whole.data(), part * sizeof(float)) == 0);
+      }
+      std::vector<float> at_root(count);
+      me.run(make_reduce(me.seat(), one("output", at_root), one("input", input), sum, 0));
+      if (me.rank() == 0) CHECK(std::memcmp(at_root.data(), whole.data(), count * sizeof(float)) == 0);
+      const std::size_t each = count / static_cast<std::size_t>(me.size());
+      input.resize(each * static_cast<std::size_t>(me.size()));
+      std::vector<float> part(each);
+      me.run(make_reduce_scatter(me.seat(), one("output", part), one("input", input), no_splits("input_splits"), sum));
+      CHECK(std::memcmp(part.data(), whole.data() + each * static_cast<std::size_t>(me.rank()), each * sizeof(float)) ==
+            0);
+    });
+}
+
+SHIM_TEST(outputs_larger_than_the_caches) {
+  on_ranks(2, [](Rank& me) {
+    constexpr std::size_t count = 2'000'003;  // 16 MB for each rank
+    auto mine = values(me.rank(), 2 * count);
+    std::vector<std::int64_t> part(count, -1);
+    me.run(make_reduce_scatter(me.seat(), one("output", part), one("input", mine), no_splits("input_splits"), sum));
+    const std::size_t start = static_cast<std::size_t>(me.rank()) * count;
+    for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(part[i], sum_at(2, start + i));
+    me.run(make_all_to_all(me.seat(), one("output", mine), one("input", mine), no_splits("output_splits"),
+                           no_splits("input_splits")));
+    for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(mine[count + i], value(1, start + i));
+    me.run(make_all_gather(me.seat(), one("output", mine), one("input", part), no_splits("output_splits")));
+    for (std::size_t i = 0; i < 2 * count; ++i) CHECK_EQUAL(mine[i], sum_at(2, i));
+    me.run(make_broadcast(me.seat(), one("tensor", mine), 1));
+    for (std::size_t i = 0; i < 2 * count; ++i) CHECK_EQUAL(mine[i], sum_at(2, i));
+    me.run(make_scatter(me.seat(), one("output", part), one("input", mine), no_splits("input_splits"), 1));
+    for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(part[i], sum_at(2, start + i));
+  });
 }
 
 SHIM_TEST(thousands_of_mixed_operations) {

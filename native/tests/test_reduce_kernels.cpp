@@ -62,7 +62,9 @@ void check_op(Dtype dtype, ReduceOp op, const std::function<T(T, T)>& reference)
   std::vector<T> expected = inputs[0];
   for (std::size_t rank = 1; rank < inputs.size(); ++rank)
     for (std::size_t i = 0; i < count; ++i) expected[i] = reference(expected[i], inputs[rank][i]);
-  combine(dtype, op, reinterpret_cast<std::byte*>(inputs[1].data()), sources, {}, count);  // in place of one input
+  fastest_kernel(dtype, op)(reinterpret_cast<std::byte*>(inputs[1].data()), nullptr, sources.data(), sources.size(),
+                            nullptr,
+                            count);  // in place of one input
   for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(+inputs[1][i], +expected[i]);
 }
 
@@ -87,7 +89,8 @@ T combined(Dtype dtype, ReduceOp op, const std::vector<T>& inputs, const std::ve
   std::vector<const std::byte*> sources;
   for (const T& input : inputs) sources.push_back(reinterpret_cast<const std::byte*>(&input));
   T output{};
-  combine(dtype, op, reinterpret_cast<std::byte*>(&output), sources, factors, 1);
+  fastest_kernel(dtype, op)(reinterpret_cast<std::byte*>(&output), nullptr, sources.data(), sources.size(),
+                            factors.data(), 1);
   return output;
 }
 
@@ -193,4 +196,93 @@ SHIM_TEST(ops_are_defined_where_they_mean_something) {
   CHECK(!is_defined(ReduceOp::max, Dtype::complex64));
   CHECK(!is_defined(ReduceOp::band, Dtype::float32));
   CHECK(!is_defined(ReduceOp::sum, Dtype::float8_e5m2));
+}
+
+namespace {
+
+// Random bits, among which are NaNs, infinities and subnormals of every format.
+std::vector<std::byte> random_bytes(std::mt19937_64& random, std::size_t bytes) {
+  std::vector<std::byte> made(bytes);
+  for (std::byte& byte : made) byte = static_cast<std::byte>(random() % 4 == 0 ? 0xff * (random() % 2) : random());
+  return made;
+}
+
+// Which bits a NaN has, when several went in, is the processor's choice.
+template <class T>
+bool is_same_number(const std::byte* a, const std::byte* b) {
+  T x;
+  T y;
+  std::memcpy(&x, a, sizeof(T));
+  std::memcpy(&y, b, sizeof(T));
+  if constexpr (std::is_floating_point_v<T>)
+    return std::memcmp(&x, &y, sizeof(T)) == 0 || (std::isnan(x) && std::isnan(y));
+  else
+    return x.bits == y.bits || (std::isnan(to_float(x)) && std::isnan(to_float(y)));
+}
+
+bool is_same(Dtype dtype, const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  const auto all = [&](auto same, std::size_t bytes) {
+    for (std::size_t at = 0; at < a.size(); at += bytes)
+      if (!same(a.data() + at, b.data() + at)) return false;
+    return true;
+  };
+  if (dtype == Dtype::float16) return all(is_same_number<Float16>, 2);
+  if (dtype == Dtype::bfloat16) return all(is_same_number<BFloat16>, 2);
+  if (dtype == Dtype::float32 || dtype == Dtype::complex64) return all(is_same_number<float>, 4);
+  if (dtype == Dtype::float64 || dtype == Dtype::complex128) return all(is_same_number<double>, 8);
+  return a == b;
+}
+
+}  // namespace
+
+SHIM_TEST(all_instruction_sets_give_the_same_bits) {
+  CHECK(std::string_view(usable_kernels().back().name) == "portable");
+  std::mt19937_64 random(11);
+  for (std::size_t number = 0;
+       number < static_cast<std::size_t>(Dtype::count_) * static_cast<std::size_t>(ReduceOp::count_); ++number) {
+    const auto dtype = static_cast<Dtype>(number / static_cast<std::size_t>(ReduceOp::count_));
+    const auto op = static_cast<ReduceOp>(number % static_cast<std::size_t>(ReduceOp::count_));
+    for (const KernelSet& set : usable_kernels())
+      CHECK_EQUAL(set.kernel_for(dtype, op) != nullptr, is_defined(op, dtype));
+    if (!is_defined(op, dtype)) continue;
+    for (const std::size_t ranks : {1, 2, 3, 4, 7})
+      for (const std::size_t count : {1, 15, 16, 511, 512, 1157}) {
+        const std::size_t bytes = count * bytes_of(dtype);
+        std::vector<std::vector<std::byte>> inputs;
+        std::vector<const std::byte*> sources;
+        std::vector<double> factors;
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+          inputs.push_back(random_bytes(random, bytes + 1));
+          factors.push_back(0.3 + static_cast<double>(rank));
+        }
+        for (const auto& input : inputs) sources.push_back(input.data() + 1);  // not aligned
+        std::vector<std::byte> expected(bytes);
+        usable_kernels().back().kernel_for(dtype, op)(expected.data(), nullptr, sources.data(), ranks, factors.data(),
+                                                      count);
+        for (const KernelSet& set : usable_kernels()) {
+          std::vector<std::byte> seen(bytes);
+          std::vector<std::byte> copy(bytes);
+          set.kernel_for(dtype, op)(seen.data(), copy.data(), sources.data(), ranks, factors.data(), count);
+          CHECK(is_same(dtype, seen, expected));
+          CHECK(seen == copy);
+        }
+      }
+  }
+}
+
+SHIM_TEST(every_16_bit_float_is_converted_alike_by_all_instruction_sets) {
+  std::vector<std::uint16_t> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  const std::byte* inputs[] = {reinterpret_cast<const std::byte*>(all.data())};
+  for (const Dtype dtype : {Dtype::float16, Dtype::bfloat16})
+    for (const double factor : {1.0, 0.37, 1e-4, 3e4}) {  // towards subnormals, and towards infinity
+      std::vector<std::byte> expected(2 * all.size());
+      const Kernel portable = usable_kernels().back().kernel_for(dtype, ReduceOp::premul_sum);
+      portable(expected.data(), nullptr, inputs, 1, &factor, all.size());
+      for (const KernelSet& set : usable_kernels()) {
+        std::vector<std::byte> seen(expected.size());
+        set.kernel_for(dtype, ReduceOp::premul_sum)(seen.data(), nullptr, inputs, 1, &factor, all.size());
+        CHECK(is_same(dtype, seen, expected));
+      }
+    }
 }

@@ -1,0 +1,62 @@
+#include "copies.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace shim {
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t usual_cache = 32 * 1024 * 1024;  // where the system does not say
+
+std::size_t last_cache_bytes() {
+  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : usual_cache;
+}
+
+}  // namespace
+
+bool exceeds_caches(std::size_t bytes) {
+  static const std::size_t most = last_cache_bytes() / 4 * 3;
+  return bytes > most;
+}
+
+#if defined(__SSE2__)
+
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (to == from) return;
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % line;
+  const std::size_t head = std::min(bytes, misaligned == 0 ? 0 : line - misaligned);
+  copy_bytes(to, from, head);
+  std::size_t at = head;
+  for (; at + line <= bytes; at += line) {
+    const auto* source = reinterpret_cast<const __m128i*>(from + at);
+    auto* target = reinterpret_cast<__m128i*>(to + at);
+    const __m128i a = _mm_loadu_si128(source);
+    const __m128i b = _mm_loadu_si128(source + 1);
+    const __m128i c = _mm_loadu_si128(source + 2);
+    const __m128i d = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, a);
+    _mm_stream_si128(target + 1, b);
+    _mm_stream_si128(target + 2, c);
+    _mm_stream_si128(target + 3, d);
+  }
+  copy_bytes(to + at, from + at, bytes - at);
+}
+
+void finish_streaming() { _mm_sfence(); }
+
+#else
+
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) { copy_bytes(to, from, bytes); }
+
+void finish_streaming() {}
+
+#endif
+
+}  // namespace shim

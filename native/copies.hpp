@@ -1,0 +1,40 @@
+// Copying bytes; past the caches where nobody reads them soon.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace shim {
+
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+// Copies without fetching what is overwritten, and without driving anything else out of the caches: for outputs that
+// are larger than these. Before another thread reads them, finish_streaming() must have been called.
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
+void finish_streaming();
+
+// Whether operations that touch so many bytes, on all ranks together, should stream their outputs.
+bool exceeds_caches(std::size_t bytes);
+
+// How the outputs of one operation are written.
+class OutputCopy {
+ public:
+  explicit OutputCopy(std::size_t bytes_of_all_ranks) : streams_(exceeds_caches(bytes_of_all_ranks)) {}
+  ~OutputCopy() {
+    if (streams_) finish_streaming();
+  }
+  OutputCopy(const OutputCopy&) = delete;
+  OutputCopy& operator=(const OutputCopy&) = delete;
+
+  bool streams() const { return streams_; }
+  void operator()(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    streams_ ? stream_bytes(to, from, bytes) : copy_bytes(to, from, bytes);
+  }
+
+ private:
+  bool streams_;
+};
+
+}  // namespace shim

@@ -1,0 +1,198 @@
+// The kernels. Included by one file for each instruction set, which names it in SHIM_INSTRUCTIONS.
+//
+// All inputs are combined block by block in an accumulator that stays in the L1 cache: each input is read once and the
+// output written once, however many ranks there are. The loops are plain, for the compiler to vectorise.
+#include "formats.hpp"
+#include "kernels.hpp"
+#include "operations.hpp"
+
+namespace shim::SHIM_INSTRUCTIONS {
+namespace {
+
+enum class Finish { plain, averaged, premultiplied };
+
+template <class T, class Combine, Finish finish>
+void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+             const double* factors, std::size_t count) {
+  using Wide = typename Format<T>::Wide;
+  Wide total[block];
+  for (std::size_t start = 0; start < count; start += block) {
+    const std::size_t length = count - start < block ? count - start : block;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const std::byte* input = inputs[rank] + start * sizeof(T);
+      const auto scaled = [factor = finish == Finish::premultiplied ? factors[rank] : 1.0](Wide value) {
+        if constexpr (finish == Finish::premultiplied) return value * static_cast<Wide>(factor);
+        return value;
+      };
+      if (rank == 0)
+        Format<T>::each(input, length, [&](std::size_t i, Wide value) { total[i] = scaled(value); });
+      else
+        Format<T>::each(input, length,
+                        [&](std::size_t i, Wide value) { total[i] = Combine()(total[i], scaled(value)); });
+    }
+    std::byte* to = output + start * sizeof(T);
+    if constexpr (finish == Finish::averaged) {
+      const auto by = static_cast<Wide>(ranks);
+      const Wide inverse = 1 / by;
+      if (std::has_single_bit(ranks))  // the product is the quotient, and faster
+        Format<T>::write(to, length, [&](std::size_t i) { return total[i] * inverse; });
+      else
+        Format<T>::write(to, length, [&](std::size_t i) { return total[i] / by; });
+    } else {
+      Format<T>::write(to, length, [&](std::size_t i) { return total[i]; });
+    }
+    if (copy != nullptr) std::memcpy(copy + start * sizeof(T), to, length * sizeof(T));
+  }
+}
+
+// Two floats for each complex number: sums, averages and factors treat its parts alike.
+template <class T, class Combine, Finish finish>
+void combine_parts(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+                   const double* factors, std::size_t count) {
+  combine<T, Combine, finish>(output, copy, inputs, ranks, factors, 2 * count);
+}
+
+// The products of complex numbers. Their parts are kept apart: side by side, GCC 12 makes fused operations of them,
+// which round differently, and does so although -ffp-contract=off forbids it.
+template <class T>
+void multiply_complex(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
+                      const double*, std::size_t count) {
+  T reals[block] = {};
+  T imaginaries[block] = {};
+  for (std::size_t start = 0; start < count; start += block) {
+    const std::size_t length = count - start < block ? count - start : block;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const std::byte* input = inputs[rank] + 2 * start * sizeof(T);
+      for (std::size_t i = 0; i < length; ++i) {
+        const T real = element<T>(input, 2 * i);
+        const T imaginary = element<T>(input, 2 * i + 1);
+        const T a = reals[i];
+        const T b = imaginaries[i];
+        reals[i] = rank == 0 ? real : a * real - b * imaginary;
+        imaginaries[i] = rank == 0 ? imaginary : a * imaginary + b * real;
+      }
+    }
+    std::byte* to = output + 2 * start * sizeof(T);
+    for (std::size_t i = 0; i < length; ++i) {
+      set_element(to, 2 * i, reals[i]);
+      set_element(to, 2 * i + 1, imaginaries[i]);
+    }
+    if (copy != nullptr) std::memcpy(copy + 2 * start * sizeof(T), to, 2 * length * sizeof(T));
+  }
+}
+
+template <class T>
+Kernel integer_kernel(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return combine<T, Sum, Finish::plain>;
+    case ReduceOp::product:
+      return combine<T, Product, Finish::plain>;
+    case ReduceOp::min:
+      return combine<T, Min, Finish::plain>;
+    case ReduceOp::max:
+      return combine<T, Max, Finish::plain>;
+    case ReduceOp::band:
+      return combine<T, And, Finish::plain>;
+    case ReduceOp::bor:
+      return combine<T, Or, Finish::plain>;
+    case ReduceOp::bxor:
+      return combine<T, Xor, Finish::plain>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+Kernel float_kernel(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return combine<T, Sum, Finish::plain>;
+    case ReduceOp::avg:
+      return combine<T, Sum, Finish::averaged>;
+    case ReduceOp::premul_sum:
+      return combine<T, Sum, Finish::premultiplied>;
+    case ReduceOp::product:
+      return combine<T, Product, Finish::plain>;
+    case ReduceOp::min:
+      return combine<T, Min, Finish::plain>;
+    case ReduceOp::max:
+      return combine<T, Max, Finish::plain>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+Kernel complex_kernel(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return combine_parts<T, Sum, Finish::plain>;
+    case ReduceOp::avg:
+      return combine_parts<T, Sum, Finish::averaged>;
+    case ReduceOp::premul_sum:
+      return combine_parts<T, Sum, Finish::premultiplied>;
+    case ReduceOp::product:
+      return multiply_complex<T>;
+    default:
+      return nullptr;
+  }
+}
+
+Kernel bool_kernel(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::max:
+    case ReduceOp::bor:
+      return combine<Bool, Or, Finish::plain>;
+    case ReduceOp::bxor:
+      return combine<Bool, Xor, Finish::plain>;
+    case ReduceOp::product:
+    case ReduceOp::min:
+    case ReduceOp::band:
+      return combine<Bool, And, Finish::plain>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Kernel kernel_for(Dtype dtype, ReduceOp op) {
+  switch (dtype) {
+    case Dtype::boolean:
+      return bool_kernel(op);
+    case Dtype::uint8:
+      return integer_kernel<std::uint8_t>(op);
+    case Dtype::int8:
+      return integer_kernel<std::int8_t>(op);
+    case Dtype::uint16:
+      return integer_kernel<std::uint16_t>(op);
+    case Dtype::int16:
+      return integer_kernel<std::int16_t>(op);
+    case Dtype::uint32:
+      return integer_kernel<std::uint32_t>(op);
+    case Dtype::int32:
+      return integer_kernel<std::int32_t>(op);
+    case Dtype::uint64:
+      return integer_kernel<std::uint64_t>(op);
+    case Dtype::int64:
+      return integer_kernel<std::int64_t>(op);
+    case Dtype::float16:
+      return float_kernel<Float16>(op);
+    case Dtype::bfloat16:
+      return float_kernel<BFloat16>(op);
+    case Dtype::float32:
+      return float_kernel<float>(op);
+    case Dtype::float64:
+      return float_kernel<double>(op);
+    case Dtype::complex64:
+      return complex_kernel<float>(op);
+    case Dtype::complex128:
+      return complex_kernel<double>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace shim::SHIM_INSTRUCTIONS

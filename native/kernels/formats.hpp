@@ -1,0 +1,131 @@
+// How elements in memory become elements that are accumulated, block by block, and back.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#include "../half_floats.hpp"
+
+namespace shim::SHIM_INSTRUCTIONS {
+namespace {
+
+constexpr std::size_t block = 512;  // elements; at most 8 KB
+
+struct Bool {
+  std::uint8_t byte;
+};
+
+template <class T>
+[[gnu::always_inline]] inline T element(const std::byte* from, std::size_t index) {
+  T value;
+  std::memcpy(&value, from + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <class T>
+[[gnu::always_inline]] inline void set_element(std::byte* to, std::size_t index, T value) {
+  std::memcpy(to + index * sizeof(T), &value, sizeof(T));
+}
+
+// For a block of at most `block` elements: each() calls use(place, element) for every element, with its place in the
+// accumulator, and write() puts element_at(place) back. The places are the same for all inputs, in any order.
+template <class T>
+struct Format {
+  using Wide = T;
+
+  template <class Use>
+  [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
+    for (std::size_t i = 0; i < count; ++i) use(i, element<T>(from, i));
+  }
+  template <class ElementAt>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, element_at(i));
+  }
+};
+
+template <>
+struct Format<Bool> {
+  using Wide = std::uint8_t;
+
+  template <class Use>
+  [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
+    for (std::size_t i = 0; i < count; ++i) use(i, static_cast<Wide>(element<std::uint8_t>(from, i) != 0 ? 1 : 0));
+  }
+  template <class ElementAt>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, element_at(i));
+  }
+};
+
+// Two elements are read and written as one word: the lower half of the accumulator has the even ones, the upper half
+// the odd ones, and no element has to change its place in a register.
+template <>
+struct Format<BFloat16> {
+  using Wide = float;
+  static constexpr std::size_t odd = block / 2;
+  static_assert(std::endian::native == std::endian::little);
+
+  template <class Use>
+  [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
+    for (std::size_t i = 0; i < count / 2; ++i) {
+      const auto pair = element<std::uint32_t>(from, i);
+      use(i, std::bit_cast<float>(pair << 16));
+      use(odd + i, std::bit_cast<float>(pair & 0xffff0000u));
+    }
+    if (count % 2 != 0) use(count / 2, to_float(element<BFloat16>(from, count - 1)));
+  }
+  template <class ElementAt>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
+    for (std::size_t i = 0; i < count / 2; ++i) {
+      const std::uint32_t low = to_bfloat16(element_at(i)).bits;
+      const std::uint32_t high = to_bfloat16(element_at(odd + i)).bits;
+      set_element(to, i, low | high << 16);
+    }
+    if (count % 2 != 0) set_element(to, count - 1, to_bfloat16(element_at(count / 2)));
+  }
+};
+
+template <>
+struct Format<Float16> {
+  using Wide = float;
+
+  template <class Use>
+  [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
+#if defined(__F16C__)
+    float wide[block];
+    std::size_t converted = 0;
+    for (; converted + 8 <= count; converted += 8) {
+      const auto* halves = reinterpret_cast<const __m128i*>(from + converted * sizeof(Float16));
+      _mm256_storeu_ps(wide + converted, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
+    }
+    for (; converted < count; ++converted) wide[converted] = to_float(element<Float16>(from, converted));
+    for (std::size_t i = 0; i < count; ++i) use(i, wide[i]);
+#else
+    for (std::size_t i = 0; i < count; ++i) use(i, to_float(element<Float16>(from, i)));
+#endif
+  }
+  template <class ElementAt>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
+#if defined(__F16C__)
+    float wide[block];
+    for (std::size_t i = 0; i < count; ++i) wide[i] = element_at(i);
+    std::size_t converted = 0;
+    for (; converted + 8 <= count; converted += 8) {
+      auto* halves = reinterpret_cast<__m128i*>(to + converted * sizeof(Float16));
+      _mm_storeu_si128(halves, _mm256_cvtps_ph(_mm256_loadu_ps(wide + converted), _MM_FROUND_TO_NEAREST_INT));
+    }
+    for (; converted < count; ++converted) set_element(to, converted, to_float16(wide[converted]));
+#else
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(element_at(i)));
+#endif
+  }
+};
+
+}  // namespace
+}  // namespace shim::SHIM_INSTRUCTIONS

@@ -1,0 +1,13 @@
+# Fails when a kernel among OBJECTS defines a function that the linker may merge with others' (nm's W and V).
+list(FILTER OBJECTS INCLUDE REGEX "/kernels/[^/]+$")
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND ${NM} --defined-only -C ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]* [WVu] [^\n]*" shared "${symbols}")
+  if(shared)
+    message(FATAL_ERROR "${object} shares ${shared}")
+  endif()
+endforeach()
+list(LENGTH OBJECTS count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "no kernels given")
+endif()

@@ -1,0 +1,28 @@
+// Copies that go past the caches: every byte, and no other.
+#include "../copies.hpp"
+
+#include <vector>
+
+#include "check.hpp"
+
+using namespace shim;
+
+SHIM_TEST(large_outputs_are_streamed) {
+  CHECK(!exceeds_caches(1 << 20));
+  CHECK(exceeds_caches(std::size_t{1} << 40));
+  CHECK(!OutputCopy(1).streams());
+  CHECK(OutputCopy(std::size_t{1} << 40).streams());
+}
+
+SHIM_TEST(streaming_copies_every_byte_and_no_other) {
+  std::vector<std::byte> from(1000);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(1 + i % 255);
+  for (std::size_t start = 0; start < 70; ++start)
+    for (const std::size_t bytes : {0, 1, 63, 64, 65, 127, 128, 500}) {
+      std::vector<std::byte> to(700);
+      stream_bytes(to.data() + start, from.data() + 7, bytes);
+      finish_streaming();
+      for (std::size_t i = 0; i < to.size(); ++i)
+        CHECK(to[i] == (i >= start && i < start + bytes ? from[7 + i - start] : std::byte{0}));
+    }
+}
