@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "agreement.hpp"
 
@@ -69,6 +70,12 @@ std::uint64_t next_sequence(Group& group) {
   return ++group.sequence;
 }
 
+bool have_all_arrived(const Group& group) {
+  for (int rank = 0; rank < group.size(); ++rank)
+    if (group.arrival(rank, group.sequence).sequence.load() < group.sequence) return false;
+  return true;
+}
+
 Call refused_call(const std::string& reason) {
   Call call(OperationKind::refused, Dtype::none);
   call.refusal = reason;
@@ -118,18 +125,26 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
 }
 
 void arrive_refused(Group& group, const std::string& reason) {
-  const auto all_arrived = [&group] {
-    for (int rank = 0; rank < group.size(); ++rank)
-      if (group.arrival(rank, group.sequence).sequence.load() < group.sequence) return false;
-    return true;
-  };
-  if (!group.owed_refusals.empty() || (group.confirmed < group.sequence && !all_arrived())) {
+  if (!group.owed_refusals.empty() || (group.confirmed < group.sequence && !have_all_arrived(group))) {
     group.owed_refusals.push_back(reason);  // told when this rank next has to wait for the others anyway
     return;
   }
   group.check_usable();
   group.confirmed = group.sequence;
   publish(group, ++group.sequence, refused_call(reason), nullptr);
+}
+
+void tell_owed_refusals(Group& group, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!group.owed_refusals.empty()) {
+    while (!have_all_arrived(group)) {
+      if (std::chrono::steady_clock::now() > until || group.is_alone()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    group.confirmed = group.sequence;
+    publish(group, ++group.sequence, refused_call(group.owed_refusals.front()), nullptr);
+    group.owed_refusals.pop_front();
+  }
 }
 
 }  // namespace shim

@@ -1,6 +1,7 @@
 // How every operation begins: each rank says what it is about to do, and nobody goes on before all have agreed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,5 +54,9 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
 
 // Arrives with the news that this rank's call was wrong, without waiting for anybody.
 void arrive_refused(Group& group, const std::string& reason);
+
+// Tells the others, before this rank leaves, of the refused calls that they have not been told of, as soon as they have
+// arrived at what was before; gives up after `patience`.
+void tell_owed_refusals(Group& group, std::chrono::milliseconds patience);
 
 }  // namespace shim

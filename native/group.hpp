@@ -71,6 +71,7 @@ class Group {
   void check_this_process() const;
   // Throws Failure(state) when the group was closed or made before a fork, and the old failure when it has failed.
   void check_usable() const;
+  bool is_usable() const { return is_of_this_process() && !failed_.load() && !has_left(); }
   // Tells the others that this rank is gone; they raise when they wait for it. Idempotent.
   void leave();
   bool has_left() const { return left_.load(std::memory_order_relaxed); }

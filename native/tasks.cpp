@@ -11,6 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto interrupt_slice = std::chrono::milliseconds(50);
+constexpr auto last_words = std::chrono::milliseconds(500);  // for the others to arrive where a refusal is told
 
 Clock::time_point deadline_after(double seconds) {
   if (seconds < 0 || seconds > 1e9) return Clock::time_point::max();
@@ -265,10 +266,12 @@ void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
 }
 
 void Progress::stop() {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    is_first = !std::exchange(stopping_, true) && !busy_;
   }
+  if (is_first && group_.is_usable()) tell_owed_refusals(group_, last_words);
   wanted_.store(true);
   group_.leave();
   changed_.notify_all();

@@ -1,4 +1,7 @@
 // Ranks that disagree: everyone is told, nothing is written, and the group goes on.
+#include <chrono>
+#include <thread>
+
 #include "ranks.hpp"
 
 using namespace shim;
@@ -110,6 +113,21 @@ SHIM_TEST(a_refused_call_tells_the_others) {
       me.run(make_all_reduce(me.seat(), one("output", data), one("input", data), sum));
       CHECK_EQUAL(data[0], 3);
     });
+}
+
+SHIM_TEST(refused_calls_are_told_before_a_rank_leaves) {
+  on_ranks(3, [](Rank& me) {
+    if (me.rank() == 1) {
+      for (int i = 0; i < 3; ++i) me.progress().refuse("its argument was wrong");
+      me.progress().stop();
+      return;
+    }
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      CHECK(me.failure_of(make_barrier(me.seat())) == FailureKind::mismatch);
+    }
+    CHECK(me.failure_of(make_barrier(me.seat())) == FailureKind::peer_lost);
+  });
 }
 
 SHIM_TEST(all_may_refuse) {
