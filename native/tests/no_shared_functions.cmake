@@ -1,8 +1,8 @@
-# Fails when a kernel among OBJECTS defines a function that the linker may merge with others' (nm's W and V).
+# Fails when a kernel among OBJECTS defines a function that the linker may merge with others' (nm's W).
 list(FILTER OBJECTS INCLUDE REGEX "/kernels/[^/]+$")
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND ${NM} --defined-only -C ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "[^\n]* [WVu] [^\n]*" shared "${symbols}")
+  string(REGEX MATCHALL "[^\n]* W [^\n]*" shared "${symbols}")
   if(shared)
     message(FATAL_ERROR "${object} shares ${shared}")
   endif()
