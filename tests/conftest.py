@@ -22,6 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "differential(framework, calls=1): the test makes so many calls on each rank with this project and with the real "
         "framework and compares what they do",
     )
+    config.addinivalue_line("markers", "frameworks: the test needs the three frameworks installed")
     config.stash[_COMPARED] = defaultdict(list)
 
 

@@ -19,6 +19,7 @@ from shim.conformance.reference import CASE_SIDES, on_the_framework, source_of_c
 
 
 @pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
+@pytest.mark.frameworks
 def test_the_cases_for_the_installed_version_are_run(framework):
     names = [example.name for example in source_of_cases(framework, DOCUMENTS).examples]
     if framework == "paddle":
@@ -63,6 +64,7 @@ def test_a_case_s_own_comparison_is_told_from_an_error_of_the_framework():
     assert not reference._is_ours(theirs.value)
 
 
+@pytest.mark.frameworks
 def test_gloo_takes_one_of_the_two_forms_that_torch_documents():
     (page,) = [page for page in DOCUMENTS if page.name.endswith("all_gather_into_tensor") and page.name[0] == "t"]
     cases = tuple(case for case in page.cases if case.name in ("stacked", "concatenated"))

@@ -18,6 +18,8 @@ from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import run_examples
 from shim.conformance.examples.verdicts import Verdict, read_records
 
+pytestmark = pytest.mark.frameworks
+
 PLACE = re.compile(r",?\s*(device='[^']*'|place=Place\([^)]*\))")  # is not compared
 FEWEST = 30  # texts that each framework shows
 

@@ -19,6 +19,8 @@ from shim.conformance.examples.reference_verdicts import verdict_of_run
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.verdicts import Verdict
 
+pytestmark = pytest.mark.frameworks
+
 STORE = """
 >>> store = dist.{store}
 >>> store.add("ranks", 1) <= 2

@@ -94,6 +94,7 @@ def test_without_a_record_what_is_not_the_framework_s_fault_is_as_on_the_fronten
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.frameworks
 def test_every_example_and_case_is_on_record_of_the_framework_itself(framework):
     version = version_of(framework)
     of_examples = read_records(framework, version, REFERENCE)
@@ -118,12 +119,14 @@ def test_every_example_and_case_is_on_record_of_the_framework_itself(framework):
         ("mindspore", "mindspore.mint.distributed.init_process_group", "mint"),
     ],
 )
+@pytest.mark.frameworks
 def test_the_known_breaks_are_on_record(framework, name, told):
     record = read_records(framework, version_of(framework.partition("-")[0]), REFERENCE)[name]
     assert record.verdict is Verdict.UNSUPPORTED
     assert told in record.reason
 
 
+@pytest.mark.frameworks
 def test_a_record_has_each_way_in_which_an_example_ends_by_chance():
     record = read_records("paddle", version_of("paddle"), REFERENCE)["paddle.distributed.new_group"]
     assert [way.verdict for way in record.otherwise] == [Verdict.HANGS, Verdict.PASS]

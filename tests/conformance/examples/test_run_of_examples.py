@@ -12,6 +12,8 @@ from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.runner import Outcome, run_examples
 
+pytestmark = pytest.mark.frameworks
+
 GOOD = """
 >>> tensor = torch.arange(2) + 1 + 2 * rank
 >>> tensor

@@ -16,6 +16,8 @@ from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, judge, missing, read_records
 from shim.conformance.kinds import KINDS
 
+pytestmark = pytest.mark.frameworks
+
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 MOST_NOT_RUNNABLE = 0.05
 

@@ -61,6 +61,7 @@ def test_examples_run_with_the_kinds_of_tensor_that_are_asked_for_their_own_firs
     assert planned(kinds=["numpy", "mindspore"], frameworks=["torch"]).totals == {Part("torch", SHIM, "numpy"): 2}
 
 
+@pytest.mark.frameworks
 def test_with_the_framework_itself_examples_run_with_their_own_tensors_too():
     made = planned(kinds=["numpy"], frameworks=["torch"], reference=True)
     assert list(made.totals) == [
@@ -85,6 +86,7 @@ def test_frameworks_are_not_read_for_cases_alone():
     assert len(made.pages[0].cases) == 5
 
 
+@pytest.mark.frameworks
 def test_both_sides_are_counted():
     made = planned(frameworks=["torch"], reference=True, patterns=["x", "torch.distributed.all_to_all: complex"])
     assert [(source.framework, source.kind) for source in made.cases] == [("torch", CASE)]

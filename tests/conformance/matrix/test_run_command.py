@@ -94,6 +94,7 @@ def test_all_files_are_written_also_of_what_fails(shim_conformance, tmp_path):
         assert begin in (tmp_path / option.strip("-")).read_text(encoding="utf-8")
 
 
+@pytest.mark.frameworks
 def test_the_framework_itself_stands_beside(shim_conformance, tmp_path):
     file = tmp_path / "result.json"
     result = shim_conformance("--reference", "--every", "--json", str(file))
