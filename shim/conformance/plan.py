@@ -136,7 +136,9 @@ def matrix_of(plan: Plan, cases: Run | None, runs: Sequence[SourceRun], seconds:
     rows = [row for source in plan.sources for row in rows_of_examples([run for run in runs if run.source is source])]
     on_frameworks = [run for run in runs if run.source in plan.cases]
     rows += [] if cases is None else rows_of_cases(cases, on_frameworks)
-    passed = bool(rows) and all(run.passed for run in runs) and (cases is None or cases.passed) and not plan.missing
+    missing = tuple(dict.fromkeys((*plan.missing, *plan.selection.missing)))
+    absent = tuple(dict.fromkeys((*plan.absent, *missing)))
+    passed = bool(rows) and all(run.passed for run in runs) and (cases is None or cases.passed) and not missing
     versions = {} if cases is None else cases.versions
     subjects = tuple(subject_of(run) for run in runs)
-    return Matrix(tuple(rows), subjects, passed, seconds, versions, plan.absent, plan.missing)
+    return Matrix(tuple(rows), subjects, passed, seconds, versions, absent, missing)

@@ -142,7 +142,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Everything that one run found. ``absent`` frameworks are not installed, ``missing`` ones were asked for besides."""
+    """Everything that one run found. ``absent`` frameworks are not installed, ``missing`` ones were asked for besides, or their tensors."""
 
     rows: tuple[Row, ...]
     subjects: tuple[Subject, ...]

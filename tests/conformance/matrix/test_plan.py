@@ -109,6 +109,13 @@ def test_a_run_passes_when_nothing_failed_and_nothing_is_missing(frameworks, ver
     assert matrix_of(made, None, [a_run(made, verdict)], 1.0).passed is passed
 
 
+def test_a_kind_of_tensor_that_was_asked_for_is_missing_also_where_no_case_is_chosen():
+    made = planned(frameworks=["torch"], patterns=["x"], kinds=["torch", "mindspore"])
+    assert made.pages == ()
+    matrix = matrix_of(made, None, [a_run(made)], 1.0)
+    assert (matrix.passed, matrix.absent, matrix.missing) == (False, ("mindspore",), ("mindspore",))
+
+
 def test_a_run_of_nothing_does_not_pass():
     assert not matrix_of(planned(), None, [], 1.0).passed
 
