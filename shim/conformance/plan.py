@@ -64,9 +64,8 @@ class Plan:
         for source in self.sources:
             for part in self.parts_of(source):
                 counts[part] += self._count(source)
-            for cases in self.cases:
-                if cases.framework == source.framework:
-                    counts[Part(cases.framework, REFERENCE, "")] += self._count(cases)
+        for cases in self.cases:
+            counts[Part(cases.framework, REFERENCE, "")] += self._count(cases)
         return counts
 
     def _count(self, source: Source) -> int:
@@ -92,14 +91,14 @@ def make_plan(
     selection = select_kinds(kinds)
     names = [name_of(page, case) for page in pages for case in page.cases]
     names += [example.name for source in sources for example in source.examples]
-    on_frameworks = [source_of_cases(source.framework, pages) for source in sources] if reference else []
+    on_frameworks = [source_of_cases(name, pages) for name in wanted if name not in absent] if reference else []
     return Plan(
         tuple(page for page in (_part_of(page, patterns) for page in pages) if page.cases),
         selection,
         sources,
         tuple(patterns),
         (SHIM, REFERENCE) if reference else (SHIM,),
-        tuple(source for source in on_frameworks if source.examples),
+        tuple(source for source in on_frameworks if any(is_chosen(each.name, patterns) for each in source.examples)),
         absent,
         absent if frameworks else (),
         tuple(unmatched(names, patterns)),

@@ -141,10 +141,9 @@ def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:
                 run = run_source(source, part.side, plan.patterns, progress.begin, count, beside, tensors=part.tensors)
                 runs.append(run)
                 ours = ours or run
-            for cases in plan.cases:
-                if cases.framework == source.framework:
-                    count = partial(progress.count, Part(cases.framework, REFERENCE, ""))
-                    runs.append(run_source(cases, REFERENCE, plan.patterns, progress.begin, count, sides=CASE_SIDES))
+        for cases in plan.cases:
+            count = partial(progress.count, Part(cases.framework, REFERENCE, ""))
+            runs.append(run_source(cases, REFERENCE, plan.patterns, progress.begin, count, sides=CASE_SIDES))
     return runs
 
 

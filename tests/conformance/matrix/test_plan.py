@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_up import a_case_row, a_judgement, a_source_run
 
@@ -92,6 +94,18 @@ def test_both_sides_are_counted():
     assert [(source.framework, source.kind) for source in made.cases] == [("torch", CASE)]
     assert made.totals == {Part("torch", SHIM, "torch"): 1, Part("torch", REFERENCE, ""): 2}
     assert planned(frameworks=["torch"]).cases == ()
+
+
+def test_cases_alone_are_planned_on_the_frameworks_themselves(monkeypatch):
+    name = "torch.distributed.all_to_all: complex"
+    sources = {
+        "torch": replace(a_source_run([a_judgement(name), a_judgement(f"{name} parts")]).source, kind=CASE),
+        "paddle": replace(a_source_run([a_judgement("paddle.distributed.x: y")], "paddle").source, kind=CASE),
+    }
+    monkeypatch.setattr(plan, "source_of_cases", lambda framework, pages: sources[framework])
+    made = planned(reference=True, patterns=[name])
+    assert (made.sources, made.cases) == ((), (sources["torch"],))
+    assert made.totals == {Part("torch", REFERENCE, ""): 1}
 
 
 def a_run(made, verdict=Verdict.PASS):

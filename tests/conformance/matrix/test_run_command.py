@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from made_up import a_judgement, a_source_run, an_outcome
+from rich.console import Console
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
 from shim.conformance import plan, runner
 from shim.conformance.examples import suite
-from shim.conformance.examples.sides import SHIM, SIDES, Side
+from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
 from shim.conformance.examples.suite import SourceRun
 from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import CASE
+from shim.conformance.reference import CASE_SIDES
 
 options = importlib.import_module("shim.cli.conformance.options")
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
@@ -101,6 +106,15 @@ def test_the_framework_itself_stands_beside(shim_conformance, tmp_path):
     assert result.exit_code == 0, result.output
     assert [column["side"] for column in json.loads(file.read_text())["columns"]] == ["reference", "shim"]
     assert "itself" in result.output
+
+
+def test_cases_alone_run_on_the_frameworks_themselves(monkeypatch):
+    cases = replace(a_source_run([a_judgement("torch.distributed.all_to_all: complex")]).source, kind=CASE)
+    made = plan.Plan((), runner.Selection((), (), ()), (), sides=(SHIM, REFERENCE), cases=(cases,))
+    ran = []
+    monkeypatch.setattr(command, "run_source", lambda source, side, *rest, sides: ran.append((source, side, sides)))
+    command._run_examples(made, Console(file=io.StringIO()))
+    assert ran == [(cases, REFERENCE, CASE_SIDES)]
 
 
 def test_the_list_has_what_is_on_record_and_runs_nothing(shim_conformance, monkeypatch):
