@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import Cell, Column, Matrix, Row
+from shim.conformance.matrix.cells import Cell, Matrix, Row
 
 __all__ = ["as_junit"]
 
@@ -24,10 +24,10 @@ def as_junit(matrix: Matrix) -> str:
     root = Element("testsuites", name="shim conformance", time=f"{matrix.seconds:.3f}")
     suites: dict[str, Element] = {}
     for row, column, cell in matrix.cells():
-        _add_test(_suite(root, suites, row.framework, column), row, cell)
+        _add_test(_suite(root, suites, f"{row.framework}, {column.key}"), row, cell)
     for subject in matrix.subjects:
         for name in subject.unseen:
-            suite = suites.setdefault(f"{subject.framework}, not run", _new_suite(root, subject.framework))
+            suite = _suite(root, suites, f"{subject.framework}, not run")
             test = SubElement(suite, "testcase", classname=_function(name), name=name)
             SubElement(test, "error", message=f"is on record for {subject.on} and was not run")
     for element in root.findall("testsuite"):
@@ -36,15 +36,10 @@ def as_junit(matrix: Matrix) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _suite(root: Element, suites: dict[str, Element], framework: str, column: Column) -> Element:
-    name = f"{framework}, {column.key}"
+def _suite(root: Element, suites: dict[str, Element], name: str) -> Element:
     if name not in suites:
         suites[name] = SubElement(root, "testsuite", name=name)
     return suites[name]
-
-
-def _new_suite(root: Element, framework: str) -> Element:
-    return SubElement(root, "testsuite", name=f"{framework}, not run")
 
 
 def _add_test(suite: Element, row: Row, cell: Cell) -> None:

@@ -75,6 +75,12 @@ def test_junit_fails_what_passes_and_should_not():
     assert root.find("testsuite/testcase/failure").get("message") == "the document has changed"
 
 
+def test_junit_has_one_suite_for_all_that_was_not_run():
+    run = a_source_run([a_judgement("torch.distributed.x")], unseen=["gone", "lost"])
+    root = ElementTree.fromstring(as_junit(Matrix(tuple(rows_of_examples([run])), (subject_of(run),), False, 1.0)))
+    assert [(suite.get("tests"), suite.get("errors")) for suite in root] == [("1", "0"), ("2", "2")]
+
+
 def test_kinds_of_tensor_are_in_every_file():
     matrix = a_matrix_of_kinds()
     told = json.loads(json.dumps(as_json(matrix)))
