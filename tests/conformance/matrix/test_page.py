@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from chromium import Chromium
 from made_up import NASTY, a_matrix, a_matrix_of_kinds
 
+from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.matrix.cells import Column
 from shim.conformance.matrix.html import as_html
 
 ALL = [
@@ -252,6 +256,17 @@ def test_kinds_of_tensor_have_columns_and_counts(page, tmp_path):
     assert "not applicable: numpy has no bfloat16" in text_of(page, "#panel-body")
     colors = "(verdict) => getComputedStyle(document.querySelector(`#rows [data-verdict='${verdict}']`)).color"
     assert page.evaluate(f"({colors})('not applicable')") != page.evaluate(f"({colors})('pass')")
+
+
+def test_our_own_cases_are_counted_on_the_frontends_alone(page, tmp_path):
+    matrix = a_matrix()
+    case = matrix.rows[-1]
+    itself = replace(next(iter(case.cells.values())), verdict=Verdict.CRASHES)
+    row = replace(case, cells={**case.cells, Column(REFERENCE, "", ""): itself})
+    (tmp_path / "cases.html").write_text(as_html(replace(matrix, rows=(*matrix.rows[:-1], row))), encoding="utf-8")
+    page.open(tmp_path / "cases.html")
+    card = text_of(page, "#counts article:last-child").split()
+    assert " ".join(card) == "our own cases on shim, numpy, paddle cases 1 pass 1 fail 1"
 
 
 def test_all_columns_fit_into_a_window(page, tmp_path):

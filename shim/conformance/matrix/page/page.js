@@ -38,9 +38,13 @@ function showCounts() {
   const cases = data.examples.filter((example) => example.kind === "case");
   if (cases.length) {
     const counts = {};
-    for (const cell of cases.flatMap((example) => Object.values(example.cells))) counts[cell.verdict] = (counts[cell.verdict] || 0) + 1;
+    const ours = data.columns.filter((column) => column.side === "shim" && cases.some((example) => column.key in example.cells));
+    for (const example of cases) {
+      for (const { verdict } of ours.map((column) => example.cells[column.key]).filter(Boolean)) counts[verdict] = (counts[verdict] || 0) + 1;
+    }
+    const kinds = [...new Set(ours.map((column) => column.tensors))];
     const all = withAlways(counts);
-    cards.push(card("our own cases", "on shim, all tensors", all, [["cases", cases.length], ...Object.entries(all).filter(([name, count]) => count || name === "fail")]));
+    cards.push(card("our own cases", `on shim, ${kinds.join(", ")}`, all, [["cases", cases.length], ...Object.entries(all).filter(([name, count]) => count || name === "fail")]));
   }
   find("counts").replaceChildren(...cards);
 }
