@@ -7,7 +7,7 @@ default, another value of a constant. It is *loud* where such a call raises. Eve
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,14 @@ from shim.conformance.signatures import Record, RecordedParameter, Signatures, p
 __all__ = ["Breaks", "Change", "changes_between", "changes_of_function"]
 
 Breaks = Literal["silent", "loud", "compatible"]
+
+_WAYS = {  # in which a value is given to a parameter
+    inspect.Parameter.POSITIONAL_ONLY: {"position"},
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: {"position", "keyword"},
+    inspect.Parameter.KEYWORD_ONLY: {"keyword"},
+    inspect.Parameter.VAR_POSITIONAL: {"position"},
+    inspect.Parameter.VAR_KEYWORD: {"keyword"},
+}
 
 
 @dataclass(frozen=True)
@@ -86,30 +94,58 @@ def changes_of_function(
     renamed = dict(_renamed(old, new))
     yield from _moved(old, new, renamed)
     for was, now in renamed.items():
-        yield "loud", f"{was} is now called {now}: calls by keyword raise"
+        yield _of_renamed(before[was], after[now], new)
     for name, parameter in before.items():
         if name in after:
             yield from _of_parameter(parameter, after[name])
         elif name in renamed:
             yield from _of_parameter(parameter, after[renamed[name]])
         else:
-            yield "loud", f"{name} is gone"
+            yield _of_gone(parameter, new)
     for name, parameter in after.items():
         if name not in before and name not in renamed.values():
             needed = parameter.default is None and not _is_variadic(parameter)
             yield ("loud" if needed else "compatible"), f"{name} is new" + (", and has no default" if needed else "")
 
 
+def _of_renamed(
+    old: RecordedParameter, new: RecordedParameter, among: Sequence[RecordedParameter]
+) -> tuple[Breaks, str]:
+    what = f"{old.name} is now called {new.name}"
+    if "keyword" not in _WAYS[old.kind]:
+        return "compatible", what
+    if new.default is not None and (takers := _takers(("keyword",), among)):
+        return "silent", f"{what}: what calls give by keyword goes to {takers}"
+    return "loud", f"{what}: calls by keyword raise"
+
+
+def _of_gone(old: RecordedParameter, among: Sequence[RecordedParameter]) -> tuple[Breaks, str]:
+    takers = "" if _is_variadic(old) else _takers(_WAYS[old.kind], among)
+    if takers:
+        return "silent", f"{old.name} is gone: what calls give it goes to {takers}"
+    return "loud", f"{old.name} is gone"
+
+
+def _takers(ways: Collection[str], among: Sequence[RecordedParameter]) -> str:
+    """Return the variadic parameters that take whatever is given in *ways*, "" for none."""
+    return " or ".join(each.name for each in among if _is_variadic(each) and not _WAYS[each.kind].isdisjoint(ways))
+
+
 def _of_parameter(old: RecordedParameter, new: RecordedParameter) -> Iterator[tuple[Breaks, str]]:
-    if old.default is not None and new.default is None and not _is_variadic(new):
+    shared, lost = _WAYS[old.kind] & _WAYS[new.kind], _WAYS[old.kind] - _WAYS[new.kind]
+    if _is_variadic(old) or _is_variadic(new):
+        if old.kind is not new.kind:  # one value, or all that are given
+            told = f"{new.name} is {new.kind.description} now, and was {old.kind.description}"
+            yield ("silent" if shared else "loud"), told
+        return
+    if old.default is not None and new.default is None:
         yield "loud", f"{new.name} has no default any more"
     elif old.default is None and new.default is not None:
         yield "compatible", f"{new.name} has a default now, {new.default}"
     elif old.default != new.default:
         yield "silent", f"{new.name} has another default: {old.default}, then {new.default}"
     if old.kind is not new.kind:
-        stricter = old.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-        yield ("loud" if stricter else "compatible"), f"{new.name} is {new.kind.description} now"
+        yield ("loud" if lost else "compatible"), f"{new.name} is {new.kind.description} now"
 
 
 def _positional(parameters: Sequence[RecordedParameter]) -> list[str]:
