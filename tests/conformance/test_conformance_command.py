@@ -140,12 +140,16 @@ def test_a_narrow_terminal_shows_whole_names():
 
 def test_list_shows_every_case_and_runs_none(monkeypatch):
     monkeypatch.setattr(runner, "run_documents", None)
-    result = shim_conformance("list", "--tensors", "numpy")
+    result = shim_conformance("list")
     assert result.exit_code == 0, result.output
     for page in DOCUMENTS:
         for case in page.cases:
             assert case.name in result.output
             assert case.shows in result.output
+
+
+def test_list_has_no_option_that_does_nothing():
+    assert shim_conformance("list", "--tensors", "numpy").exit_code == 2
 
 
 def test_the_installed_command_writes_to_a_pipe():

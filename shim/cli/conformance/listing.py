@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from shim.cli.conformance.options import Examples, Frameworks, Tensors, console_of
+from shim.cli.conformance.options import Examples, Frameworks, console_of
 from shim.cli.conformance.run import plan_from
 from shim.conformance import report
 from shim.conformance.examples.selection import is_chosen
@@ -15,10 +15,10 @@ from shim.conformance.examples.suite import Source
 __all__ = ["list_examples"]
 
 
-def list_examples(framework: Frameworks = None, example: Examples = None, tensors: Tensors = None) -> None:
+def list_examples(framework: Frameworks = None, example: Examples = None) -> None:
     """Show the cases and the frameworks' examples, with what is on record of them, and run nothing."""
     console = console_of()
-    plan = plan_from(framework, example, tensors, False, console)
+    plan = plan_from(framework, example, None, False, console)
     report.print_cases(plan.pages, console)
     for source in plan.sources:
         console.print(Text(f"{source.framework} {source.version}", style="bold"))
