@@ -207,6 +207,14 @@ def test_a_file_in_no_folder_is_refused_before_anything_runs(tmp_path, monkeypat
     assert "there is no folder" in result.output
 
 
+@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown", "--html"])
+def test_a_folder_in_place_of_a_file_is_refused_before_anything_runs(tmp_path, monkeypatch, option):
+    monkeypatch.setattr(runner, "run_documents", None)
+    result = shim_conformance(option, str(tmp_path))
+    assert result.exit_code == 2
+    assert "is a folder" in " ".join(result.output.replace("│", " ").split())
+
+
 def test_the_exit_status_of_a_failed_run_is_1(monkeypatch):
     failed = a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "an error")])
     monkeypatch.setattr(runner, "run_documents", lambda pages, selection, on_result: failed)

@@ -13,7 +13,7 @@ from rich.console import Console
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
 
-__all__ = ["Examples", "Frameworks", "Tensors", "check_folder", "chosen", "chosen_kinds", "console_of"]
+__all__ = ["Examples", "Frameworks", "Tensors", "check_writable", "chosen", "chosen_kinds", "console_of"]
 
 
 _ALL = "all"
@@ -76,7 +76,9 @@ def chosen_kinds(given: str | None) -> list[str] | None:
     return chosen("--tensors", given, KINDS)
 
 
-def check_folder(option: str, file: Path | None) -> None:
-    """Raise BadParameter where *file* is to be written and there is no folder for it."""
+def check_writable(option: str, file: Path | None) -> None:
+    """Raise BadParameter where *file* is to be written and there is no folder for it, or it is one."""
     if file is not None and not file.parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}")
+    if file is not None and file.is_dir():
+        raise typer.BadParameter(f"{option}: {file} is a folder")

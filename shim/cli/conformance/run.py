@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_folder, chosen, chosen_kinds, console_of
+from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_writable, chosen, chosen_kinds, console_of
 from shim.conformance import report, runner
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE, Part
@@ -65,7 +65,7 @@ def run(
     """
     files = {"--json": json_file, "--junit": junit_file, "--markdown": markdown_file, "--html": html_file}
     for option, file in files.items():
-        check_folder(option, file)
+        check_writable(option, file)
     console = console_of()
     begin = time.perf_counter()
     if paths:
