@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -55,7 +56,7 @@ class ProgressTable:
     def begin(self, example: Example) -> None:
         """Show that *example* runs now."""
         ranks = f"{example.ranks} rank{'s' * (example.ranks != 1)}"
-        self._bar.update(self._task, description=f"{example.name} [dim]({ranks})[/dim]")
+        self._bar.update(self._task, description=f"{escape(example.name)} [dim]({ranks})[/dim]")
 
     def count(self, part: Part, judgement: Judgement) -> None:
         """Count one more *judgement* in *part*."""

@@ -132,6 +132,15 @@ def test_progress_is_a_live_table_or_a_line(terminal):
     assert "hangs" not in first
 
 
+def test_progress_shows_the_name_of_a_file_as_it_is():
+    part = Part("torch", SHIM, "torch")
+    with ProgressTable({part: 1}, Console(file=io.StringIO(), force_terminal=True)) as progress:
+        progress.begin(an_example("[/id].md"))
+        picture = Console(file=io.StringIO(), width=120)
+        picture.print(progress._picture())
+    assert "[/id].md (2 ranks)" in picture.file.getvalue()
+
+
 def test_a_reason_of_many_examples_is_told_once_with_their_names():
     judgements = [a_judgement(f"torch.distributed.f{i}", Verdict.UNSUPPORTED, "gloo has none") for i in range(5)]
     text = printed(a_run(*judgements, side=REFERENCE))
