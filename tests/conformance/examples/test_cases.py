@@ -63,6 +63,12 @@ def test_statements_on_one_line_are_steps_of_their_own() -> None:
     assert [step.source for step in steps_of("x = 1; print(x)  # shows: 1\n")] == ["x = 1", "print(x)"]
 
 
+def test_a_form_feed_ends_no_line() -> None:
+    first, second = steps_of("x = 1\n\x0c\nprint(x)\n# shows: 1\n")
+    assert (second.source, second.line) == ("print(x)", 5)
+    assert first.source == "x = 1"
+
+
 def test_the_error_of_each_rank() -> None:
     *_, step = examples_of_case(CASE, "case.py")[1].steps
     assert [step.error_on(rank) for rank in range(4)] == ["ValueError", "", "", "TypeError"]
