@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.kinds import KINDS
 
 __all__ = [
     "CASE",
@@ -174,11 +175,8 @@ class Matrix:
                 yield row, column, row.cells[column]
 
 
-_TENSORS = ("numpy", "torch", "paddle", "mindspore")
-
-
 def _order(column: Column) -> tuple[bool, int, str]:
-    place = _TENSORS.index(column.tensors) if column.tensors in _TENSORS else -1
+    place = KINDS.index(column.tensors) if column.tensors in KINDS else -1
     return column.side == SHIM, place, column.engine
 
 
