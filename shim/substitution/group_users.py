@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from shim.errors import UnsupportedError
 from shim.substitution.mirrors import mirrors_of
 
-__all__ = ["PLACES", "is_below", "refused", "uses_groups"]
+__all__ = ["PLACES", "alone", "is_below", "refused", "uses_groups"]
 
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
@@ -27,6 +27,10 @@ PLACES = {
         *("mindspore.ops.function.comm_func", "mindspore.parallel", "mindspore.nn.wrap.grad_reducer"),
     ),
 }
+# What starts processes or groups without coming to a function that a frontend has.
+_ALSO = {("paddle.distributed.rpc.rpc", "init_rpc")}
+# Settings that make a framework communicate by itself, with the value that does not.
+_ALONE = {("mindspore.context", "set_auto_parallel_context"): ("parallel_mode", "stand_alone")}
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
 _DATA_PARALLEL = "Wrap the network in paddle.DataParallel instead."
 _HINTS = {
@@ -48,7 +52,29 @@ def uses_groups(thing: Any, framework: str) -> bool:
 
     Its code is read, and that of what it names at these places; nothing is run. Questions of what is available do not count.
     """
-    return _comes_to_groups(thing, framework, set())
+    return _name_of(thing) in _ALSO or _comes_to_groups(thing, framework, set())
+
+
+def alone(thing: Any, name: str) -> Any:
+    """Return what a program gets for *thing*, which it has found as *name* and which may set the framework to communicate by itself; None for others.
+
+    It sets what does not, and raises UnsupportedError for the rest.
+    """
+    if _name_of(thing) not in _ALONE:
+        return None
+    parameter, value = _ALONE[_name_of(thing)]
+
+    @functools.wraps(thing)
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        if keywords.get(parameter, value) != value:
+            _refuse(f"{name} with {parameter}={keywords[parameter]!r}")
+        return thing(*arguments, **keywords)
+
+    return function
+
+
+def _name_of(thing: Any) -> tuple[Any, Any]:
+    return getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
 
 
 def _comes_to_groups(thing: Any, framework: str, seen: set[int]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.group_users import PLACES, is_below, refused, uses_groups
+from shim.substitution.group_users import PLACES, alone, is_below, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
 
 __all__ = ["ModuleView", "Through", "view_of"]
@@ -21,7 +21,7 @@ _OWN = ("__all__", "__doc__", "__file__", "__path__", "__version__")
 _VIEWED = {
     "torch": (*PLACES["torch"], "torch.utils.data"),
     "paddle": (*PLACES["paddle"], "paddle.io"),
-    "mindspore": (*PLACES["mindspore"], "mindspore.ops"),
+    "mindspore": (*PLACES["mindspore"], "mindspore.context", "mindspore.ops"),
 }
 
 
@@ -29,7 +29,7 @@ class ModuleView(ModuleType):
     """A module of a framework with a frontend's names before its own, and with the frontends' objects for the framework's that they mirror.
 
     What a module further down has of a frontend, as ``torch.distributed`` has below ``torch``, is a view as well. Attributes are
-    read when they are asked for, and set on the framework's module. What is the frontend's is shown as *through* gives it.
+    read when they are asked for, and set on the framework's module, but those of the frontend on the view. What is the frontend's is shown as *through* gives it.
     """
 
     def __init__(self, real: ModuleType, frontend: ModuleType | None, through: Through | None = None) -> None:
@@ -64,11 +64,19 @@ class ModuleView(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__.pop(name, None)
-        setattr(self.__dict__["_shim_real"], name, value)
+        if self._has_frontend(name):
+            self.__dict__[name] = value  # the frontend itself stays as it is
+        else:
+            setattr(self.__dict__["_shim_real"], name, value)
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.pop(name, None)
-        delattr(self.__dict__["_shim_real"], name)
+        was_read_or_set = self.__dict__.pop(name, None) is not None
+        if not (was_read_or_set and self._has_frontend(name)):
+            delattr(self.__dict__["_shim_real"], name)
+
+    def _has_frontend(self, name: str) -> bool:
+        frontend = self.__dict__["_shim_frontend"]
+        return frontend is not None and name in frontend.__all__
 
     def __dir__(self) -> list[str]:
         frontend = self.__dict__["_shim_frontend"]
@@ -88,6 +96,9 @@ def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> 
     framework = module.partition(".")[0]
     if framework not in FRAMEWORKS:
         return thing
+    guarded = alone(thing, f"{module}.{name}")
+    if guarded is not None:
+        return guarded
     home = getattr(thing, "__module__", None)
     is_at_a_place = isinstance(home, str) and is_below(home, PLACES[framework])
     if not is_at_a_place and not is_below(module, _VIEWED[framework]):

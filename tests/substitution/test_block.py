@@ -8,6 +8,7 @@ import sys
 import threading
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -106,3 +107,18 @@ def test_a_view_tells_what_it_is() -> None:
     assert isinstance(dist, ModuleType)
     assert {"all_reduce", "DeviceMesh"} <= set(dir(dist))
     assert dist.__file__ == torch.distributed.__file__
+
+
+def test_what_is_assigned_to_a_frontend_s_name_is_seen_and_taken_back() -> None:
+    with as_installed():
+        import torch.distributed as dist
+    with mock.patch.object(dist, "get_rank", return_value=7) as patched:
+        assert dist.get_rank() == 7
+        assert patched.called
+        assert torch.distributed.get_rank is not patched
+        assert ours.get_rank is not patched
+    assert dist.get_rank is ours.get_rank
+    dist.get_rank = ours.get_world_size
+    assert dist.get_rank is ours.get_world_size
+    del dist.get_rank
+    assert dist.get_rank is ours.get_rank

@@ -75,6 +75,7 @@ import paddle.distributed as dist
 from paddle.distributed import fleet
 from paddle.distributed.fleet.utils import recompute
 
+refused(lambda: dist.rpc.init_rpc("a"))
 refused(lambda: fleet.init(is_collective=True))
 refused(lambda: fleet.distributed_model(None))
 refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)))
@@ -87,6 +88,12 @@ fleet.DistributedStrategy()
 from mindspore import nn
 
 refused(lambda: nn.DistributedGradReducer([]))
+import mindspore
+from mindspore import context
+refused(lambda: mindspore.set_auto_parallel_context(parallel_mode="data_parallel"))
+refused(lambda: context.set_auto_parallel_context(parallel_mode="semi_auto_parallel", gradients_mean=True))
+mindspore.set_auto_parallel_context(parallel_mode="stand_alone")
+mindspore.set_auto_parallel_context(device_num=1)
 nn.BatchNorm2d(2), nn.Dense(1, 1)
 """,
 }
