@@ -219,3 +219,11 @@ def test_the_exit_status_of_a_failed_run_is_1(monkeypatch):
     failed = a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "an error")])
     monkeypatch.setattr(runner, "run_documents", lambda pages, selection, on_result: failed)
     assert shim_conformance("--tensors", "numpy").exit_code == 1
+
+
+def test_one_file_does_not_take_two_results(tmp_path):
+    file = str(tmp_path / "result")
+    result = CliRunner().invoke(conformance, ["run", "--json", file, "--html", file])
+    assert result.exit_code == 2
+    assert "two results for one file" in " ".join(result.output.replace("│", " ").split())
+    assert not (tmp_path / "result").exists()

@@ -77,8 +77,10 @@ def chosen_kinds(given: str | None) -> list[str] | None:
 
 
 def check_writable(option: str, file: Path | None) -> None:
-    """Raise BadParameter where *file* is to be written and there is no folder for it, or it is one."""
+    """Raise BadParameter where *file* is to be written and cannot be: there is no folder for it, or it is one, or not ours to write."""
     if file is not None and not file.parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}")
     if file is not None and file.is_dir():
         raise typer.BadParameter(f"{option}: {file} is a folder")
+    if file is not None and not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise typer.BadParameter(f"{option}: {file} cannot be written")

@@ -66,6 +66,9 @@ def run(
     files = {"--json": json_file, "--junit": junit_file, "--markdown": markdown_file, "--html": html_file}
     for option, file in files.items():
         check_writable(option, file)
+        twin = next((other for other in files if other != option and file is not None and files[other] == file), None)
+        if twin is not None:
+            raise typer.BadParameter(f"{option} and {twin}: two results for one file, {file}")
     console = console_of()
     begin = time.perf_counter()
     if paths:

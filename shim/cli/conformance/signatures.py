@@ -42,4 +42,6 @@ def _show_changes(old: str, new: str) -> None:
         records = record_named(old), record_named(new)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    if old.split()[0] != new.split()[0]:
+        raise typer.BadParameter(f"--from {old!r} and --to {new!r} are not versions of one framework")
     print_changes(console_of(), *records)

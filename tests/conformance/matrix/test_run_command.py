@@ -237,7 +237,14 @@ def test_two_recorded_versions_are_compared():
     assert "paddle.distributed.alltoall_single" in result.output
 
 
-@pytest.mark.parametrize("arguments", [["--from", "paddle 2.6.2"], ["--from", "paddle 2", "--to", "paddle 3.3.1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--from", "paddle 2.6.2"],
+        ["--from", "paddle 2", "--to", "paddle 3.3.1"],
+        ["--from", "paddle 2.6.2", "--to", "torch 2.13.0"],
+    ],
+)
 def test_versions_that_are_not_there_are_refused(arguments):
     assert CliRunner().invoke(conformance, ["signatures", *arguments]).exit_code == 2
 
