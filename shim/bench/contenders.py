@@ -39,7 +39,7 @@ OURS = (
     Contender("engine", "our engine without a frontend", f"{_LIBRARIES}.engine:Engine"),
     Contender("torch", "our torch frontend, torch's tensors", f"{_LIBRARIES}.torch_api:TorchFrontend", ("torch",)),
     Contender("torch-numpy", "our torch frontend, numpy's arrays", f"{_LIBRARIES}.torch_api:TorchFrontendWithNumpy"),
-    Contender("paddle", "our paddle_3 frontend, paddle's tensors", f"{_LIBRARIES}.paddle_api:PaddleFrontend", ("paddle",)),
+    Contender("paddle_3", "our paddle_3 frontend, paddle's tensors", f"{_LIBRARIES}.paddle_api:PaddleFrontend", ("paddle",)),
     Contender(
         "mindspore", "our mint frontend, mindspore's tensors", f"{_LIBRARIES}.mindspore_api:MindSporeFrontend", ("mindspore",)
     ),

@@ -54,7 +54,7 @@ class Movement(NamedTuple):
 
     @property
     def shared(self) -> int:
-        """Bytes of each rank's tensor in shared memory, at most."""
+        """Bytes of its peers' tensors in shared memory."""
         return self.direct + self.read
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shim.bench.cases import WITHOUT_SIZE, Case
@@ -29,7 +29,7 @@ class Plan:
     rounds: int
     seconds: float
     processors: int
-    memory: int  # bytes that may be taken
+    memory: Callable[[], int]  # bytes that may be taken, once all ranks have been started
     overlap: Case | None = None
 
     def cases(self, ranks: int) -> Iterator[Case]:

@@ -101,7 +101,7 @@ def _latencies(comparison: Comparison) -> Iterator[Finding]:
     for part, name, cases, most in (
         ("5a", "engine", (barrier, eight), 0.5),
         ("5b", "torch", (eight,), 1.2),
-        ("5b", "paddle", (eight,), 1.2),
+        ("5b", "paddle_3", (eight,), 1.2),
         ("5b", "torch-numpy", (eight,), 1.2),
         ("5c", "mindspore", (eight,), 2.5),
     ):

@@ -91,10 +91,11 @@ class _Session:
             for contender in self._plan.contenders:
                 self._progress.begin(f"starting {self._ranks} ranks of {contender.name}")
                 self._ready(contender)
+            memory = self._plan.memory()
             for round_number in range(self._plan.rounds + 1):
                 for place, (case, contenders) in enumerate(turns):
                     for contender in rotated(contenders, round_number + place):
-                        self._take(case, contender, round_number)
+                        self._take(case, contender, round_number, memory)
             self._overlap()
         finally:
             for ranks in self._sets.values():
@@ -119,12 +120,12 @@ class _Session:
         self._outcome.commands[name][self._ranks] = ranks.command
         return ranks
 
-    def _take(self, case: Case, contender: Contender, round_number: int) -> None:
+    def _take(self, case: Case, contender: Contender, round_number: int, memory: int) -> None:
         key = (contender.name, case)
         if key not in self._over:
             self._progress.begin(f"{case}: {contender.name}")
-            if case.memory > self._plan.memory:
-                told = f"needs {case.memory >> 20} MB of memory, {self._plan.memory >> 20} MB may be taken"
+            if case.memory > memory:
+                told = f"needs {case.memory >> 20} MB of memory, {memory >> 20} MB may be taken"
                 self._over[key] = Result(case, contender.name, "skipped", told)
             elif (ranks := self._ready(contender)) is None:
                 self._over[key] = Result(case, contender.name, "failed", self._gone[contender.name])

@@ -93,7 +93,7 @@ def test_who_does_not_start_is_told_of_and_the_rest_goes_on() -> None:
 
 
 def test_what_needs_too_much_memory_is_skipped_for_everyone() -> None:
-    played = Played(plan(["engine"], memory=100, sizes=(4096,)), {"engine": steady(1e-5)})
+    played = Played(plan(["engine"], memory=lambda: 100, sizes=(4096,)), {"engine": steady(1e-5)})
     (result,) = played.outcome.results
     assert result.status == "skipped"
     assert played.log == []

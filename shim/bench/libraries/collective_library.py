@@ -91,8 +91,7 @@ class CollectiveLibrary(Library):
 
     def overlap(self, case: Case, side: int) -> OverlapParts:
         tensor, array = self.make(case.count, case.dtype)
-        fill(array, input_of(self.place.rank, case.dtype))
-        array[:] = 0  # sums of sums of sums stay what they are
+        array[:] = 0  # whose sums stay what they are, however often they are taken
         return OverlapParts(self.start_all_reduce(tensor), self.product(side))
 
 

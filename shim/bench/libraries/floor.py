@@ -135,11 +135,12 @@ class _Copies(Batch):
 
 
 def _movements(case: Case, kind: str, rank: int) -> tuple[Movement, int]:
-    """Return what *rank* moves, and the bytes that any rank's tensor in shared memory has."""
+    """Return what *rank* moves, and the bytes of each rank's tensor in shared memory that any other reads."""
     if case.collective in MEMORY_BYTES:
         return Movement(own=case.size), 0
-    every = [movement_of(case, kind, other) for other in range(case.ranks)]
-    return every[rank], max(movement.shared for movement in every)
+    ranks = range(case.ranks)
+    widest = max(-(-movement_of(case, kind, other).shared // max(1, peers_of(case, other)[1])) for other in ranks)
+    return movement_of(case, kind, rank), widest
 
 
 def _load() -> Any:

@@ -130,7 +130,7 @@ def run(
         rounds=rounds or (_QUICK_ROUNDS if quick else _ROUNDS),
         seconds=seconds or (_QUICK_SECONDS if quick else _SECONDS),
         processors=processors(),
-        memory=int(available_memory() * _OF_MEMORY),
+        memory=lambda: int(available_memory() * _OF_MEMORY),
         overlap=Case(*_OVERLAP) if measures_overlap else None,
     )
     console = Console(highlight=False)
