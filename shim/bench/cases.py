@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COLLECTIVES", "DTYPES", "REDUCING", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
+__all__ = ["COLLECTIVES", "DTYPES", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
 
 COLLECTIVES = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send_receive", "all_gather_unequal",
 )  # fmt: skip
-REDUCING = ("all_reduce", "reduce_scatter")
 WITHOUT_SIZE = ("barrier",)
+NO_DTYPE = "float32"  # of a case without elements
 DTYPES = {"float32": 4, "bfloat16": 2, "int64": 8}  # bytes of an element
 SIZES = tuple(8 << shift for shift in (0, 3, 6, 9, 11, 13, 15, 17, 19, 21, 23, 25))  # bytes: 8 B to 256 MB
 

@@ -19,6 +19,11 @@ class Comparison:
         self.record = record
         self._results = {(result.case, result.contender): result for result in record.results}
         self._peers = record.names("peer")
+        self._round_trips = {
+            result.case.ranks: result.figures.lower_quartile
+            for result in record.results
+            if result.case.collective == LINE and result.figures is not None
+        }
 
     def result(self, case: Case, contender: str) -> Result | None:
         return self._results.get((case, contender))
@@ -40,16 +45,10 @@ class Comparison:
 
         Of both, the lower quartile counts: the floor is what the machine can do, not what it does while it is disturbed.
         """
-        moved, trip = self.result(case, kind), self._round_trip(case.ranks)
+        moved, trip = self.result(case, kind), self._round_trips.get(case.ranks)
         if moved is None or moved.figures is None or trip is None:
             return None
         return moved.figures.lower_quartile + trip / 2
-
-    def _round_trip(self, ranks: int) -> float | None:
-        for (case, _), result in self._results.items():
-            if case.collective == LINE and case.ranks == ranks and result.figures is not None:
-                return result.figures.lower_quartile
-        return None
 
 
 def series(record: Record) -> dict[tuple[str, int, str], list[Case]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shim.bench.cases import WITHOUT_SIZE, Case
+from shim.bench.cases import NO_DTYPE, WITHOUT_SIZE, Case
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.machine_cases import machine_cases
 
@@ -36,7 +36,7 @@ class Plan:
         """Yield the cases of *ranks* ranks, a collective's sizes one after the other."""
         for collective in self.collectives:
             if collective in WITHOUT_SIZE:
-                yield Case(collective, ranks, self.dtypes[0], 0)
+                yield Case(collective, ranks, NO_DTYPE, 0)
                 continue
             for dtype in self.dtypes:
                 for size in self.sizes:

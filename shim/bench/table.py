@@ -143,19 +143,18 @@ def _notes(record: Record) -> Iterator[str]:
     for contender in record.contenders:
         if contender.missing:
             yield f"{contender.name}: {contender.missing}"
-    reasons: dict[tuple[str, str, str, str], list[Result]] = {}
+    reasons: dict[tuple[str, str, str], list[Result]] = {}
     for result in record.results:
         if result.figures is None:
             alike = re.sub(r"\d+", "N", result.reason)
-            key = (result.contender, result.status, alike, result.case.collective)
-            reasons.setdefault(key, []).append(result)
-    for (name, status, _, collective), results in reasons.items():
-        cases, reason = [result.case for result in results], results[0].reason
-        of = sorted({case.ranks for case in cases}), sorted({case.dtype for case in cases}), len(cases)
-        yield (
-            f"{name} {status} {collective} ({', '.join(map(str, of[0]))} ranks; {', '.join(of[1])}; "
-            f"{of[2]} case{'s' * (of[2] != 1)}): {reason}"
-        )
+            reasons.setdefault((result.contender, result.status, alike), []).append(result)
+    for (name, status, _), results in reasons.items():
+        cases = [result.case for result in results]
+        collectives = ", ".join(dict.fromkeys(case.collective for case in cases))
+        ranks = ", ".join(str(number) for number in sorted({case.ranks for case in cases}))
+        dtypes = ", ".join(dict.fromkeys(case.dtype for case in cases))
+        number = f"{len(cases)} case{'s' * (len(cases) != 1)}"
+        yield f"{name} {status} {collectives} ({ranks} ranks; {dtypes}; {number}): {results[0].reason}"
     for overlap in record.overlaps:
         if overlap.reason:
             yield f"{overlap.contender} has no overlap: {overlap.reason}"

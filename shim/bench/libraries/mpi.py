@@ -28,10 +28,8 @@ class Mpi(CollectiveLibrary):
         self._dtype = "float32"
 
     def versions(self) -> dict[str, str]:
-        return {
-            "mpi4py": self._version,
-            "MPI": self.mpi.Get_library_version().strip("\0").splitlines()[0].partition(", package")[0],
-        }
+        told = self.mpi.Get_library_version().strip("\0").splitlines()[0]
+        return {"mpi4py": self._version, "MPI": " ".join(told.partition(", package")[0].split())}
 
     def make(self, count: int, dtype: str) -> tuple[Any, Array]:
         self._dtype = dtype

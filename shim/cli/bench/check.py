@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 __all__ = ["check"]
 
+_WIDTH = 200  # columns where output is no terminal and COLUMNS does not say
 _STYLES = {"holds": "green", "does not hold": "red", "not measured": "yellow"}
 
 
@@ -32,6 +34,8 @@ def check(
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
     console.print("\n".join(machine_lines(record)), markup=False)
     table = Table("promise", "figure", "verdict")
     found = findings(Comparison(record))

@@ -25,7 +25,7 @@ _SECONDS, _QUICK_SECONDS = 0.9, 0.06
 _OVERLAP = ("all_reduce", 2, "float32", 16 << 20)
 _OF_MEMORY = 0.7  # of what is available may be taken
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
-_WIDTH = 200  # columns where output is no terminal and COLUMNS does not say
+_COLUMN = 22  # characters for a contender where output is no terminal and COLUMNS does not say
 
 _T = TypeVar("_T")
 
@@ -135,7 +135,7 @@ def run(
     )
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
+        console.width = _COLUMN * (len(plan.contenders) + 1)
     with ProgressBar(plan.weight, console) as progress:
         record = measure(plan, mpis, absent, progress)
     print_record(record, console)
