@@ -67,7 +67,7 @@ class RankSet:
             for command in commands_of(contender, ranks, processors, str(self._folder / "socket"), mpi):
                 self._start(command.arguments, command.environment)
             self._connect(listener, contender, processors)
-        except RanksEndedError:
+        except BaseException:  # an interrupt too must leave no process behind
             self.close()
             raise
 

@@ -9,9 +9,10 @@ import pytest
 from fakes import record
 from rich.console import Console
 
-from shim.bench import plots
-from shim.bench.cases import Case
+from shim.bench import plots, progress
+from shim.bench.cases import COLLECTIVES, Case
 from shim.bench.comparison import Comparison
+from shim.bench.contenders import CONTENDERS
 from shim.bench.figures import Overlap, Result
 from shim.bench.floors import TWO_COPIES
 from shim.bench.plots import plot
@@ -69,6 +70,23 @@ def test_pictures_are_drawn_as_png_and_svg(tmp_path: Path) -> None:
     assert drawn.count("<!-- ") > 4
     for name in ("torch", "gloo", "floor-two-copies", "1 MB"):
         assert f"<!-- {name} -->" in drawn
+
+
+def test_progress_is_told_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    with progress.ProgressBar(4.0, console) as bar:
+        bar.begin("first")
+        bar.advance(3.0)
+        bar.begin("second")
+    told = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    assert "75% measured, 0:00:00 left" in told
+
+
+def test_the_page_names_everyone_who_is_measured_and_everything_that_is() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert [name for name in CONTENDERS if f"`{name}`" not in page] == []
+    assert [name for name in COLLECTIVES if name not in page] == []
 
 
 def test_a_missing_matplotlib_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
