@@ -70,7 +70,7 @@ def overlap_weight(case: Case | None) -> float:
 
 def turn_weight(case: Case, seconds: float) -> float:
     """Return about how long a turn takes, in seconds, of which *seconds* are timed calls."""
-    return seconds + 0.005 + case.memory * 4 / 2e9
+    return seconds + 0.005 + case.memory / 1e9
 
 
 def deadline_of(case: Case) -> float:

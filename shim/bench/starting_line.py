@@ -15,7 +15,7 @@ LINE_BYTES = _MOST_RANKS * _APART * 8
 class StartingLine:
     """A counter per rank in a file that all ranks map, LINE_BYTES long and zero at first.
 
-    A rank counts itself up and waits for the others by looking, so that all leave within a fraction of a microsecond; with more ranks than
+    A rank counts itself up and waits for the others by looking, so that all leave as soon as the last one has come; with more ranks than
     *processors* it lets others run while it waits.
     """
 

@@ -20,8 +20,8 @@ __all__ = ["run"]
 
 _RANKS = (2, 3, 4, 8)
 _QUICK_SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
-_ROUNDS, _QUICK_ROUNDS = 9, 3
-_SECONDS, _QUICK_SECONDS = 0.9, 0.06
+_ROUNDS, _QUICK_ROUNDS = 5, 3
+_SECONDS, _QUICK_SECONDS = 0.5, 0.06
 _OVERLAP = ("all_reduce", 2, "float32", 16 << 20)
 _OF_MEMORY = 0.7  # of what is available may be taken
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
