@@ -22,8 +22,7 @@ _THROUGH = "torch"
 class Finding:
     """A promise, the worst figure that it was held against, and the verdict: "holds", "does not hold" or "not measured".
 
-    ``told`` is the figure in words. ``missing`` counts cases without figures; a promise with some does not hold, whatever the others say, and
-    is not measured when none of the others breaks it.
+    ``told`` is the figure in words. ``missing`` counts cases without a figure; a promise that has some is broken or not measured, and never holds.
     """
 
     promise: str
