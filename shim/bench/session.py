@@ -19,7 +19,7 @@ from shim.bench.plan import Plan, deadline_of, overlap_weight, turn_weight
 from shim.bench.rank_set import RanksEndedError
 from shim.bench.turn import Answer, OverlapTurn, Turn
 
-__all__ = ["Outcome", "Progress", "Ranks", "rotated", "run_session"]
+__all__ = ["Outcome", "Progress", "Ranks", "in_turn", "run_session"]
 
 _T = TypeVar("_T")
 _RESTARTS = 3  # of a contender whose ranks had to be ended
@@ -57,10 +57,14 @@ class Outcome:
     commands: dict[str, dict[int, list[str]]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def rotated(items: Sequence[_T], by: int) -> list[_T]:
-    """Return *items* beginning with another one, so that nobody is always first or always after the same one."""
-    by %= max(1, len(items))
-    return [*items[by:], *items[:by]]
+def in_turn(items: Sequence[_T], round_number: int, place: int) -> list[_T]:
+    """Return *items* in the order of a round, at a place in it: beginning with another one each time, and backwards in odd rounds.
+
+    So nobody is always first, or always after the same one.
+    """
+    by = (round_number + place) % max(1, len(items))
+    order = [*items[by:], *items[:by]]
+    return order[::-1] if round_number % 2 else order
 
 
 def run_session(plan: Plan, start: Callable[[Contender, int], Ranks], progress: Progress) -> Outcome:
@@ -94,7 +98,7 @@ class _Session:
             memory = self._plan.memory()
             for round_number in range(self._plan.rounds + 1):
                 for place, (case, contenders) in enumerate(turns):
-                    for contender in rotated(contenders, round_number + place):
+                    for contender in in_turn(contenders, round_number, place):
                         self._take(case, contender, round_number, memory)
             self._overlap()
         finally:
@@ -163,7 +167,7 @@ class _Session:
         contenders = [contender for contender in self._plan.contenders if contender not in FLOORS]
         measured = {contender: OverlapMeasurement(asked, contender.name) for contender in contenders}
         for round_number in range(self._plan.rounds + 1):
-            for contender in rotated(contenders, round_number):
+            for contender in in_turn(contenders, round_number, 0):
                 self._progress.begin(f"overlap of {asked}: {contender.name}")
                 self._ask_overlap(contender, measured[contender])
                 self._progress.advance(overlap_weight(asked))

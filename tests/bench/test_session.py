@@ -12,7 +12,7 @@ from shim.bench.cases import Case
 from shim.bench.contenders import Contender
 from shim.bench.plan import Plan
 from shim.bench.rank_set import RanksEndedError
-from shim.bench.session import Outcome, rotated, run_session
+from shim.bench.session import Outcome, in_turn, run_session
 from shim.bench.turn import OverlapTurn, Turn
 
 
@@ -36,9 +36,13 @@ class Played:
         return {(result.status, result.reason) for result in self.outcome.results if result.contender == name}
 
 
-def test_rotating_puts_everyone_first_in_turn() -> None:
-    assert [rotated("abc", by)[0] for by in range(4)] == ["a", "b", "c", "a"]
-    assert rotated("abc", 1) == ["b", "c", "a"]
+def test_the_order_puts_everyone_first_in_turn_and_after_everyone_else() -> None:
+    assert [in_turn("abc", 0, place) for place in range(3)] == [list("abc"), list("bca"), list("cab")]
+    assert in_turn("abc", 1, 0) == list("acb")
+    orders = [in_turn("abcd", number, place) for number in range(4) for place in range(3)]
+    assert {order[0] for order in orders} == set("abcd")
+    neighbours = {pair for order in orders for pair in zip(order, order[1:], strict=False)}
+    assert {("a", "b"), ("b", "a"), ("d", "c"), ("c", "d")} <= neighbours
 
 
 def test_contenders_take_turns_within_every_case_of_every_round() -> None:
