@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 
@@ -41,7 +42,7 @@ def test_the_order_puts_everyone_first_in_turn_and_after_everyone_else() -> None
     assert in_turn("abc", 1, 0) == list("acb")
     orders = [in_turn("abcd", number, place) for number in range(4) for place in range(3)]
     assert {order[0] for order in orders} == set("abcd")
-    neighbours = {pair for order in orders for pair in zip(order, order[1:], strict=False)}
+    neighbours = {pair for order in orders for pair in itertools.pairwise(order)}
     assert {("a", "b"), ("b", "a"), ("d", "c"), ("c", "d")} <= neighbours
 
 
