@@ -68,6 +68,17 @@ std::uint64_t wait_until_other_than(const std::atomic_ref<std::uint64_t>& word, 
   }
 }
 
+void update(char* memory, std::size_t bytes) {
+  for (std::size_t done = 0; done + 64 <= bytes; done += 64) {
+    std::uint64_t words[8];
+    std::memcpy(words, memory + done, 64);
+    for (std::uint64_t& word : words) word += 1;
+    std::memcpy(memory + done, words, 64);
+  }
+}
+
+std::uint64_t at_least_one(std::uint64_t number) { return std::max<std::uint64_t>(number, 1); }
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // What is left of one kind of work of a movement, taken chunk by chunk.
@@ -95,10 +106,12 @@ struct Movement {
   std::uint64_t read;    // from the peers' areas, not stored
   std::uint64_t fold;    // from the peers' rings, not stored
   std::uint64_t cached;  // from the peers' rings into its own
+  std::uint64_t update;  // of its own tensor, loaded and stored in place
+  std::uint64_t slices;  // of all ranks' areas, one slice of each, loaded and stored in place
 };
 
 // Where that is. `segment` has `ranks` parts of `part` bytes; the peers are `peers` ranks from `first_peer` on, going
-// round and leaving `rank` out. `source` and `output` are private, as long as the movement needs.
+// round and leaving `rank` out. `source` is its own tensor, `output` where it writes, which may be the same memory.
 struct Memory {
   char* segment;
   std::uint64_t part;
@@ -124,27 +137,40 @@ double shim_floor_move(const Movement* movement, const Memory* memory, std::uint
   const double begin = now();
   for (std::uint64_t call = 0; call < calls; ++call) {
     Left in{movement->in}, out{movement->out}, own{movement->own}, direct{movement->direct}, read_areas{movement->read},
-        fold{movement->fold}, cached{movement->cached};
+        fold{movement->fold}, cached{movement->cached}, updated{movement->update}, slices{movement->slices};
     std::size_t written = 0;
-    const std::uint64_t of_one_peer = memory->peers ? (movement->direct + movement->read) / memory->peers : 0;
-    for (std::uint64_t step = 0;
-         in.any() || out.any() || own.any() || direct.any() || read_areas.any() || fold.any() || cached.any(); ++step) {
+    const std::uint64_t of_one_peer = at_least_one((movement->direct + movement->read) / at_least_one(memory->peers));
+    const std::uint64_t slice_of_a_rank = at_least_one(movement->slices / memory->ranks);
+    for (std::uint64_t step = 0; in.any() || out.any() || own.any() || direct.any() || read_areas.any() || fold.any() ||
+                                 cached.any() || updated.any() || slices.any();
+         ++step) {
       const std::size_t slot = step % kSlots * kChunk;
+      const std::size_t filled = (step + kSlots / 2) % kSlots * kChunk;  // which the peers are not writing now
       if (in.any()) {
         const std::size_t at = in.done;
         copy(ring + slot, memory->source + at, in.take(), false);
       }
-      if (fold.any()) read(part_of(peer(step)) + slot, fold.take());
-      if (cached.any()) copy(ring + slot, part_of(peer(step)) + slot, cached.take(), false);
+      if (fold.any()) read(part_of(peer(step)) + filled, fold.take());
+      if (cached.any()) copy(ring + slot, part_of(peer(step)) + filled, cached.take(), false);
       if (out.any()) {
         const std::size_t bytes = out.take();
-        copy(memory->output + written, part_of(peer(step)) + slot, bytes, streaming != 0);
+        copy(memory->output + written, part_of(peer(step)) + filled, bytes, streaming != 0);
         written += bytes;
       }
       if (own.any()) {
         const std::size_t at = own.done, bytes = own.take();
         copy(memory->output + written, memory->source + at, bytes, streaming != 0);
         written += bytes;
+      }
+      if (updated.any()) {
+        const std::size_t at = updated.done;
+        update(memory->output + at, updated.take());
+      }
+      if (slices.any()) {
+        const std::size_t at = slices.done, bytes = slices.take(), slice = slice_of_a_rank;
+        const std::uint64_t number = std::min<std::uint64_t>(at / slice, memory->ranks - 1);
+        char* area = part_of((memory->rank + number) % memory->ranks) + kRing;
+        update(area + memory->rank * slice + (at - number * slice), bytes);
       }
       if (direct.any()) {
         const std::size_t at = direct.done, bytes = direct.take();

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COLLECTIVES", "DTYPES", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
+__all__ = ["COLLECTIVES", "DTYPES", "IN_PLACE", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
 
 COLLECTIVES = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send_receive", "all_gather_unequal",
 )  # fmt: skip
+IN_PLACE = ("all_reduce", "broadcast")
 WITHOUT_SIZE = ("barrier",)
 NO_DTYPE = "float32"  # of a case without elements
 DTYPES = {"float32": 4, "bfloat16": 2, "int64": 8}  # bytes of an element

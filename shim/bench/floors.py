@@ -7,8 +7,8 @@ get from rank to rank, half its round trip. Per rank, with N ranks and S bytes a
 ================== ================================================== ============================
 collective         two copies                                         one copy
 ================== ================================================== ============================
-all_reduce         in and out (N-1)/N S each; of the ring: read       own S/N, direct (N-1)/N S
-                   (N-2)/N S, copy S/N; own S/N
+all_reduce         in and out (N-1)/N S each; of the ring: read       a slice of S/N of each rank's
+                   (N-2)/N S, copy S/N; S/N in place                  tensor, in place
 all_gather         in S, out (N-1) S, own S                           own S, direct (N-1) S
 all_gather_unequal the same with every rank's own S                   the same
 reduce_scatter     in (N-1)/N S, of the ring: read (N-1)/N S; own S/N own S/N, read (N-1)/N S
@@ -18,7 +18,7 @@ send_receive       one way; sender: in S; receiver: out S             receiver: 
 barrier            nothing                                            nothing
 ================== ================================================== ============================
 
-All ranks do their part at once, as they would in the collective. ``native/floor/floor.cpp`` does the copying.
+all_reduce and broadcast work in place, the others write an output. All ranks do their part at once, as they would in the collective. ``native/floor/floor.cpp`` does the copying.
 """
 
 from __future__ import annotations
@@ -42,15 +42,18 @@ class Movement(NamedTuple):
     read: int = 0  # of the others' tensors, not stored
     fold: int = 0  # of the others' rings, not stored
     cached: int = 0  # from the others' rings into its own
+    update: int = 0  # of its own tensor, loaded and stored in place
+    slices: int = 0  # of all ranks' tensors, a slice of each, loaded and stored in place
 
     @property
     def source(self) -> int:
         """Bytes of its own tensor that are needed."""
-        return max(self.into_ring, self.own)
+        return max(self.into_ring, self.own, self.update, self.slices)
 
     @property
     def output(self) -> int:
-        return self.out_of_ring + self.own + self.direct
+        """Bytes written to outputs."""
+        return self.out_of_ring + self.own + self.direct + self.update + self.slices
 
     @property
     def shared(self) -> int:
@@ -76,11 +79,11 @@ def movement_of(case: Case, kind: str, rank: int) -> Movement:
         return Movement(into_ring=mine, out_of_ring=whole - mine, own=mine)
     if case.collective == "reduce_scatter":
         return Movement(own=part, read=rest) if kind == ONE_COPY else Movement(into_ring=rest, fold=rest, own=part)
-    if kind == ONE_COPY:
-        return Movement(own=part, direct=rest)
     if case.collective == "all_to_all":
-        return Movement(into_ring=rest, out_of_ring=rest, own=part)
-    return Movement(into_ring=rest, out_of_ring=rest, own=part, fold=max(0, rest - part), cached=min(part, rest))
+        return Movement(own=part, direct=rest) if kind == ONE_COPY else Movement(rest, rest, own=part)
+    if kind == ONE_COPY:
+        return Movement(slices=case.bytes)
+    return Movement(rest, rest, update=part, fold=max(0, rest - part), cached=min(part, rest))
 
 
 def peers_of(case: Case, rank: int) -> tuple[int, int]:

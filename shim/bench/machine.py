@@ -6,9 +6,10 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_memory", "describe", "processors"]
+__all__ = ["available_memory", "describe", "largest_cache", "processors"]
 
 _SYS = Path("/sys")
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def processors() -> int:
@@ -19,6 +20,11 @@ def processors() -> int:
 def available_memory() -> int:
     """Return the bytes that can be taken without swapping."""
     return _field(Path("/proc/meminfo"), "MemAvailable") * 1024
+
+
+def largest_cache() -> int:
+    """Return the bytes of the largest cache of the first processor, 0 where the system does not tell."""
+    return max((int(size[:-1]) * _UNITS[size[-1]] for size in _caches().values() if size[-1:] in _UNITS), default=0)
 
 
 def describe() -> dict[str, object]:

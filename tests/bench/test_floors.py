@@ -48,6 +48,14 @@ def test_receivers_of_a_broadcast_read_the_root_and_partners_each_other() -> Non
     assert [peers_of(Case("all_gather", 4, "float32", 8), rank) for rank in (0, 3)] == [(1, 3), (0, 3)]
 
 
+def test_less_than_a_byte_for_each_rank_is_moved_too() -> None:
+    floor = RankSet(CONTENDERS[ONE_COPY], 3, processors=2)
+    for collective in ("all_reduce", "all_gather_unequal", "all_to_all"):
+        case = Case(collective, 3, "bfloat16", 1)
+        assert [one.error for one in floor.ask(Turn(case, 2, 1, check=True), 30)] == [None] * 3
+    floor.close()
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_what_is_measured_is_plausible(ranks: int) -> None:
     size = 256 << 10

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shim.bench.cases import Case
+from shim.bench.cases import IN_PLACE, Case
 from shim.bench.libraries.base import Batch, Call, CannotError, Library, OverlapParts
 from shim.bench.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
 
 __all__ = ["CollectiveLibrary", "Tensors", "array_at"]
 
-_IN_PLACE = ("all_reduce", "broadcast")
 _UNWRITTEN = 0x77  # every byte of an output before it is checked
 
 
@@ -107,7 +106,7 @@ class _Calls(Batch):
         for _ in range(case.batch):
             output, written = library.make(case.output_count(self._rank), case.dtype)
             input, read = output, written
-            if case.collective not in _IN_PLACE:
+            if case.collective not in IN_PLACE:
                 input, read = library.make(case.parts[self._rank], case.dtype)
             self._kept.append(Tensors(input, output, case.parts))
             self._calls.append(getattr(library, case.collective)(self._kept[-1]))

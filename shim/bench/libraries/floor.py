@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 import shim
-from shim.bench.cases import Case
+from shim.bench.cases import IN_PLACE, Case
 from shim.bench.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
 from shim.bench.libraries.base import Batch, CannotError, Library, Place
+from shim.bench.machine import largest_cache
 from shim.bench.machine_cases import LINE, MEMORY_BYTES
 from shim.bench.patterns import Array
 
@@ -21,7 +22,8 @@ __all__ = ["OneCopy", "TwoCopies"]
 
 _PAGE = 4096  # bytes; the first page of the segment holds the line that is handed there and back
 _SLACK = 128 * 1024  # bytes behind a rank's area: a chunk may begin in it and end behind
-_STREAMED = 1 << 20  # bytes of output from which stores past the cache are tried too
+_ALIGNMENT = 64  # bytes, of tensors
+_OF_CACHE = 0.5  # of the largest cache: with outputs beyond that, stores past the cache are tried too, which empty it
 _CALLS_BYTES = 1 << 20  # moved by the calls of one batch, at least
 _MOST_CALLS = 1000
 
@@ -95,32 +97,34 @@ class _Copies(Batch):
 
     def __init__(self, floor: _Floor, case: Case) -> None:
         place, native = floor.place, floor.native
-        self._movement, widest = _movements(case, floor.kind, place.rank)
+        self._movement, tensor = _movements(case, floor.kind, place.rank)
         first, peers = peers_of(case, place.rank)
         ring = int(native.shim_floor_ring_bytes())
-        part = -(-(ring + widest + _SLACK) // _PAGE) * _PAGE
+        part = -(-(ring + tensor + _SLACK) // _PAGE) * _PAGE if floor.kind == ONE_COPY else ring
         self._mapped = floor.map(_PAGE + part * place.ranks)
         segment: Array = np.frombuffer(self._mapped, np.uint8)[_PAGE:]
         self._mine = (_PAGE + place.rank * part, part)
-        self._source = np.empty(self._movement.source, np.uint8)
-        self._area = segment[place.rank * part + ring :][:widest]
-        self._output = np.zeros(self._movement.output + 64, np.uint8)
-        output = self._output.ctypes.data
-        self._memory = _Memory(
-            segment.ctypes.data, part, place.ranks, place.rank, first, peers, self._source.ctypes.data,
-            output + -output % 64,
+        private = np.empty(tensor + _ALIGNMENT if floor.kind == TWO_COPIES else 0, np.uint8)
+        shared = segment[place.rank * part + ring :]
+        self._tensor = (shared if floor.kind == ONE_COPY else _aligned(private))[:tensor]
+        self._output = self._tensor if case.collective in IN_PLACE else _aligned(
+            np.zeros(self._movement.output + _ALIGNMENT, np.uint8)
         )  # fmt: skip
+        self._memory = _Memory(
+            segment.ctypes.data, part, place.ranks, place.rank, first, peers, self._tensor.ctypes.data,
+            self._output.ctypes.data,
+        )  # fmt: skip
+        self._is_beyond_cache = self._movement.output * place.ranks > largest_cache() * _OF_CACHE
         self._moved = (ctypes.c_uint64 * len(self._movement))(*self._movement)
         self._move = native.shim_floor_move
         self._calls = max(1, min(_MOST_CALLS, _CALLS_BYTES // max(1, sum(self._movement))))
 
     def rewrite(self) -> None:
-        self._source.fill(2)
-        self._area.fill(2)
+        self._tensor.fill(2)
 
     def run(self) -> float:
         plain = self._timed(streaming=False)
-        return plain if self._movement.output < _STREAMED else min(plain, self._timed(streaming=True))
+        return min(plain, self._timed(streaming=True)) if self._is_beyond_cache else plain
 
     def _timed(self, *, streaming: bool) -> float:
         calls = ctypes.c_uint64(self._calls)
@@ -135,12 +139,18 @@ class _Copies(Batch):
 
 
 def _movements(case: Case, kind: str, rank: int) -> tuple[Movement, int]:
-    """Return what *rank* moves, and the bytes of each rank's tensor in shared memory that any other reads."""
+    """Return what *rank* moves, and the bytes of each rank's tensor: those that it needs itself, or that any other reads."""
     if case.collective in MEMORY_BYTES:
-        return Movement(own=case.size), 0
-    ranks = range(case.ranks)
-    widest = max(-(-movement_of(case, kind, other).shared // max(1, peers_of(case, other)[1])) for other in ranks)
-    return movement_of(case, kind, rank), widest
+        return Movement(own=case.size), case.size
+    tensor = case.bytes if case.collective in IN_PLACE else 0
+    for other in range(case.ranks):
+        movement = movement_of(case, kind, other)
+        tensor = max(tensor, movement.source, -(-movement.shared // max(1, peers_of(case, other)[1])))
+    return movement_of(case, kind, rank), tensor
+
+
+def _aligned(array: Array) -> Array:
+    return array[-array.ctypes.data % _ALIGNMENT :]
 
 
 def _load() -> Any:
