@@ -13,6 +13,7 @@ from shim import __version__
 __all__ = ["main"]
 
 _COMMANDS = {  # name: module that has a function or a group of commands called so
+    "bench": "shim.cli.bench",
     "conformance": "shim.cli.conformance",
     "run": "shim.cli.run",
 }

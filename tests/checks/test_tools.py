@@ -11,7 +11,7 @@ from checks import tools
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", ".clang-format")}
 LAYERS = (
-    "__main__", "cli/__init__", "conformance/__init__", "core/__init__", "errors", "frontends/__init__",
+    "__main__", "bench/__init__", "cli/__init__", "conformance/__init__", "core/__init__", "errors", "frontends/__init__",
     "frontends/_paddle/__init__", "frontends/mindspore/__init__", "frontends/paddle", "frontends/paddle_2/__init__",
     "frontends/paddle_3/__init__", "frontends/torch/__init__", "launch/__init__", "substitution/__init__", "testing",
     "testing_rank", "__init__",

@@ -5,31 +5,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
 
 from shim.cli.conformance.listing import list_examples
 from shim.cli.conformance.run import run
 from shim.cli.conformance.signatures import signatures
 from shim.cli.conformance.tables import tables
+from shim.cli.default_command import with_default
 
 __all__ = ["conformance"]
 
-_DEFAULT = "run"
-
-
-class _WithDefault(TyperGroup):
-    """Commands of which one is meant when the arguments begin with an option, or there are none."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or (args[0].startswith("-") and args[0] not in self.get_help_option_names(ctx)):
-            args = [_DEFAULT, *args]
-        return super().parse_args(ctx, args)
-
-
-conformance = typer.Typer(name="conformance", cls=_WithDefault, add_completion=False)
+conformance = typer.Typer(name="conformance", cls=with_default("run"), add_completion=False)
 conformance.command("run")(run)
 conformance.command("signatures")(signatures)
 conformance.command("tables")(tables)

@@ -1,0 +1,95 @@
+"""The least that a collective has to move: bytes per rank, as copies, for tensors anywhere and for tensors in shared memory.
+
+*Two copies*: tensors are private, so that what another rank needs goes through a ring that stays in the cache. *One copy*: tensors are in
+memory that the others read. A reduction's arithmetic counts nothing, nor does waiting, but for the one cache line that has to
+get from rank to rank, half its round trip. Per rank, with N ranks and S bytes as ``Case.size`` counts them:
+
+================== ================================================== ============================
+collective         two copies                                         one copy
+================== ================================================== ============================
+all_reduce         in and out (N-1)/N S each; of the ring: read       a slice of S/N of each rank's
+                   (N-2)/N S, copy S/N; S/N in place                  tensor, in place
+all_gather         in S, out (N-1) S, own S                           own S, direct (N-1) S
+all_gather_unequal the same with every rank's own S                   the same
+reduce_scatter     in (N-1)/N S, of the ring: read (N-1)/N S; own S/N own S/N, read (N-1)/N S
+all_to_all         in and out (N-1)/N S each, own S/N                 own S/N, direct (N-1)/N S
+broadcast          root: in S; the others: out S                      the others: direct S
+send_receive       one way; sender: in S; receiver: out S             receiver: direct S
+barrier            nothing                                            nothing
+================== ================================================== ============================
+
+all_reduce and broadcast work in place, the others write an output. All ranks do their part at once, as they would in the collective. ``native/floor/floor.cpp`` does the copying.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shim.bench.cases import DTYPES, Case
+
+__all__ = ["ONE_COPY", "TWO_COPIES", "Movement", "movement_of", "peers_of"]
+
+ONE_COPY, TWO_COPIES = "floor-one-copy", "floor-two-copies"
+
+
+class Movement(NamedTuple):
+    """Bytes that one rank moves in one call, by kind."""
+
+    into_ring: int = 0  # from its own tensor into its ring: "in"
+    out_of_ring: int = 0  # from the others' rings to its output: "out"
+    own: int = 0  # from its own tensor to its output
+    direct: int = 0  # from the others' tensors to its output
+    read: int = 0  # of the others' tensors, not stored
+    fold: int = 0  # of the others' rings, not stored
+    cached: int = 0  # from the others' rings into its own
+    update: int = 0  # of its own tensor, loaded and stored in place
+    slices: int = 0  # of all ranks' tensors, a slice of each, loaded and stored in place
+
+    @property
+    def source(self) -> int:
+        """Bytes of its own tensor that are needed."""
+        return max(self.into_ring, self.own, self.update, self.slices)
+
+    @property
+    def output(self) -> int:
+        """Bytes written to outputs."""
+        return self.out_of_ring + self.own + self.direct + self.update + self.slices
+
+    @property
+    def shared(self) -> int:
+        """Bytes of its peers' tensors in shared memory."""
+        return self.direct + self.read
+
+
+def movement_of(case: Case, kind: str, rank: int) -> Movement:
+    """Return what *rank* must move in *case* with ONE_COPY or TWO_COPIES."""
+    ranks, size = case.ranks, DTYPES[case.dtype]
+    mine, whole = case.parts[rank] * size, sum(case.parts) * size
+    part, rest = case.bytes // ranks, case.bytes - case.bytes // ranks
+    if case.collective == "barrier" or (case.collective == "send_receive" and rank ^ 1 >= ranks):
+        return Movement()
+    if case.collective in ("broadcast", "send_receive"):
+        sends = rank == 0 if case.collective == "broadcast" else rank % 2 == 0
+        if kind == ONE_COPY:
+            return Movement() if sends else Movement(direct=mine)
+        return Movement(into_ring=mine) if sends else Movement(out_of_ring=mine)
+    if case.collective in ("all_gather", "all_gather_unequal"):
+        if kind == ONE_COPY:
+            return Movement(own=mine, direct=whole - mine)
+        return Movement(into_ring=mine, out_of_ring=whole - mine, own=mine)
+    if case.collective == "reduce_scatter":
+        return Movement(own=part, read=rest) if kind == ONE_COPY else Movement(into_ring=rest, fold=rest, own=part)
+    if case.collective == "all_to_all":
+        return Movement(own=part, direct=rest) if kind == ONE_COPY else Movement(rest, rest, own=part)
+    if kind == ONE_COPY:
+        return Movement(slices=case.bytes)
+    return Movement(rest, rest, update=part, fold=max(0, rest - part), cached=min(part, rest))
+
+
+def peers_of(case: Case, rank: int) -> tuple[int, int]:
+    """Return which ranks *rank* reads from: the first of them, and how many there are, going round without *rank*."""
+    if case.collective == "broadcast" and rank:
+        return 0, 1
+    if case.collective == "send_receive" and rank ^ 1 < case.ranks:
+        return rank ^ 1, 1
+    return (rank + 1) % case.ranks, case.ranks - 1

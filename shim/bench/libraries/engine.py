@@ -1,0 +1,96 @@
+"""Our engine without a frontend, by its Python class and by the native group below that."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import shim
+from shim.bench.libraries.base import Call, CannotError, Place
+from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.patterns import Array
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
+
+__all__ = ["Engine", "NativeGroup"]
+
+
+class Engine(CollectiveLibrary):
+    """``shim.core``'s engine: its method prepares, and what it returns is waited for."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.group = groups.enter_world(Caller("shim bench"), "bench")
+        self.calls: Any = self.group.engine
+        self.op: Any = ReduceOp.SUM
+
+    def versions(self) -> dict[str, str]:
+        return {"shim": shim.__version__, "numpy": np.__version__}
+
+    def make(self, count: int, dtype: str) -> tuple[Any, Array]:
+        if dtype != "bfloat16":
+            array: Array = np.empty(count, dtype)
+            return array, array
+        if importlib.util.find_spec("torch") is None:
+            raise CannotError("numpy has no bfloat16, and torch, whose tensors would be taken, is not installed")
+        import torch
+
+        tensor = torch.empty(count, dtype=torch.bfloat16)
+        return tensor, array_at(tensor.data_ptr(), count, dtype)
+
+    def all_reduce(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0)
+
+    def all_gather(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.all_gather, tensors.output, tensors.input, None)
+
+    def reduce_scatter(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0)
+
+    def all_to_all(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.all_to_all, tensors.output, tensors.input, None, None)
+
+    def broadcast(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.broadcast, tensors.output, 0)
+
+    def barrier(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.barrier)
+
+    def send(self, tensor: Any, peer: int) -> Call:
+        return self._waited(self.calls.send, tensor, peer, 0)
+
+    def receive(self, tensor: Any, peer: int) -> Call:
+        return self._waited(self.calls.receive, tensor, peer, 0)
+
+    def all_gather_unequal(self, tensors: Tensors) -> Call:
+        return self._waited(self.calls.all_gather, tensors.output, tensors.input, tensors.parts)
+
+    def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
+        def start() -> Call:
+            work = self.calls.all_reduce(tensor, tensor, self.op, 1.0)
+            work.start()
+            return work.wait  # type: ignore[no-any-return]  # of the native group or of its Python class
+
+        return start
+
+    def close(self) -> None:
+        groups.leave_world("bench")
+
+    @staticmethod
+    def _waited(prepare: Callable[..., Any], *arguments: Any) -> Call:
+        prepared = partial(prepare, *arguments)
+        return lambda: prepared().wait()
+
+
+class NativeGroup(Engine):
+    """The object of C++ that the engine's Python class hands everything to."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.calls = self.calls._group
+        self.op = int(ReduceOp.SUM)

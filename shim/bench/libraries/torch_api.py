@@ -1,0 +1,140 @@
+"""Whatever has the functions of ``torch.distributed``: torch itself on gloo, and our frontend, with torch's tensors or numpy's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import shim
+from shim.bench.libraries.base import Call, CannotError, Place
+from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.patterns import Array
+
+__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendWithNumpy"]
+
+
+class _TorchApi(CollectiveLibrary):
+    dist: Any
+
+    def all_reduce(self, tensors: Tensors) -> Call:
+        return partial(self.dist.all_reduce, tensors.output)
+
+    def all_gather(self, tensors: Tensors) -> Call:
+        return partial(self.dist.all_gather_single, tensors.output, tensors.input)
+
+    def reduce_scatter(self, tensors: Tensors) -> Call:
+        return partial(self.dist.reduce_scatter_single, tensors.output, tensors.input)
+
+    def all_to_all(self, tensors: Tensors) -> Call:
+        return partial(self.dist.all_to_all_single, tensors.output, tensors.input)
+
+    def broadcast(self, tensors: Tensors) -> Call:
+        return partial(self.dist.broadcast, tensors.output, 0)
+
+    def barrier(self, tensors: Tensors) -> Call:
+        return partial(self.dist.barrier)
+
+    def send(self, tensor: Any, peer: int) -> Call:
+        return partial(self.dist.send, tensor, peer)
+
+    def receive(self, tensor: Any, peer: int) -> Call:
+        return partial(self.dist.recv, tensor, peer)
+
+    def all_gather_unequal(self, tensors: Tensors) -> Call:
+        ends = np.cumsum(tensors.parts)
+        places = [tensors.output[end - part : end] for end, part in zip(ends, tensors.parts, strict=True)]
+        return partial(self.dist.all_gather, places, tensors.input)
+
+    def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
+        return lambda: self.dist.all_reduce(tensor, async_op=True).wait
+
+    def close(self) -> None:
+        self.dist.destroy_process_group()
+
+
+class _WithTorchTensors(_TorchApi):
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        import torch
+
+        self.torch = torch
+        torch.set_num_threads(1)
+
+    def make(self, count: int, dtype: str) -> tuple[Any, Array]:
+        tensor = self.torch.empty(count, dtype=getattr(self.torch, dtype))
+        return tensor, array_at(tensor.data_ptr(), count, dtype)
+
+    def product(self, side: int) -> Call:
+        left, right = self.torch.ones(side, side), self.torch.ones(side, side)
+        return partial(self.torch.mm, left, right, out=self.torch.empty(side, side))
+
+
+class TorchFrontend(_WithTorchTensors):
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        import shim.frontends.torch.distributed as dist
+
+        self.dist = dist
+        dist.init_process_group()
+
+    def versions(self) -> dict[str, str]:
+        return {"shim": shim.__version__, "torch": self.torch.__version__}
+
+
+class TorchFrontendWithNumpy(_TorchApi):
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        import shim.frontends.torch.distributed as dist
+
+        self.dist = dist
+        dist.init_process_group()
+
+    def versions(self) -> dict[str, str]:
+        return {"shim": shim.__version__, "numpy": np.__version__}
+
+    def make(self, count: int, dtype: str) -> tuple[Any, Array]:
+        if dtype != "bfloat16":
+            array: Array = np.empty(count, dtype)
+            return array, array
+        if importlib.util.find_spec("ml_dtypes") is None:
+            raise CannotError("numpy has no bfloat16, and ml_dtypes, which adds it, is not installed")
+        tensor: Array = np.empty(count, importlib.import_module("ml_dtypes").bfloat16)
+        return tensor, tensor.view(np.uint16)
+
+
+class Gloo(_WithTorchTensors):
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        import torch.distributed as dist
+
+        self.dist = dist
+        self.connect()
+
+    def connect(self) -> None:
+        place = self.place
+        store = f"file://{place.folder}/gloo"
+        self.dist.init_process_group("gloo", init_method=store, rank=place.rank, world_size=place.ranks)
+
+    def versions(self) -> dict[str, str]:
+        return {"torch": self.torch.__version__}
+
+
+class GlooOnLoopback(Gloo):
+    """gloo on the loopback interface by name, with a single thread: nothing is looked up, and fewer threads take turns."""
+
+    def connect(self) -> None:
+        place, gloo = self.place, self.dist.ProcessGroupGloo
+        options = gloo._Options()
+        options._devices = [gloo.create_device(interface="lo")]
+        options._threads = 1
+        options._timeout = timedelta(minutes=30)
+        store = f"file://{place.folder}/gloo"
+        self.dist.init_process_group(
+            "gloo", init_method=store, rank=place.rank, world_size=place.ranks, pg_options=options
+        )

@@ -1,0 +1,74 @@
+"""What a result says of the machine it was taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+__all__ = ["available_memory", "describe", "largest_cache", "processors"]
+
+_SYS = Path("/sys")
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def available_memory() -> int:
+    """Return the bytes that can be taken without swapping."""
+    return _field(Path("/proc/meminfo"), "MemAvailable") * 1024
+
+
+def largest_cache() -> int:
+    """Return the bytes of the largest cache of the first processor, 0 where the system does not tell."""
+    return max((int(size[:-1]) * _UNITS[size[-1]] for size in _caches().values() if size[-1:] in _UNITS), default=0)
+
+
+def describe() -> dict[str, object]:
+    """Return processor, caches, memory, kernel and Python, and how busy the machine was."""
+    return {
+        "processor": _model(),
+        "processors": os.cpu_count(),
+        "processors_usable": processors(),
+        "caches": _caches(),
+        "memory_bytes": _field(Path("/proc/meminfo"), "MemTotal") * 1024,
+        "hypervisor": "hypervisor" in _text(Path("/proc/cpuinfo")),
+        "kernel": platform.release(),
+        "transparent_huge_pages": _chosen(_SYS / "kernel/mm/transparent_hugepage/enabled"),
+        "python": platform.python_version(),
+        "load_before": [round(load, 2) for load in os.getloadavg()],
+    }
+
+
+def _model() -> str:
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.machine()
+
+
+def _caches() -> dict[str, str]:
+    found = {}
+    for index in sorted((_SYS / "devices/system/cpu/cpu0/cache").glob("index*")):
+        if _text(index / "type").strip() != "Instruction":
+            found[f"L{_text(index / 'level').strip()}"] = _text(index / "size").strip()
+    return found
+
+
+def _chosen(file: Path) -> str:
+    return next((word.strip("[]") for word in _text(file).split() if word.startswith("[")), "")
+
+
+def _field(file: Path, name: str) -> int:
+    return next((int(line.split()[1]) for line in _text(file).splitlines() if line.startswith(f"{name}:")), 0)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError:  # another kernel has it elsewhere, or not at all
+        return ""

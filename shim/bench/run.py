@@ -1,0 +1,69 @@
+"""From a plan to a record: who is there, the session with real rank processes, and what is to be said of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shim.bench import machine
+from shim.bench.contenders import FLOORS, OURS, Contender
+from shim.bench.launchers import Mpi, find_mpi
+from shim.bench.plan import Plan
+from shim.bench.rank_set import RankSet
+from shim.bench.record import ContenderRecord, Record
+from shim.bench.session import Progress, Ranks, run_session
+
+__all__ = ["measure", "present"]
+
+
+def present(
+    contenders: Sequence[Contender], folders: Mapping[str, Path]
+) -> tuple[dict[Contender, Mpi | None], dict[Contender, str]]:
+    """Return which of *contenders* are installed, with the MPI of those that need one, and why the others are not there."""
+    there: dict[Contender, Mpi | None] = {}
+    absent: dict[Contender, str] = {}
+    for contender in contenders:
+        mpi = find_mpi(contender.mpi, folders) if contender.mpi and not contender.missing else None
+        reason = contender.missing or (mpi if isinstance(mpi, str) else None)
+        if reason:
+            absent[contender] = reason
+        else:
+            there[contender] = mpi if isinstance(mpi, Mpi) else None
+    return there, absent
+
+
+def measure(
+    plan: Plan, mpis: Mapping[Contender, Mpi | None], absent: Mapping[Contender, str], progress: Progress
+) -> Record:
+    """Carry out *plan* and return everything on record. *mpis* has the plan's contenders, *absent* those that are not there."""
+    described = machine.describe()
+
+    def start(contender: Contender, ranks: int) -> Ranks:
+        return RankSet(contender, ranks, plan.processors, mpis[contender])
+
+    outcome = run_session(plan, start, progress)
+    described["load_after"] = machine.describe()["load_before"]
+    there = [
+        ContenderRecord(
+            contender.name,
+            contender.title,
+            _role(contender),
+            outcome.versions.get(contender.name, {}),
+            {str(ranks): command for ranks, command in outcome.commands.get(contender.name, {}).items()},
+        )
+        for contender in plan.contenders
+    ]
+    gone = [ContenderRecord(one.name, one.title, _role(one), missing=reason) for one, reason in absent.items()]
+    settings = {
+        "collectives": list(plan.collectives),
+        "ranks": list(plan.ranks),
+        "dtypes": list(plan.dtypes),
+        "sizes": list(plan.sizes),
+        "rounds": plan.rounds,
+        "seconds": plan.seconds,
+    }
+    return Record(described, settings, [*there, *gone], outcome.results, outcome.overlaps)
+
+
+def _role(contender: Contender) -> str:
+    return "ours" if contender in OURS else "floor" if contender in FLOORS else "peer"

@@ -1,0 +1,196 @@
+"""One run: all contenders of a number of ranks are started, and take short turns in an order that changes, round after round.
+
+A turn is one case of some calls. Every case is come back to in every round, so that whatever the machine does in the meantime
+befalls all contenders alike. The first round checks results and finds out how long calls take; it counts for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from shim.bench.cases import Case
+from shim.bench.contenders import FLOORS, Contender
+from shim.bench.figures import Overlap, Result, figures_of, slowest
+from shim.bench.overlap import OverlapMeasurement
+from shim.bench.plan import Plan, deadline_of, overlap_weight, turn_weight
+from shim.bench.rank_set import RanksEndedError
+from shim.bench.turn import Answer, OverlapTurn, Turn
+
+__all__ = ["Outcome", "Progress", "Ranks", "in_turn", "run_session"]
+
+_T = TypeVar("_T")
+_RESTARTS = 3  # of a contender whose ranks had to be ended
+_MOST_SAMPLES = 200  # in one turn
+_FIRST_WARM_UP, _WARM_UP = 6, 2  # batches; MPICH has its fast collectives from the sixth call on
+_LONG = 0.05  # seconds of a sample from which one batch is warming up enough
+
+
+class Ranks(Protocol):
+    """A contender's rank processes, or what a test has instead."""
+
+    versions: dict[str, str]
+    command: list[str]
+
+    def ask(self, request: Turn | OverlapTurn, deadline: float) -> list[Answer]: ...
+
+    def close(self) -> None: ...
+
+
+class Progress(Protocol):
+    """Who is told how the run gets on."""
+
+    def begin(self, text: str) -> None: ...
+
+    def advance(self, weight: float) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """All of a run's results, and what the contenders said of themselves: versions and command line."""
+
+    results: list[Result] = field(default_factory=list)
+    overlaps: list[Overlap] = field(default_factory=list)
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    commands: dict[str, dict[int, list[str]]] = field(default_factory=lambda: defaultdict(dict))
+
+
+def in_turn(items: Sequence[_T], round_number: int, place: int) -> list[_T]:
+    """Return *items* in the order of a round, at a place in it: beginning with another one each time, and backwards in odd rounds.
+
+    So nobody is always first, or always after the same one.
+    """
+    by = (round_number + place) % max(1, len(items))
+    order = [*items[by:], *items[:by]]
+    return order[::-1] if round_number % 2 else order
+
+
+def run_session(plan: Plan, start: Callable[[Contender, int], Ranks], progress: Progress) -> Outcome:
+    """Carry out *plan*, with rank processes from *start*, which raises RanksEndedError where a contender does not start."""
+    outcome = Outcome()
+    for ranks in plan.ranks:
+        _Session(plan, ranks, start, progress, outcome).run()
+    return outcome
+
+
+class _Session:
+    """The part of a run with one number of ranks."""
+
+    def __init__(
+        self, plan: Plan, ranks: int, start: Callable[[Contender, int], Ranks], progress: Progress, outcome: Outcome
+    ) -> None:
+        self._plan, self._ranks, self._start, self._progress, self._outcome = plan, ranks, start, progress, outcome
+        self._sets: dict[str, Ranks] = {}
+        self._starts: dict[str, int] = defaultdict(int)
+        self._gone: dict[str, str] = {}  # contenders that are not started again, and why
+        self._over: dict[tuple[str, Case], Result] = {}
+        self._samples: dict[tuple[str, Case], list[list[float]]] = defaultdict(list)
+        self._spent: dict[tuple[str, Case], float] = {}
+
+    def run(self) -> None:
+        turns = list(self._plan.turns(self._ranks))
+        try:
+            for contender in self._plan.contenders:
+                self._progress.begin(f"starting {self._ranks} ranks of {contender.name}")
+                self._ready(contender)
+            memory = self._plan.memory()
+            for round_number in range(self._plan.rounds + 1):
+                for place, (case, contenders) in enumerate(turns):
+                    for contender in in_turn(contenders, round_number, place):
+                        self._take(case, contender, round_number, memory)
+            self._overlap()
+        finally:
+            for ranks in self._sets.values():
+                ranks.close()
+        self._conclude(turns)
+
+    def _ready(self, contender: Contender) -> Ranks | None:
+        """Return the contender's ranks, started anew where they had to be ended, or None where they are not any more."""
+        name = contender.name
+        if name in self._sets or name in self._gone:
+            return self._sets.get(name)
+        if self._starts[name] > _RESTARTS:
+            self._gone[name] = f"its ranks had to be ended {_RESTARTS + 1} times"
+            return None
+        self._starts[name] += 1
+        try:
+            ranks = self._sets[name] = self._start(contender, self._ranks)
+        except RanksEndedError as error:
+            self._gone[name] = str(error)
+            return None
+        self._outcome.versions[name] = ranks.versions
+        self._outcome.commands[name][self._ranks] = ranks.command
+        return ranks
+
+    def _take(self, case: Case, contender: Contender, round_number: int, memory: int) -> None:
+        key = (contender.name, case)
+        if key not in self._over:
+            self._progress.begin(f"{case}: {contender.name}")
+            if case.memory > memory:
+                told = f"needs {case.memory >> 20} MB of memory, {memory >> 20} MB may be taken"
+                self._over[key] = Result(case, contender.name, "skipped", told)
+            elif (ranks := self._ready(contender)) is None:
+                self._over[key] = Result(case, contender.name, "failed", self._gone[contender.name])
+            else:
+                self._ask(key, ranks, self._turn(key, round_number), round_number)
+        self._progress.advance(turn_weight(case, self._plan.budget))
+
+    def _turn(self, key: tuple[str, Case], round_number: int) -> Turn:
+        if round_number == 0:
+            return Turn(key[1], 3, _FIRST_WARM_UP, check=True)
+        spent = self._spent[key]
+        samples = max(1, min(_MOST_SAMPLES, round(self._plan.budget / max(spent, 1e-7))))
+        return Turn(key[1], samples, 1 if spent > _LONG else _WARM_UP, check=False)
+
+    def _ask(self, key: tuple[str, Case], ranks: Ranks, turn: Turn, round_number: int) -> None:
+        name, case = key
+        try:
+            answers = ranks.ask(turn, deadline_of(case) + 2 * self._plan.seconds)
+        except RanksEndedError as error:
+            del self._sets[name]
+            self._over[key] = Result(case, name, "failed", str(error))
+            return
+        if any(answer.cannot for answer in answers):
+            reason = next(answer.cannot for answer in answers if answer.cannot)
+            self._over[key] = Result(case, name, "cannot", reason or "")
+            return
+        self._spent[key] = max(answer.spent for answer in answers)
+        if round_number:
+            self._samples[key].append(slowest([answer.seconds for answer in answers]))
+
+    def _overlap(self) -> None:
+        asked = self._plan.overlap
+        if asked is None or asked.ranks != self._ranks:
+            return
+        contenders = [contender for contender in self._plan.contenders if contender not in FLOORS]
+        measured = {contender: OverlapMeasurement(asked, contender.name) for contender in contenders}
+        for round_number in range(self._plan.rounds + 1):
+            for contender in in_turn(contenders, round_number, 0):
+                self._progress.begin(f"overlap of {asked}: {contender.name}")
+                self._ask_overlap(contender, measured[contender])
+                self._progress.advance(overlap_weight(asked))
+        self._outcome.overlaps += [one.overlap() for one in measured.values()]
+
+    def _ask_overlap(self, contender: Contender, measurement: OverlapMeasurement) -> None:
+        if measurement.refused:
+            return
+        ranks = self._ready(contender)
+        if ranks is None:
+            measurement.refused = self._gone[contender.name]
+            return
+        try:
+            measurement.take(ranks.ask(measurement.turn(), deadline_of(measurement.case)))
+        except RanksEndedError as error:
+            del self._sets[contender.name]
+            measurement.refused = str(error)
+
+    def _conclude(self, turns: Sequence[tuple[Case, Sequence[Contender]]]) -> None:
+        for case, contenders in turns:
+            for contender in contenders:
+                key = (contender.name, case)
+                result = self._over.get(key)
+                if result is None:
+                    result = Result(case, contender.name, "measured", figures=figures_of(self._samples[key]))
+                self._outcome.results.append(result)

@@ -1,0 +1,129 @@
+"""One turn of a contender, as one of its ranks takes it: make ready, warm up, check once, and time."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from shim.bench.cases import Case
+from shim.bench.libraries.base import Batch, CannotError, Library, OverlapParts
+from shim.bench.starting_line import StartingLine
+
+__all__ = ["Answer", "OverlapTurn", "Turn", "take_overlap_turn", "take_turn"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Time *samples* batches of *case* after *warm_up* ones; with *check*, compare the outputs of the first one with what they must be."""
+
+    case: Case
+    samples: int
+    warm_up: int
+    check: bool
+
+
+@dataclass(frozen=True)
+class OverlapTurn:
+    """Time an all_reduce of *case* and a product of matrices of *side* rows, each alone and then together, *samples* times."""
+
+    case: Case
+    side: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a turn on one rank.
+
+    ``seconds`` are those of a call in each sample; ``spent`` is what a sample takes with all that belongs to it. Of an overlap turn
+    each sample has three: the all_reduce, the product, both. ``cannot`` says why the library cannot do this case, in which nothing
+    was sent that another rank could wait for; ``error`` is a traceback, after which the ranks are of no more use.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    spent: float = 0.0
+    cannot: str | None = None
+    error: str | None = None
+
+
+def take_turn(library: Library, line: StartingLine, turn: Turn) -> Answer:
+    """Carry out *turn* and answer; nothing is raised."""
+    try:
+        batch = library.batch(turn.case)
+    except Exception as error:  # a library refuses in its own way; the table shows what it said
+        return Answer(cannot=_in_short(error))
+    try:
+        return _timed(batch, line, turn)
+    except Exception:  # as above
+        return Answer(error=traceback.format_exc())
+    finally:
+        batch.close()
+
+
+def _timed(batch: Batch, line: StartingLine, turn: Turn) -> Answer:
+    if turn.check:
+        batch.rewrite()
+        try:
+            batch.run()
+        except Exception as error:  # as in take_turn; all ranks are refused the same call
+            return Answer(cannot=_in_short(error))
+        if wrong := batch.mismatch():
+            return Answer(error=f"wrong result: {wrong}")
+    for _ in range(turn.warm_up):
+        batch.rewrite()
+        line.wait()
+        batch.run()
+    begin = time.perf_counter()
+    seconds = []
+    for _ in range(turn.samples):
+        batch.rewrite()
+        line.wait()
+        seconds.append(batch.run())
+    return Answer(seconds, (time.perf_counter() - begin) / max(1, turn.samples))
+
+
+def take_overlap_turn(library: Library, line: StartingLine, turn: OverlapTurn) -> Answer:
+    """Carry out *turn* and answer; nothing is raised."""
+    try:
+        parts = library.overlap(turn.case, turn.side)
+    except Exception as error:  # as in take_turn
+        return Answer(cannot=_in_short(error))
+    try:
+        ways = (_communicate, _multiply, _both)
+        for way in ways:
+            way(parts)
+        begin = time.perf_counter()
+        seconds = [_alone(line, parts, way) for _ in range(turn.samples) for way in ways]
+        return Answer(seconds, (time.perf_counter() - begin) / max(1, turn.samples))
+    except Exception:  # as in take_turn
+        return Answer(error=traceback.format_exc())
+
+
+def _alone(line: StartingLine, parts: OverlapParts, way: Callable[[OverlapParts], None]) -> float:
+    line.wait()
+    begin = time.perf_counter()
+    way(parts)
+    return time.perf_counter() - begin
+
+
+def _communicate(parts: OverlapParts) -> None:
+    parts.start()()
+
+
+def _multiply(parts: OverlapParts) -> None:
+    parts.product()
+
+
+def _both(parts: OverlapParts) -> None:
+    wait = parts.start()
+    parts.product()
+    wait()
+
+
+def _in_short(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -")]
+    told = next((line for line in reversed(lines) if "Error" in line), lines[0]) if len(lines) > 3 else lines[0]
+    return told if isinstance(error, CannotError) else f"{type(error).__name__}: {told}"

@@ -1,0 +1,23 @@
+"""``shim bench``: our collectives beside other libraries', and what is promised held against a result."""
+
+from __future__ import annotations
+
+import typer
+
+from shim.cli.bench.check import check
+from shim.cli.bench.run import run
+from shim.cli.default_command import with_default
+
+__all__ = ["bench"]
+
+bench = typer.Typer(name="bench", cls=with_default("run"), add_completion=False)
+bench.command("run")(run)
+bench.command("check")(check)
+
+
+@bench.callback()
+def _bench() -> None:
+    """Measure our collectives beside gloo, Open MPI and MPICH, and beside what the machine can do at all.
+
+    Without a command, `run` is meant; its options may follow directly: `shim bench --quick`.
+    """

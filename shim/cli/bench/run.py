@@ -1,0 +1,190 @@
+"""``shim bench run``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from shim.bench.cases import COLLECTIVES, DTYPES, SIZES, Case, size_text
+from shim.bench.contenders import FLOORS, OURS, PEERS, QUICK, Contender
+from shim.bench.launchers import MPIS
+from shim.bench.machine import available_memory, processors
+from shim.bench.plan import Plan
+
+__all__ = ["run"]
+
+_RANKS = (2, 3, 4, 8)
+_QUICK_SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
+_ROUNDS, _QUICK_ROUNDS = 5, 3
+_SECONDS, _QUICK_SECONDS = 0.5, 0.06
+_OVERLAP = ("all_reduce", 2, "float32", 16 << 20)
+_OF_MEMORY = 0.7  # of what is available may be taken
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
+_COLUMN = 22  # characters for a contender where output is no terminal and COLUMNS does not say
+
+_T = TypeVar("_T")
+
+
+def run(
+    collective: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help=f"Only these, with commas between: {','.join(COLLECTIVES)}. Default: all."),
+    ] = None,
+    ranks: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="How many ranks, with commas between. Default: 2,3,4,8.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(metavar="NAMES", help=f"Of {', '.join(DTYPES)}. Default: float32.")
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZES", help="Bytes per rank, as in 8,4KB,16MB. Default: 8 B to 256 MB in steps of 4 or 8."
+        ),
+    ] = None,
+    through: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Which ways into our engine: {','.join(one.name for one in OURS)}. Default: all whose framework is installed.",
+        ),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Which other libraries: {','.join(one.name for one in PEERS)}, or none. Default: all that are installed.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="About a minute: 2 ranks, five sizes, the engine and the torch frontend, gloo and Open MPI."
+        ),
+    ] = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help=f"How often every case is come back to. Default: {_ROUNDS}.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help=f"Of timed calls for a case and a contender, over all rounds. Default: {_SECONDS:g}."
+        ),
+    ] = None,
+    overlap: Annotated[
+        bool,
+        typer.Option(
+            "--overlap/--no-overlap",
+            help="Also an asynchronous all_reduce of 16 MB on 2 ranks behind a matrix product. Default: where all_reduce on 2 ranks is measured.",
+        ),
+    ] = True,
+    openmpi: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where Open MPI is installed, if not in this environment.")
+    ] = None,
+    mpich: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where MPICH is installed, if not in this environment.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to FILE.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw time against size into FOLDER, as PNG and SVG.")
+    ] = None,
+) -> None:
+    """Measure collectives of this machine's ranks through our frontends, beside other libraries, in one run.
+
+    All contenders' rank processes are there at once and take short turns in a changing order; results are checked first. Shown are the
+    slowest rank's median, how it compares with the best of the other libraries, and with the machine's floor measured in the same run.
+    Run it on a machine that does nothing else. docs/performance.md tells how to read the result.
+    """
+    from rich.console import Console
+
+    from shim.bench.plots import missing_for_plots
+    from shim.bench.plots import plot as draw
+    from shim.bench.progress import ProgressBar
+    from shim.bench.record import write_record
+    from shim.bench.run import measure, present
+    from shim.bench.table import print_record
+
+    if plot is not None and (missing := missing_for_plots()):
+        raise typer.BadParameter(missing, param_hint="--plot")
+    if json is not None and not json.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {json.parent}", param_hint="--json")
+    folders = {name: folder for name, folder in zip(MPIS, (openmpi, mpich), strict=True) if folder is not None}
+    asked, optional = _contenders(through, peers, quick=quick)
+    mpis, absent = present([*asked, *optional], folders)
+    if gone := [f"{one.name}: {absent[one]}" for one in asked if one in absent]:
+        raise typer.BadParameter("; ".join(gone))
+    chosen_ranks = _numbers(ranks) or ((2,) if quick else _RANKS)
+    chosen_collectives = _names("--collective", collective, COLLECTIVES) or COLLECTIVES
+    measures_overlap = overlap and "all_reduce" in chosen_collectives and _OVERLAP[1] in chosen_ranks
+    plan = Plan(
+        collectives=chosen_collectives,
+        ranks=chosen_ranks,
+        dtypes=_names("--dtype", dtype, tuple(DTYPES)) or ("float32",),
+        sizes=_sizes(size) or (_QUICK_SIZES if quick else SIZES),
+        contenders=list(mpis),
+        rounds=rounds or (_QUICK_ROUNDS if quick else _ROUNDS),
+        seconds=seconds or (_QUICK_SECONDS if quick else _SECONDS),
+        processors=processors(),
+        memory=lambda: int(available_memory() * _OF_MEMORY),
+        overlap=Case(*_OVERLAP) if measures_overlap else None,
+    )
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _COLUMN * (len(plan.contenders) + 1)
+    with ProgressBar(plan.weight, console) as progress:
+        record = measure(plan, mpis, absent, progress)
+    print_record(record, console)
+    if json is not None:
+        write_record(record, json)
+    if plot is not None:
+        files = draw(record, plot)
+        console.print(f"{len(files)} pictures in {plot}")
+
+
+def _contenders(through: str | None, peers: str | None, *, quick: bool) -> tuple[list[Contender], list[Contender]]:
+    """Return whom the user named, who must be there, and who is measured if there."""
+    asked: list[Contender] = []
+    optional: list[Contender] = list(FLOORS)
+    for option, given, known in (("--through", through, OURS), ("--peers", peers, PEERS)):
+        if given is None:
+            optional += [one for one in known if not quick or one.name in QUICK]
+        elif given != "none":
+            names = _names(option, given, tuple(one.name for one in known)) or ()
+            asked += [one for one in known if one.name in names]
+    return asked, optional
+
+
+def _names(option: str, given: str | None, known: Sequence[str]) -> tuple[str, ...] | None:
+    return _each(option, given, lambda name: name if name in known else None, f"it knows {', '.join(known)}")
+
+
+def _numbers(given: str | None) -> tuple[int, ...] | None:
+    def number(text: str) -> int | None:
+        return int(text) if text.isdecimal() and int(text) >= 2 else None
+
+    return _each("--ranks", given, number, "it takes whole numbers from 2")
+
+
+def _sizes(given: str | None) -> tuple[int, ...] | None:
+    def size(text: str) -> int | None:
+        found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.lower())
+        return int(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS and int(found[1]) > 0 else None
+
+    return _each("--size", given, size, f"it takes bytes, such as 8, 4KB or {size_text(16 << 20).replace(' ', '')}")
+
+
+def _each(option: str, given: str | None, read: Callable[[str], _T | None], known: str) -> tuple[_T, ...] | None:
+    """Return what *given* lists, with commas between, or None where it is None. Raises BadParameter for what is not understood."""
+    if given is None:
+        return None
+    texts = [text.strip() for text in given.split(",")]
+    found = [read(text) for text in texts]
+    unknown = [text for text, value in zip(texts, found, strict=True) if value is None]
+    if unknown:
+        raise typer.BadParameter(f"{option} does not know {', '.join(map(repr, unknown))}; {known}")
+    return tuple(value for value in found if value is not None)

@@ -1,0 +1,93 @@
+"""What is promised, held against records that keep it, break it or do not have the figures."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import record
+
+from shim.bench.cases import SIZES, Case
+from shim.bench.comparison import Comparison
+from shim.bench.figures import Overlap
+from shim.bench.floors import TWO_COPIES
+from shim.bench.promises import FIVE, Finding, findings
+
+EIGHT, SIXTEEN_MB = (Case("all_reduce", 2, "float32", size) for size in (8, 16 << 20))
+BARRIER = Case("barrier", 2, "float32", 0)
+
+
+def kept() -> dict[tuple[Case, str], float]:
+    times: dict[tuple[Case, str], float] = {}
+    for ranks in (2, 4, 8):
+        for collective in FIVE:
+            for size in SIZES:
+                case = Case(collective, ranks, "float32", size)
+                times |= {
+                    (case, "torch"): 1.0,
+                    (case, "openmpi"): 2.5,
+                    (case, "openmpi-tuned"): 3.0,
+                    (case, "gloo"): 60.0,
+                }
+                times |= {(case, TWO_COPIES): 0.95}
+    times |= {(case, "engine"): 0.4 for case in (BARRIER, EIGHT)}
+    times |= {(EIGHT, name): 1.1 for name in ("paddle_3", "torch-numpy")}
+    times |= {(EIGHT, "mindspore"): 2.2, (Case("all_reduce", 2, "bfloat16", 16 << 20), "torch"): 0.5}
+    return times
+
+
+def held(times: dict[tuple[Case, str], float], ratio: float = 1.1) -> dict[str, Finding]:
+    overlap = Overlap(SIXTEEN_MB, "torch", 512, 100.0, 90.0, 100.0 * ratio, 9)
+    found = findings(Comparison(record(times, overlaps=[overlap])))
+    assert len({one.promise for one in found}) == len(found)
+    return {
+        one.promise.partition(".")[0] + (one.promise.split()[3].rstrip(":") if one.promise.startswith("5") else ""): one
+        for one in found
+    }
+
+
+def test_what_keeps_every_promise_holds_but_for_what_nothing_measures() -> None:
+    assert {key for key, one in held(kept()).items() if one.verdict != "holds"} == {"3b"}
+    assert held(kept())["3b"].verdict == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("key", "case", "name", "time"),
+    [
+        ("1a", Case("broadcast", 2, "float32", 4096), "openmpi-tuned", 1.9),
+        ("1b", Case("all_gather", 2, "float32", 256 << 20), "openmpi", 0.99),
+        ("1c", EIGHT, "torch", 3.1),
+        ("2a", EIGHT, "gloo", 49.0),
+        ("2b", Case("all_to_all", 2, "float32", 64 << 10), "gloo", 14.0),
+        ("2c", SIXTEEN_MB, "gloo", 2.9),
+        ("3a", SIXTEEN_MB, TWO_COPIES, 0.5),
+        ("4", Case("all_gather", 8, "float32", 8), "openmpi", 0.9),
+        ("5aengine", BARRIER, "engine", 0.6),
+        ("5btorch", EIGHT, "torch", 1.3),
+        ("5bpaddle_3", EIGHT, "paddle_3", 1.3),
+        ("5btorch-numpy", EIGHT, "torch-numpy", 1.3),
+        ("5cmindspore", EIGHT, "mindspore", 2.6),
+        ("6", Case("all_reduce", 2, "bfloat16", 16 << 20), "torch", 0.7),
+    ],
+)
+def test_one_figure_breaks_a_promise(key: str, case: Case, name: str, time: float) -> None:
+    found = held(kept() | {(case, name): time})
+    assert found[key].verdict == "does not hold"
+    assert held(kept())[key].verdict == "holds"
+
+
+def test_the_worst_figure_is_told_with_its_case() -> None:
+    told = held(kept() | {(Case("broadcast", 2, "float32", 4096), "openmpi"): 1.5})["1a"].told
+    assert "1.50 times as fast as openmpi, broadcast of 4 KB on 2 ranks" in told
+
+
+def test_a_missing_figure_is_no_kept_promise() -> None:
+    times = kept()
+    del times[SIXTEEN_MB, "gloo"]
+    found = held(times)["2c"]
+    assert (found.verdict, found.missing) == ("not measured", 1)
+
+
+def test_the_overlap_is_told_whatever_it_is() -> None:
+    found = held(kept(), ratio=1.8)["7"]
+    assert found.verdict == "does not hold"
+    assert found.told.startswith("1.80 times")
+    assert "none of them free" in found.told

@@ -1,0 +1,53 @@
+"""Records as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes import record
+
+from shim.bench.cases import Case
+from shim.bench.figures import Overlap, Result
+from shim.bench.record import read_record, write_record
+
+SMALL = Case("all_reduce", 2, "float32", 8)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    overlaps = [Overlap(SMALL, "torch", 16, 1.0, 2.0, 3.0, 9), Overlap(SMALL, "gloo", reason="has none")]
+    written = record({(SMALL, "torch"): 1.5}, [Result(SMALL, "gloo", "cannot", "has no such thing")], overlaps)
+    file = tmp_path / "result.json"
+    write_record(written, file)
+    read = read_record(file)
+    assert read == written
+    assert read.results[0].figures is not None
+
+
+def test_the_fields_are_those_that_the_page_documents(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    write_record(
+        record(
+            {(SMALL, "torch"): 1.5},
+            [Result(SMALL, "gloo", "cannot", "why")],
+            [Overlap(SMALL, "torch", 16, 1.0, 2.0, 3.0, 9)],
+        ),
+        file,
+    )
+    read = json.loads(file.read_text())
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    keys = {
+        *read,
+        *read["machine"],
+        *(key for part in ("contenders", "results", "overlaps") for one in read[part] for key in one),
+    }
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"format": 0}'])
+def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"other\.json"):
+        read_record(file)

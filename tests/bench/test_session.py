@@ -1,0 +1,141 @@
+"""Turns: that contenders alternate, that everyone gets the same, and that who cannot, hangs or dies is told of and not in the way."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from fakes import FakeRanks, Reply, Told, dying, plan, refusing, steady
+
+from shim.bench.cases import Case
+from shim.bench.contenders import Contender
+from shim.bench.plan import Plan
+from shim.bench.rank_set import RanksEndedError
+from shim.bench.session import Outcome, in_turn, run_session
+from shim.bench.turn import OverlapTurn, Turn
+
+
+class Played:
+    """A session with these contenders, and everything that came of it."""
+
+    def __init__(self, asked: Plan, replies: Mapping[str, Reply]) -> None:
+        self.log: list[tuple[str, Turn | OverlapTurn]] = []
+        self.started: list[FakeRanks] = []
+        self.progress = Told()
+        self.replies = replies
+        self.outcome: Outcome = run_session(asked, self.start, self.progress)
+
+    def start(self, contender: Contender, ranks: int) -> FakeRanks:
+        if contender.name not in self.replies:
+            raise RanksEndedError("did not start")
+        self.started.append(FakeRanks(contender.name, self.replies[contender.name], self.log))
+        return self.started[-1]
+
+    def status(self, name: str) -> set[tuple[str, str]]:
+        return {(result.status, result.reason) for result in self.outcome.results if result.contender == name}
+
+
+def test_the_order_puts_everyone_first_in_turn_and_after_everyone_else() -> None:
+    assert [in_turn("abc", 0, place) for place in range(3)] == [list("abc"), list("bca"), list("cab")]
+    assert in_turn("abc", 1, 0) == list("acb")
+    orders = [in_turn("abcd", number, place) for number in range(4) for place in range(3)]
+    assert {order[0] for order in orders} == set("abcd")
+    neighbours = {pair for order in orders for pair in itertools.pairwise(order)}
+    assert {("a", "b"), ("b", "a"), ("d", "c"), ("c", "d")} <= neighbours
+
+
+def test_contenders_take_turns_within_every_case_of_every_round() -> None:
+    names = ("engine", "gloo", "openmpi")
+    played = Played(plan(names), dict.fromkeys(names, steady(1e-5)))
+    turns = [(name, request.case) for name, request in played.log if isinstance(request, Turn)]
+    groups = [turns[at : at + 3] for at in range(0, len(turns), 3)]
+    assert len(groups) == 5 * 2  # rounds, with the one that checks, and sizes
+    for group in groups:
+        assert {name for name, _ in group} == set(names)
+        assert len({case for _, case in group}) == 1
+    assert {group[0][0] for group in groups} == set(names)
+    assert [group[0][1].size for group in groups] == [8, 4096] * 5
+
+
+def test_results_are_checked_in_the_first_round_which_is_not_counted() -> None:
+    played = Played(plan(["engine"]), {"engine": steady(1e-5)})
+    checks = [request.check for _, request in played.log if isinstance(request, Turn)]
+    assert checks == [True, True, *[False] * 8]
+    for result in played.outcome.results:
+        assert result.figures is not None
+        assert len(result.figures.rounds) == 4
+        assert result.figures.median == pytest.approx(20)  # the slowest rank's
+    assert all(request.warm_up >= 6 for _, request in played.log if isinstance(request, Turn) and request.check)
+
+
+def test_a_turn_has_as_many_samples_as_fit() -> None:
+    played = Played(plan(["engine", "gloo"]), {"engine": steady(1e-3), "gloo": steady(1.0)})
+    samples = {name: request.samples for name, request in played.log if isinstance(request, Turn) and not request.check}
+    assert samples == {"engine": 10, "gloo": 1}  # 10 ms a turn
+
+
+def test_who_cannot_says_so_and_is_asked_once() -> None:
+    played = Played(plan(["engine", "gloo"]), {"engine": steady(1e-5), "gloo": refusing})
+    assert played.status("gloo") == {("cannot", "has no such thing")}
+    assert played.status("engine") == {("measured", "")}
+    assert Counter(name for name, _ in played.log)["gloo"] == 2  # sizes
+
+
+def test_who_dies_is_started_again_for_the_next_case_but_not_for_ever() -> None:
+    sizes = tuple(8 << shift for shift in range(6))
+    played = Played(plan(["engine", "gloo"], sizes=sizes), {"engine": steady(1e-5), "gloo": dying})
+    assert played.status("gloo") == {("failed", "rank 1 has died"), ("failed", "its ranks had to be ended 4 times")}
+    assert Counter(ranks.name for ranks in played.started) == {"engine": 1, "gloo": 4}
+    assert played.status("engine") == {("measured", "")}
+
+
+def test_who_does_not_start_is_told_of_and_the_rest_goes_on() -> None:
+    played = Played(plan(["engine", "gloo"]), {"engine": steady(1e-5)})
+    assert played.status("gloo") == {("failed", "did not start")}
+    assert played.status("engine") == {("measured", "")}
+
+
+def test_what_needs_too_much_memory_is_skipped_for_everyone() -> None:
+    played = Played(plan(["engine"], memory=lambda: 100, sizes=(4096,)), {"engine": steady(1e-5)})
+    (result,) = played.outcome.results
+    assert result.status == "skipped"
+    assert played.log == []
+
+
+def test_ranks_are_closed_at_the_end_and_started_for_every_number_of_them() -> None:
+    played = Played(plan(["engine"], ranks=(2, 3)), {"engine": steady(1e-5)})
+    assert [ranks.closed for ranks in played.started] == [True, True]
+    assert {result.case.ranks for result in played.outcome.results} == {2, 3}
+
+
+def test_the_machine_is_measured_by_one_floor() -> None:
+    played = Played(plan(["engine", "floor-one-copy", "floor-two-copies"]), dict.fromkeys(
+        ("engine", "floor-one-copy", "floor-two-copies"), steady(1e-5)
+    ))  # fmt: skip
+    lines = [result for result in played.outcome.results if result.case.collective == "line_round_trip"]
+    assert [result.contender for result in lines] == ["floor-one-copy"]
+
+
+def test_progress_ends_at_the_plans_weight() -> None:
+    asked = plan(["engine", "gloo", "floor-one-copy"], overlap=Case("all_reduce", 2, "float32", 4096))
+    played = Played(asked, dict.fromkeys(("engine", "gloo", "floor-one-copy"), steady(1e-5)))
+    assert played.progress.weight == pytest.approx(asked.weight)
+
+
+def test_an_overlap_is_measured_with_matrices_of_the_right_size() -> None:
+    def reply(request: Turn | OverlapTurn) -> list:
+        answers = steady(1e-5)(request)
+        if isinstance(request, OverlapTurn):
+            product = 1e-3 * (request.side / 512) ** 3
+            answers = [type(answers[0])([8e-3, product, 9e-3] * request.samples, 1e-2)] * 2
+        return answers
+
+    case = Case("all_reduce", 2, "float32", 4096)
+    played = Played(plan(["engine", "gloo"], overlap=case), {"engine": reply, "gloo": refusing})
+    ours, theirs = played.outcome.overlaps
+    assert (ours.side, ours.communication, ours.product, ours.together) == (1024, *map(pytest.approx, (8e3, 8e3, 9e3)))
+    assert ours.ratio == pytest.approx(9 / 8)
+    assert ours.samples == 12
+    assert theirs.reason == "has no such thing"
