@@ -18,6 +18,7 @@ from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.outputs import tokens_of
 from shim.conformance.runner import QUIET
+from shim.launch.endings import how_it_ended
 from shim.launch.identity import environment_of_ranks, rank_variables
 
 __all__ = ["ProgramSight", "is_program", "run_program"]
@@ -59,7 +60,7 @@ def run_program(example: Example, substituted: bool, deadline: float) -> Program
     if status is None:
         return ProgramSight([(line, f"had not ended after {deadline:g} s\n{_end_of(errors)}")], reasons, output)
     if status != 0 or "Traceback (most recent call last)" in errors:
-        return ProgramSight([(line, f"ended with status {status}\n{_end_of(errors)}")], reasons, output)
+        return ProgramSight([(line, f"{how_it_ended(status)}\n{_end_of(errors)}")], reasons, output)
     return ProgramSight(list(_unprinted(example, output.splitlines())), reasons, output)
 
 

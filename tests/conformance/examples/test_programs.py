@@ -67,6 +67,7 @@ def test_a_line_that_is_not_printed_often_enough() -> None:
         ("[0, 1]", "sys.exit(3)", "ended with status 3"),
         ("[0, 1, -1]", "", "ValueError: a number below zero"),
         ("[0, 1]", "undefined", "NameError"),
+        ("[0, 1]", "import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
     ],
 )
 def test_an_end_in_failure(numbers: str, end: str, told: str) -> None:
