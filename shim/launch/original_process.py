@@ -69,6 +69,9 @@ def _be_rank(variables: Mapping[str, str], tasks: int, answers: int, output: int
     os.dup2(output, 2)
     os.close(output)
     os.environ.update(variables)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()  # which Python itself does with ``random``; else all ranks would draw the same
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     serve(os.fdopen(tasks, "rb"), os.fdopen(answers, "wb"))

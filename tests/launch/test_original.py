@@ -50,6 +50,12 @@ def test_what_ranks_do_stays_with_them(original: Original) -> None:
         assert values(pool, "os:getenv", "GREETING") == ["goodbye"] * 3
 
 
+def test_copies_draw_random_numbers_of_their_own() -> None:
+    with Original(["random", "numpy.random"]) as original, RankPool(2, original=original) as pool:
+        for target in ("random:random", "numpy.random:rand"):
+            assert len(set(values(pool, target))) == 2
+
+
 def test_a_copy_that_dies_is_told_and_others_can_be_made(original: Original) -> None:
     with RankPool(2, original=original) as pool:
         for target, argument, told in (
