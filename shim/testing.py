@@ -17,7 +17,7 @@ and after a failure new processes are started. See docs/testing.md.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
@@ -117,8 +117,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: pytest.mark.ranks takes world sizes of at least 1, got {sizes}"
         )
+    _check_keywords(metafunc.definition.nodeid, mark.kwargs)
     metafunc.fixturenames.append(_WORLD_SIZE)
     metafunc.parametrize(_WORLD_SIZE, sizes, ids=[f"{size}ranks" for size in sizes])
+
+
+def _check_keywords(test: str, keywords: Mapping[str, object]) -> None:
+    for name, value in keywords.items():
+        if name != "deadline":
+            raise pytest.UsageError(f"{test}: pytest.mark.ranks has no keyword {name!r}, only deadline")
+        if value is not None and not (isinstance(value, int | float) and value > 0):
+            raise pytest.UsageError(f"{test}: the deadline of pytest.mark.ranks is in seconds, above 0, got {value!r}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -202,6 +202,20 @@ def test_world_sizes_must_be_numbers(pytester: pytest.Pytester, sizes: str) -> N
     result.stdout.fnmatch_lines(["*pytest.mark.ranks takes world sizes of at least 1*"])
 
 
+@pytest.mark.parametrize(
+    ("keyword", "told"),
+    [
+        ("dead_line=0.01", "test_it: pytest.mark.ranks has no keyword 'dead_line', only deadline"),
+        ("deadline=0", "test_it: the deadline of pytest.mark.ranks is in seconds, above 0, got 0"),
+        ("deadline='2'", "test_it: the deadline of pytest.mark.ranks is in seconds, above 0, got '2'"),
+    ],
+)
+def test_keywords_must_be_known_and_a_deadline_be_one(pytester: pytest.Pytester, keyword: str, told: str) -> None:
+    result = run(pytester, f"@pytest.mark.ranks(1, {keyword})\ndef test_it(): pass\n", "--collect-only")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([f"*{told}*"])
+
+
 ORDERED = """
 import pytest
 

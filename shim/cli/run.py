@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
+from shim.launch.identity import rank_variables
 from shim.launch.processes import run_ranks
 
 __all__ = ["run"]
-
-_OURS = ("SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 def run(
@@ -87,7 +86,7 @@ def _environment(settings: list[str]) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not name or not equals:
             raise typer.BadParameter(f"--env must be NAME=VALUE, got {setting!r}")
-        if name in _OURS:
+        if name in rank_variables(0, 1, ""):
             raise typer.BadParameter(f"--env cannot set {name}, which tells a rank who it is")
         chosen[name] = value
     return chosen

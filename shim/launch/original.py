@@ -5,6 +5,7 @@ The process does nothing else itself, so that its copies share its memory with i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -15,9 +16,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO
 
-from shim.launch.endings import GRACE
+from shim.launch.endings import GRACE, how_it_ended
 from shim.launch.identity import environment_of_ranks
 from shim.launch.messages import read_message, write_message
 
@@ -37,14 +37,14 @@ def program_of(module: str) -> str:
 class Original:
     """A process that has imported *modules* when the first copy of it is asked for. *environment* is added to this process's.
 
-    Use it as a context manager, or close it; the copies die with it. Several threads may ask for copies.
+    Use it as a context manager, or close it; the copies die with it. Several threads may ask for copies. Where it has died, the next
+    copy is one of a new process.
     """
 
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._modules = modules
         self._environment = environment
-        self._process: subprocess.Popen[bytes] | None = None
-        self._output: IO[bytes] | None = None
+        self._process: _Process | None = None
         self._asking = threading.Lock()
 
     def start(self) -> None:
@@ -56,68 +56,34 @@ class Original:
 
         Raises RuntimeError with what the process has printed, where it cannot import its modules.
         """
-        return Copy(self, self._ask(dict(variables), tasks, answers, output))
+        return Copy(*self._ask(dict(variables), tasks, answers, output))
 
-    def reap(self, pid: int) -> int:
-        """Wait for the copy *pid*, and return how it ended, as ``subprocess`` does."""
-        return self._ask(pid)
-
-    def _ask(self, request: object, *descriptors: int) -> int:
+    def _ask(self, request: object, *descriptors: int) -> tuple[_Process, int]:
+        """Return the process, and what it answers."""
         with self._asking:
+            if self._process is not None and self._process.has_ended():
+                self._drop()
             if self._process is None:
-                self._start()
+                self._process = _Process(self._modules, self._environment)
+            process = self._process
             try:
-                socket.send_fds(self._socket, [b"."], descriptors)
-                write_message(self._stream, pickle.dumps(request))
-                in_time, _, _ = select.select([self._socket], [], [], _PATIENCE)
-                answer = read_message(self._stream) if in_time else None
-            except OSError:
-                answer = None
+                answer = process.ask(request, *descriptors)
+            except BaseException:  # Ctrl-C too
+                self._drop()
+                raise
             if answer is None:
                 imports = ", ".join(self._modules)
-                raise RuntimeError(f"no copy can be made of the process that imports {imports}\n{self._printed()}")
-            return int(pickle.loads(answer))
+                raise RuntimeError(f"no copy can be made of the process that imports {imports}: {self._drop()}")
+            return process, answer
 
-    def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    program_of("shim.launch.original_process"),
-                    str(theirs.fileno()),
-                    *self._modules,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(),),
-                env=environment_of_ranks(2, self._environment),
-            )
-        self._socket = ours
-        self._stream = ours.makefile("rwb")
-
-    def _printed(self) -> str:
-        assert self._output is not None
-        self._output.seek(0)
-        return self._output.read().decode(errors="replace")
+    def _drop(self) -> str:
+        """End the process, and with it all copies, and return how it ended and what it had printed."""
+        process, self._process = self._process, None
+        return "" if process is None else process.end()
 
     def close(self) -> None:
         """End the process, and with it all copies."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        self._stream.close()
-        self._socket.close()
-        try:
-            process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert self._output is not None
-        self._output.close()
+        self._drop()
 
     def __enter__(self) -> Original:
         return self
@@ -126,19 +92,80 @@ class Original:
         self.close()
 
 
+class _Process:
+    """The process itself, from its start until it ends. Several threads may ask it."""
+
+    def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None) -> None:
+        self._asking = threading.Lock()
+        self._socket, theirs = socket.socketpair()
+        self._stream = self._socket.makefile("rwb")
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    program_of("shim.launch.original_process"),
+                    str(theirs.fileno()),
+                    *modules,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                env=environment_of_ranks(2, environment),
+            )
+
+    def ask(self, request: object, *descriptors: int) -> int | None:
+        """Return its answer, None where it does not give one, or is not there any more. It is asked nothing after that."""
+        answer = None
+        with self._asking:
+            try:
+                with contextlib.suppress(OSError):
+                    socket.send_fds(self._socket, [b"."], descriptors)
+                    write_message(self._stream, pickle.dumps(request))
+                    in_time, _, _ = select.select([self._socket], [], [], _PATIENCE)
+                    answer = read_message(self._stream) if in_time else None
+            finally:
+                if answer is None:  # it may come yet, after Ctrl-C too, and would be taken for that to the next request
+                    with contextlib.suppress(OSError):
+                        self._socket.shutdown(socket.SHUT_RDWR)
+        return None if answer is None else int(pickle.loads(answer))
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def end(self) -> str:
+        """End it, and return how it ended and what it had printed."""
+        with self._asking:
+            with contextlib.suppress(BrokenPipeError):  # what it was to be asked and did not live to read
+                self._stream.close()
+            self._socket.close()
+            try:
+                how = f"it {how_it_ended(self._process.wait(GRACE))}"
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+                how = "it did not answer"
+            with self._output as output:
+                output.seek(0)
+                return f"{how}\n{output.read().decode(errors='replace')}"
+
+
 class Copy:
     """A copy of an original, with the methods of ``subprocess.Popen`` that a pool calls."""
 
-    def __init__(self, original: Original, pid: int) -> None:
+    def __init__(self, original: _Process, pid: int) -> None:
         self.pid = pid
         self._original = original
         self._status: int | None = None
         self._pidfd = os.pidfd_open(pid)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal. The copy is not reaped before ``wait``, so the id is its own."""
+        """Send a signal, if the copy is there."""
         if self._status is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it died with its original, and somebody else has reaped it
+                signal.pidfd_send_signal(self._pidfd, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
@@ -150,6 +177,9 @@ class Copy:
             poll.register(self._pidfd, select.POLLIN)
             if not poll.poll(None if timeout is None else timeout * 1000):
                 raise subprocess.TimeoutExpired("a copy", timeout or 0.0)
-            self._status = self._original.reap(self.pid)
+            status = self._original.ask(self.pid)
+            self._status = (
+                -signal.SIGKILL if status is None else status
+            )  # which it is ended with when its original dies
             os.close(self._pidfd)
         return self._status

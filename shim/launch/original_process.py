@@ -23,8 +23,10 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve requests until the other end is closed. Arguments after the descriptor name the modules to import."""
-    dying_with(os.getppid())()
+    """Serve requests until the other end is closed, as it is when its process dies. Arguments after the descriptor name the modules to import.
+
+    That its parent dies is not asked of the kernel, which would tell of the thread that started this process.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
     requests = socket.socket(fileno=int(sys.argv[1]))
     stream = requests.makefile("rwb")
@@ -67,6 +69,9 @@ def _be_rank(variables: Mapping[str, str], tasks: int, answers: int, output: int
     os.dup2(output, 2)
     os.close(output)
     os.environ.update(variables)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()  # which Python itself does with ``random``; else all ranks would draw the same
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     serve(os.fdopen(tasks, "rb"), os.fdopen(answers, "wb"))

@@ -101,7 +101,7 @@ class RankPool:
     """*size* rank processes of this Python, started at the first ``run`` and reused by the next ones.
 
     Each finds its rank and the job in its environment, so that a frontend's init function needs no arguments;
-    *environment* is added to it. When a rank dies or is late, all are ended, and the next run starts new ones.
+    *environment* is added to it. When a rank dies or is late, or a run raises, all are ended, and the next run starts new ones.
     Use it as a context manager, or close it.
 
     With *original*, they are copies of it and are there at once, with all that it has imported. No deadline counts its imports.
@@ -127,6 +127,21 @@ class RankPool:
         """
         name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
         task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
+        try:
+            self._send(task)
+            outcomes = self._collect(time.monotonic() + deadline)
+            if any(outcome is None for outcome in outcomes.values()):
+                outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
+                self.close()
+        except (
+            BaseException
+        ):  # Ctrl-C too: what is started in part, or has answers that nobody has read, serves no other run
+            self.close()
+            raise
+        return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
+
+    def _send(self, task: bytes) -> None:
+        """Give every rank the *task*, and start them where there are none."""
         if not self._ranks:
             job = new_job_key()
             for rank in range(self.size):
@@ -135,11 +150,6 @@ class RankPool:
             each.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below
                 write_message(each.tasks, task)
-        outcomes = self._collect(time.monotonic() + deadline)
-        if any(outcome is None for outcome in outcomes.values()):
-            outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
-            self.close()
-        return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
 
     def _collect(self, until: float) -> dict[int, Outcome | None]:
         """Wait for all answers; a rank that died or is late has None."""

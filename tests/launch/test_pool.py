@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +77,41 @@ def test_the_environment_given_reaches_every_rank() -> None:
 def test_a_pool_has_at_least_one_rank() -> None:
     with pytest.raises(ValueError, match="at least one rank, got 0"):
         RankPool(0)
+
+
+class Unreadable:
+    """What can be pickled, and cannot be read again."""
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return int, ("no number",)
+
+
+def unreadable_on_rank_0() -> object:
+    return Unreadable() if os.environ["SHIM_RANK"] == "0" else "old"
+
+
+def test_an_answer_that_cannot_be_read_leaves_none_to_the_next_run() -> None:
+    before = children()
+    with RankPool(2) as pool:
+        with pytest.raises(ValueError, match="no number"):
+            pool.run(unreadable_on_rank_0)
+        assert children() == before
+        assert [outcome.value for outcome in pool.run("os:getenv", "SHIM_RANK")] == ["0", "1"]
+
+
+def test_ranks_of_which_one_cannot_be_started_are_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, started = children(), []
+
+    class SecondFails(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            started.append(self)
+            if len(started) == 2:
+                raise BlockingIOError("no more processes")
+            super().__init__(*arguments, **keywords)
+
+    monkeypatch.setattr(subprocess, "Popen", SecondFails)
+    with RankPool(2) as pool:
+        with pytest.raises(BlockingIOError):
+            pool.run("os:getpid")
+        assert children() == before
+        assert [outcome.value for outcome in pool.run("os:getenv", "SHIM_RANK")] == ["0", "1"]

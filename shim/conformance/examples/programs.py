@@ -18,6 +18,8 @@ from shim.conformance.examples.devices import rewritten
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.outputs import tokens_of
 from shim.conformance.runner import QUIET
+from shim.launch.endings import how_it_ended
+from shim.launch.identity import environment_of_ranks, rank_variables
 
 __all__ = ["ProgramSight", "is_program", "run_program"]
 
@@ -25,8 +27,7 @@ _MAIN = '__name__ == "__main__"'
 _STARTS = re.compile(r"\b(?:spawn|Process)\(")
 _LAST_LINES = 12  # of what a program that fails has printed to its standard error
 _CPUS = 2  # a program that starts a process for each CPU finds no more
-_RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SHIM_RANK", "SHIM_WORLD_SIZE", "SHIM_JOB")
-_NOT_INHERITED = {*_RANK_VARIABLES, "PYTHONUNBUFFERED"}  # unbuffered, the parts of two processes' lines mix
+_NOT_INHERITED = {*rank_variables(0, 1, ""), "PYTHONUNBUFFERED"}  # unbuffered, the parts of two processes' lines mix
 
 
 class ProgramSight(NamedTuple):
@@ -59,13 +60,13 @@ def run_program(example: Example, substituted: bool, deadline: float) -> Program
     if status is None:
         return ProgramSight([(line, f"had not ended after {deadline:g} s\n{_end_of(errors)}")], reasons, output)
     if status != 0 or "Traceback (most recent call last)" in errors:
-        return ProgramSight([(line, f"ended with status {status}\n{_end_of(errors)}")], reasons, output)
+        return ProgramSight([(line, f"{how_it_ended(status)}\n{_end_of(errors)}")], reasons, output)
     return ProgramSight(list(_unprinted(example, output.splitlines())), reasons, output)
 
 
 def _finished(command: list[str], folder: str, deadline: float) -> tuple[int | None, str, str]:
     """Return the status (None where it was late and has been ended), the output and the errors of the program *command*."""
-    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    environment = {name: value for name, value in environment_of_ranks(1).items() if name not in _NOT_INHERITED}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": folder, **QUIET}
     with (
         open(Path(folder) / "output", "w+", encoding="utf-8", errors="replace") as output,

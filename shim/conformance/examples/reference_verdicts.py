@@ -10,6 +10,7 @@ from shim.conformance.examples.verdicts import Judgement, Record, Verdict
 __all__ = ["judge_reference", "verdict_of_run"]
 
 _BY_A_PERSON = frozenset({Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.UNSUPPORTED, Verdict.FAIL})
+_DIED = (" died: ", "was killed by ")  # one of the pool's ranks, and a program that starts its ranks itself
 _HUNG = ("had not answered", "had not ended")
 
 
@@ -46,7 +47,7 @@ def verdict_of_run(outcome: Outcome) -> Judgement:
     if outcome.passed:
         return Judgement(outcome, Verdict.PASS)
     texts = [text.strip() for _, _, text in outcome.failures]
-    for verdict, signs in ((Verdict.CRASHES, (" died: ",)), (Verdict.HANGS, _HUNG)):
+    for verdict, signs in ((Verdict.CRASHES, _DIED), (Verdict.HANGS, _HUNG)):
         ended = [text for text in texts if any(sign in text.splitlines()[0] for sign in signs)]
         if ended:
             return Judgement(outcome, verdict, ended[0].splitlines()[0])

@@ -67,6 +67,7 @@ def test_a_line_that_is_not_printed_often_enough() -> None:
         ("[0, 1]", "sys.exit(3)", "ended with status 3"),
         ("[0, 1, -1]", "", "ValueError: a number below zero"),
         ("[0, 1]", "undefined", "NameError"),
+        ("[0, 1]", "import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
     ],
 )
 def test_an_end_in_failure(numbers: str, end: str, told: str) -> None:
@@ -77,3 +78,12 @@ def test_an_end_in_failure(numbers: str, end: str, told: str) -> None:
 def test_a_program_that_does_not_end() -> None:
     (text,) = failures(example("[0, 1]", "time.sleep(1000)"), deadline=3.0)
     assert text.startswith("had not ended after 3 s")
+
+
+def test_a_program_is_told_of_no_other_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "SHIM_JOB", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "COLOUR"):
+        monkeypatch.setenv(name, "7")
+    names = "RANK", "SHIM_JOB", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "COLOUR"
+    ends = f"import os; sys.exit(str([name for name in {names} if name in os.environ]))"
+    (text,) = failures(example("[0, 1]", ends))
+    assert text.splitlines()[1:] == ["['COLOUR']"]

@@ -19,6 +19,7 @@ FRAMEWORKS = ("torch", "paddle", "mindspore")
 TEXT = EXAMPLE.fingerprint
 ERROR = "Traceback (most recent call last):\n  a frame\nRuntimeError: gloo has no such thing"
 CRASH = "rank 1 died: killed by SIGSEGV\nrank 0 printed:\nTraceback (most recent call last):"
+KILLED = "was killed by SIGABRT\nTraceback (most recent call last):"
 LATE = "rank 1 had not answered after 90 s\nrank 1 printed:\nRuntimeError"
 SHOWN = "item 1: shown 1, seen 2"
 
@@ -36,6 +37,7 @@ def outcome(*errors):
         ((SHOWN, ERROR), Verdict.UNSUPPORTED, "RuntimeError: gloo has no such thing"),
         ((ERROR, LATE), Verdict.HANGS, "rank 1 had not answered after 90 s"),
         ((LATE, CRASH), Verdict.CRASHES, "rank 1 died: killed by SIGSEGV"),
+        ((KILLED,), Verdict.CRASHES, "was killed by SIGABRT"),
     ],
 )
 def test_a_run_is_judged_by_how_it_ended(errors, verdict, reason):

@@ -1,6 +1,6 @@
 """Examples run on ranks: what is corrupted in one is noticed, and what it leaves behind does not reach the next.
 
-The examples are ours; all run in one call, in this order, on the same pool as long as that is alive.
+The examples are ours; all run in one call, in this order, each on new copies of the same process.
 """
 
 from __future__ import annotations
