@@ -20,7 +20,6 @@ from shim.conformance.case import Case, Document
 from shim.conformance.cases import case_named
 from shim.conformance.examples.example import Example, Step, Wanted
 from shim.conformance.examples.rank import Sight, StepSight
-from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.reference import Variables, enter, run_on_frameworks
 from shim.conformance.examples.reference_verdicts import judge_reference
 from shim.conformance.examples.runner import Outcome
@@ -31,7 +30,7 @@ from shim.conformance.kinds import kind_named
 from shim.conformance.matrix.cells import CASE
 from shim.conformance.matrix.from_cases import framework_of, name_of
 from shim.conformance.runner import as_text, check_sights
-from shim.substitution.mirrors import frontends_of_installed
+from shim.substitution.mirrors import frontends_of_installed, version_of
 
 __all__ = ["CASE_SIDES", "example_of_case", "on_the_framework", "see_case_on_this_rank", "source_of_cases"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -13,7 +14,7 @@ from typing import Any
 
 from shim.errors import UnsupportedError
 
-__all__ = ["FRAMEWORKS", "Mirrors", "frontends_of_installed", "mirrors_of", "stands_in_for"]
+__all__ = ["FRAMEWORKS", "Mirrors", "frontends_of_installed", "mirrors_of", "stands_in_for", "version_of"]
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 
@@ -32,8 +33,9 @@ def frontends_of_installed() -> dict[str, str]:
 
 @functools.cache
 def _root_for(framework: str) -> str | None:
-    version = _installed_version(framework)
-    if version is None:
+    try:
+        version = version_of(framework)
+    except importlib.metadata.PackageNotFoundError:
         return None
     if framework != "paddle":
         return f"shim.frontends.{framework}"
@@ -43,13 +45,12 @@ def _root_for(framework: str) -> str | None:
     return f"shim.frontends.paddle_{major}"
 
 
-def _installed_version(framework: str) -> str | None:
+def version_of(framework: str) -> str:
+    """Return the version of the installed *framework*, without what a build adds to it. Raises PackageNotFoundError where there is none."""
     for package in _PACKAGES[framework]:
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(package).partition("+")[0]
+    raise importlib.metadata.PackageNotFoundError(framework)
 
 
 @functools.cache

@@ -82,16 +82,19 @@ def _substitute_around(folder: Path) -> None:
 def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     """Run the file *script* as ``python script arguments`` does, with views for its imports and for its own modules'."""
     path = os.path.abspath(script)
+    folder = os.path.dirname(
+        os.path.realpath(path)
+    )  # Python, too, finds what lies beside the file that a link leads to
     sys.argv[:] = [script, *arguments]
-    sys.path[0:1] = [os.path.dirname(path)]
-    _substitute_around(Path(path).parent)
+    _put_in_front(folder)
+    _substitute_around(Path(folder))
     substitute_in_children(Program(path, None))
     _run_as_main(_code_of(path), path, None)
 
 
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     """Run the module *name* as ``python -m name arguments`` does, with views for its imports and its package's."""
-    sys.path[0:1] = [os.getcwd()]
+    _put_in_front(os.getcwd())
     _substitute_around(Path.cwd())
     code, spec = _module_of(name)
     path = str(spec.origin)
@@ -100,12 +103,18 @@ def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     _run_as_main(code, path, spec)
 
 
+def _put_in_front(folder: str) -> None:
+    # With a safe path, which is in Python 3.11 or later, there is no folder to replace, and Python would put none there.
+    if not getattr(sys.flags, "safe_path", sys.flags.isolated):
+        sys.path[0:1] = [folder]
+
+
 def run_again(program: Program, name: str) -> dict[str, Any]:
     """Run *program* in a process that it has spawned, as the module *name* with views, and return the names it has then.
 
     The search path is set already; where it has the working folder for a script's, that is the parent's.
     """
-    _substitute_around(Path(program.path).parent if program.name is None else Path.cwd())
+    _substitute_around(Path(program.path).resolve().parent if program.name is None else Path.cwd())
     substitute_in_children(program)
     code, spec = (_code_of(program.path), None) if program.name is None else _module_of(program.name)
     names = _names(name, program.path, spec)
@@ -114,7 +123,7 @@ def run_again(program: Program, name: str) -> dict[str, Any]:
 
 
 def _code_of(path: str) -> CodeType:
-    return compile(SourceFileLoader("__main__", path).get_data(path), path, "exec")
+    return compile(SourceFileLoader("__main__", path).get_data(path), path, "exec", dont_inherit=True)
 
 
 def _module_of(name: str) -> tuple[CodeType, ModuleSpec]:

@@ -254,7 +254,7 @@ def test_a_record_that_is_not_made_again_is_counted(
     monkeypatch: pytest.MonkeyPatch, installed: str | None, run: Any, passed: bool, told: str
 ) -> None:
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: installed)
-    monkeypatch.setattr(report, "_installed_version", lambda name: installed)
+    monkeypatch.setattr(report, "version_of", lambda name: installed)
     monkeypatch.setattr(report.subprocess, "run", run)
     console = Console(file=io.StringIO(), width=120)
     assert report.print_comparison(console) is passed

@@ -91,6 +91,27 @@ def test_an_exception_ends_it_and_blocks_may_be_nested() -> None:
     assert builtins.__import__ is original
 
 
+def test_the_import_function_that_it_finds_is_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, names = builtins.__import__, []
+
+    def found(name: str, *args: Any, **kwargs: Any) -> ModuleType:
+        names.append(name)
+        return before(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", found)
+    with as_installed():
+        exec("import colorsys", vars(ModuleType("other")))
+    after = builtins.__import__
+    monkeypatch.undo()
+    assert after is found
+    assert "colorsys" in names  # those of other modules go through it meanwhile
+
+
+def test_it_is_refused_as_a_decorator() -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        as_installed()(print)  # type: ignore[operator]  # the mistake is what is tested
+
+
 def test_a_thread_of_another_module_is_not_affected() -> None:
     other = ModuleType("other")
     with as_installed():

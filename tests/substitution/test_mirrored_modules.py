@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pkgutil
 from types import ModuleType
 
 import pytest
 
 import shim.frontends
+from shim.substitution.mirrors import version_of
 from shim.substitution.views import ModuleView
 
 MODULES = sorted(
@@ -36,3 +38,15 @@ def test_older_paths_of_mindspore_stand_in(path: str, name: str) -> None:
     real = ModuleType(f"mindspore.{path}")
     view = ModuleView(real, importlib.import_module(f"shim.frontends.mindspore.{path}"))
     assert getattr(view, name).__module__.startswith("shim.frontends.mindspore.")
+
+
+def test_the_version_of_paddle_is_that_of_the_package_for_gpus_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package != "paddlepaddle-gpu":
+            raise importlib.metadata.PackageNotFoundError(package)
+        return "3.1.0+cu126"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert version_of("paddle") == "3.1.0"
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        version_of("torch")

@@ -90,11 +90,15 @@ def run(
 def plan_from(
     framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool, console: Console
 ) -> Plan:
-    """Return the plan that the options say. Raises BadParameter for a name that is nothing's."""
+    """Return the plan that the options say. Raises BadParameter for a name that is nothing's, Exit where a framework cannot be imported."""
     frameworks = chosen("--framework", framework, FRAMEWORKS)
     kinds = chosen_kinds(tensors)
-    with console.status("reading the installed frameworks' documentation"):
-        plan = make_plan(frameworks, example or (), kinds, reference)
+    try:
+        with console.status("reading the installed frameworks' documentation"):
+            plan = make_plan(frameworks, example or (), kinds, reference)
+    except ImportError as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(2) from None
     if plan.unknown:
         raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
     return plan

@@ -1,6 +1,6 @@
 """Finds the examples in the docstrings of the installed frameworks, for all functions and classes whose signatures are recorded.
 
-The frameworks are imported in a process of their own, which prints the docstrings: see ``__main__``.
+The frameworks are imported in a process of their own, which prints the docstrings: see ``main``.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.signatures import FRONTENDS, read
+from shim.launch.original import program_of
 
-__all__ = ["docstrings_of", "installed_examples"]
+__all__ = ["docstrings_of", "installed_examples", "main"]
 
 _PATIENCE = 120.0  # seconds for the import of a framework
-_QUIET = {"GLOG_v": "4"}
 
 
 def installed_examples(framework: str) -> list[Example]:
-    """Return the examples of the installed *framework*, in the order of its recorded names."""
+    """Return the examples of the installed *framework*, in the order of its recorded names. Raises ImportError where it cannot be imported."""
     found = []
     for function, text in _read_elsewhere(framework):
         found += examples_in(text, framework, function, f"docstring of {function}")
@@ -33,13 +33,23 @@ def installed_examples(framework: str) -> list[Example]:
 
 @functools.cache  # what is installed does not change while this process runs, and importing it takes seconds
 def _read_elsewhere(framework: str) -> Sequence[tuple[str, str]]:
-    command = [sys.executable, "-m", "shim.conformance.examples", framework]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)
+    command = [sys.executable, "-c", program_of(__name__), framework]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    if done.returncode:
+        raise ImportError(
+            f"{framework} is installed, and cannot be imported for its docstrings\n{done.stderr.rstrip()}"
+        )
     return [(name, text) for name, text in json.loads(done.stdout.splitlines()[-1])]
+
+
+def main() -> None:
+    """Print the docstrings of the installed framework that the command names as JSON, on the last line."""
+    sys.stdout.write(json.dumps(docstrings_of(sys.argv[1])) + "\n")
 
 
 def docstrings_of(framework: str) -> list[tuple[str, str]]:
     """Return the recorded names of *framework* that it has docstrings for, each object under its first name."""
+    importlib.import_module(framework)
     record = read(next(file for file in reversed(FRONTENDS.values()) if file.startswith(f"{framework}-")))
     found: dict[int, tuple[str, str]] = {}
     for module, names in record.modules.items():

@@ -6,7 +6,6 @@ replace ``fail`` by a verdict with a reason. Reasons on record are kept as long 
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import sys
 from pathlib import Path
@@ -14,15 +13,9 @@ from typing import Any
 
 from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.runner import Outcome, run_examples
+from shim.substitution.mirrors import version_of
 
-__all__ = ["main", "version_of"]
-
-_DISTRIBUTIONS = {"paddle": "paddlepaddle"}
-
-
-def version_of(framework: str) -> str:
-    """Return the version of the installed *framework*, without what a build adds to it."""
-    return importlib.metadata.version(_DISTRIBUTIONS.get(framework, framework)).partition("+")[0]
+__all__ = ["main"]
 
 
 def main(framework: str) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.files import examples_in_files
-from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
+from shim.substitution.mirrors import version_of
 
 __all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from importlib import metadata
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from shim.conformance.signatures import FRONTENDS
 from shim.conformance.signatures.comparison import ModuleResult, compare_frontend
+from shim.substitution.mirrors import version_of
 
 __all__ = ["print_comparison"]
 
@@ -78,7 +78,7 @@ def _compare_in_process(file: str, console: Console) -> bool | None:
     if importlib.util.find_spec(framework) is None:
         console.print(Text(f"{framework} {version}: not installed, its record was not made again", style="dim"))
         return None
-    installed = _installed_version(framework)
+    installed = version_of(framework)
     if installed != version:
         told = f"{framework} {version}: {installed} is installed, the record was not made again"
         console.print(Text(told, style="dim"))
@@ -93,8 +93,3 @@ def _compare_in_process(file: str, console: Console) -> bool | None:
     told = "the installed one has the recorded signatures" if same else f"{ended.stdout}{ended.stderr}"
     console.print(Text(f"{framework} {version}: {told}", style="" if same else "bold red"), soft_wrap=True)
     return same
-
-
-def _installed_version(framework: str) -> str:
-    distribution = {"paddle": "paddlepaddle"}.get(framework, framework)
-    return metadata.version(distribution).partition("+")[0]

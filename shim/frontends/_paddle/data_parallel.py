@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from shim.core import calls
 from shim.core.callers import Caller, warn_user
 from shim.errors import StateError, TensorError, UnsupportedError
-from shim.frontends._paddle.errors import ArgumentAssertionError, GroupMissingError, OutsiderError, PaddleTensorError
+from shim.frontends._paddle.errors import (
+    ArgumentAssertionError,
+    ArgumentTypeError,
+    GroupMissingError,
+    OutsiderError,
+    PaddleTensorError,
+)
 from shim.frontends._paddle.gradients import Gradients
 from shim.frontends._paddle.groups import Group, group_of, member_of
 from shim.frontends._paddle.options import size_of
@@ -37,9 +43,11 @@ class DataParallel(_Layer):
 
     It starts from the parameters and buffers of the world's rank 0. At the end of each backward the ranks average the gradients, in buffers
     of *comm_buffer_size* MiB and a last one of *last_comm_buffer_size*; what goes wrong there is the cause of a SystemError of paddle's.
-    Raises: AssertionError before initialisation, for a *group* that is none, and for nothing to train; RuntimeError outside *group*.
+    Raises: AssertionError before initialisation, for a *group* that is none, and for nothing to train; TypeError for a buffer's size below 0;
+    RuntimeError outside *group*.
     Deviates: parameters that a rank has not used count as 0 without *find_unused_parameters* too, where paddle leaves them out of step; sparse
-    gradients and *strategy*, which is of paddle 1, raise UnsupportedError.
+    gradients and *strategy*, which is of paddle 1, raise UnsupportedError. What is wrong with *group* or a size is told on the only rank too,
+    where paddle does not look at them.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/DataParallel_en.html
     """
 
@@ -57,6 +65,11 @@ class DataParallel(_Layer):
             raise _ME.explain(ArgumentAssertionError("layers must be run as dynamic graph, not in static mode"))
         if strategy is not None:
             raise _ME.explain(UnsupportedError(f"strategy must be None, got {strategy!r}\nIt is of paddle 1."))
+        if group is not None and not isinstance(group, Group):
+            raise _ME.explain(ArgumentAssertionError(f"{{group}} must be a Group or None, got {group!r}"))
+        for name, size in (("comm_buffer_size", comm_buffer_size), ("last_comm_buffer_size", last_comm_buffer_size)):
+            if size < 0:
+                raise _ME.explain(ArgumentTypeError(f"{name} must be at least 0, got {size!r}"))
         self._layers = layers
         self.find_unused_parameters = find_unused_parameters
         self.grad_need_sync = True
@@ -65,8 +78,6 @@ class DataParallel(_Layer):
         self.comm_buffer_size = int(comm_buffer_size * _MEBIBYTE)
         self.last_comm_buffer_size = int(last_comm_buffer_size * _MEBIBYTE)
         if size_of(_ME, None) > 1:
-            if group is not None and not isinstance(group, Group):
-                raise _ME.explain(ArgumentAssertionError(f"{{group}} must be a Group or None, got {group!r}"))
             self.group = member_of(_ME, group)
             self._start_from_rank_0()
             self.init_reducer()

@@ -11,10 +11,10 @@ from shim.conformance.examples.applicability import NO_TENSOR, refused_by_rule
 from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reader import examples_in
-from shim.conformance.examples.recording import version_of
 from shim.conformance.examples.runner import Outcome
 from shim.conformance.examples.verdicts import Judgement, Record, Verdict, judge, missing, read_records
 from shim.conformance.kinds import KINDS
+from shim.substitution.mirrors import version_of
 
 pytestmark = pytest.mark.frameworks
 

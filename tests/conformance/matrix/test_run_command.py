@@ -125,6 +125,18 @@ def test_the_list_has_what_is_on_record_and_runs_nothing(shim_conformance, monke
     assert "examples run" not in result.output
 
 
+@pytest.mark.parametrize("name", COMMANDS[:2])
+def test_a_framework_that_cannot_be_imported_is_told(name, monkeypatch):
+    def read(framework):
+        raise ImportError("torch cannot be imported\nImportError: libcudart.so")
+
+    monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
+    monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=read))
+    result = CliRunner().invoke(conformance, [name])
+    assert result.exit_code == 2
+    assert "torch cannot be imported\nImportError: libcudart.so" in result.output
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["signatures", "--help"], ["tables", "--help"]])
 def test_every_command_says_what_it_does(arguments):
     result = CliRunner().invoke(conformance, arguments, env={"COLUMNS": "120"})

@@ -224,6 +224,18 @@ def test_what_it_refuses(rank: int) -> None:
     assert isinstance(told.value, StateError)
 
 
+@pytest.mark.ranks(1, 2)
+def test_arguments_that_are_wrong_are_told_on_the_only_rank_too() -> None:
+    from data_parallel_networks import DataParallel, nn
+
+    with world():
+        with pytest.raises(AssertionError, match="group must be a Group or None, got 'nonsense'"):
+            DataParallel(nn.Linear(2, 1), group="nonsense")
+        for name in ("comm_buffer_size", "last_comm_buffer_size"):
+            with pytest.raises(TypeError, match=f"{name} must be at least 0, got -1"):
+                DataParallel(nn.Linear(2, 1), **{name: -1})
+
+
 @pytest.mark.ranks(1)
 def test_alone_it_says_so_and_is_the_network(tmp_path: Any) -> None:
     from data_parallel_networks import DataParallel, nn, paddle
