@@ -7,7 +7,6 @@ that its document does; a document that imports none has no examples.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +15,11 @@ from typing import NamedTuple
 from shim.conformance.examples.cases import CaseError, examples_of_case, is_case, marks_of_a_case
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.passages import Passage, passages_of
-from shim.conformance.examples.reader import code_blocks, examples_in
+from shim.conformance.examples.reader import code_blocks, examples_in, framework_of
 
-__all__ = ["SUFFIXES", "Found", "examples_in_files", "framework_of"]
+__all__ = ["SUFFIXES", "Found", "examples_in_files"]
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".html", ".htm", ".py")
-_IMPORT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(torch|paddle|mindspore)\b", re.MULTILINE)
 
 
 class Found(NamedTuple):
@@ -31,16 +29,10 @@ class Found(NamedTuple):
     without: list[Path]
 
 
-def framework_of(code: str) -> str | None:
-    """Return the framework that *code* imports first, None for none of them."""
-    found = _IMPORT.search(code)
-    return found[1] if found else None
-
-
 def examples_in_files(paths: Sequence[Path]) -> Found:
     """Return the examples in the files of *paths* and below its folders.
 
-    Raises ValueError with all that is wrong, each in a line that begins with the file's: what is no document, what cannot be read, a
+    Raises ValueError with all that is wrong, each in a line that begins with the file's: what is no document, what cannot be read, code that is no Python, a
     case that has not the form of one, and each of *paths* that has no examples.
     """
     examples: list[Example] = []
@@ -91,11 +83,14 @@ def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Exampl
 
 
 def _examples_in_passage(passage: Passage, name: str) -> list[Example]:
-    """Return the examples and cases of *passage*, in their order, numbered as they come."""
+    """Return the examples and cases of *passage*, in their order, numbered as they come. Raises CaseError, for broken code too."""
     name = f"{name}:{passage.owner}" if passage.owner else name
     cases, rest = _cases_apart(passage, name)
     framework = framework_of(rest)
-    others = [] if framework is None else examples_in(rest, framework, name, name)
+    broken: list[tuple[int, str]] = []
+    others = [] if framework is None else examples_in(rest, framework, name, name, broken)
+    if broken:
+        raise CaseError([(passage.numbers[line - 1], problem) for line, problem in broken])
     found = [*cases, *(_placed(example, passage, name) for example in others)]
     found.sort(key=lambda example: example.steps[0].line)
     return [replace(example, number=number) for number, example in enumerate(found, start=1)]
