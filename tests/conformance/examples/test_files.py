@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.files import examples_in_files, framework_of
+from shim.conformance.examples.files import examples_in_files
+from shim.conformance.examples.reader import framework_of
 
 PROMPTS = """>>> import torch.distributed as dist
 >>> # 3 ranks
@@ -155,3 +156,52 @@ def test_names_are_of_one_example_each(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     names = [example.name for example in examples_in(a, b, b / "case.py")]
     assert names == [f"{a}/case.py", f"{a}/case.py#2", f"{b}/case.py", f"{b}/case.py#2"]
+
+
+BROKEN = {
+    "page.md": "```python\nimport torch\n```\n\n```python\n\nx = 1\nprint(x\n```\n",
+    "prompts.md": ">>> import torch\n1\n\n\n>>> print(x\n1\n",
+    "page.rst": ".. code-block:: python\n\n    import torch\n\nText\n\n.. code::\n\n    import paddle\n    print(x\n",
+    "page.html": "<pre>import torch</pre>\n<pre>\nimport paddle\nprint(x\n</pre>",
+    "module.py": 'def f():\n    """Do it.\n\n    >>> import torch\n    >>> print(x\n    """\n',
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_code_that_is_no_python_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(BROKEN[name], encoding="utf-8")
+    line = 1 + next(number for number, each in enumerate(BROKEN[name].splitlines()) if "print(x" in each)
+    with pytest.raises(ValueError, match=rf"{name}:{line}: '\(' was never closed"):
+        examples_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "language", ["python", "Python3", "py", "pycon", "{.python .numberLines}", "{code-block} python"]
+)
+def test_blocks_of_python(language: str, tmp_path: Path) -> None:
+    text = f"import torch\n\n```{language}\nx = 1\n```\n"
+    (example,) = examples_in(written(tmp_path, page_md=text))
+    assert [step.source for step in example.steps] == ["x = 1"]
+
+
+@pytest.mark.parametrize("language", ["sh", "json", "console", "python-console-session", "{code-block} sh"])
+def test_blocks_in_another_language_are_no_examples(language: str, tmp_path: Path) -> None:
+    blocks = [f"```{language}\n{code}\n```\n" for code in ("run_it", "import torch", ">>> import torch", "(")]
+    written(tmp_path, page_md="\n".join(blocks), other_md=DOCUMENTS["page.md"])
+    assert [example.name for example in examples_in(tmp_path)] == ["other.md"]
+
+
+def test_a_block_without_a_language_is_an_example_where_it_imports_a_framework(tmp_path: Path) -> None:
+    blocks = [
+        f"```\n{code}\n```\n" for code in ("pip install torch", '{"a": 1}', "import torch\nx = 1", ">>> y = 2", "(")
+    ]
+    first, second = examples_in(written(tmp_path, page_md="\n".join(blocks)))
+    assert [step.source for step in (*first.steps, *second.steps)] == ["import torch", "x = 1", "y = 2"]
+
+
+def test_a_page_says_which_code_is_python(tmp_path: Path) -> None:
+    text = "<pre>import torch</pre><pre><code class='language-python'>x = 1</code></pre><pre>y = 2</pre>"
+    assert [example.steps[0].source for example in examples_in(written(tmp_path, page_html=text))] == [
+        "import torch",
+        "x = 1",
+    ]
