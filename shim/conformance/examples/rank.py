@@ -164,7 +164,7 @@ class _Run:
         silent = not (outputs or self.example.is_case) and wanted is not None and _may_be_silent(step, self.rank)
         difference = None if expected is None else _other_error(expected, raised)
         if difference is None and wanted is not None and not step.raises and not silent:
-            difference = self._unsure(index) or differs(wanted, outputs, len(own))
+            difference = self._unsure(index) or differs(wanted, outputs, len(own), self.example.is_case)
         told = [output.text for output in outputs] + ([] if raised is None else [f"raised {_in_words(raised)}"])
         return StepSight(step.line, tuple(told), difference, None, silent, raised is not None)
 

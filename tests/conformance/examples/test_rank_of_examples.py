@@ -144,6 +144,15 @@ def test_what_a_case_shows_before_it_raises_is_compared() -> None:
     assert "shown 2, seen 1" in str(failure.difference)
 
 
+def test_what_a_case_shows_of_a_tensor_is_exact() -> None:
+    kind = "class T:\n    shape = (1,)\n    def tolist(self):\n        return [1]\n"
+    kind += "    def __repr__(self):\n        return 'tensor([1], dtype=torch.int32)'\n"
+    assert see_case(f"{kind}T()\n# shows: tensor([1], dtype=torch.int32)").failure is None
+    failure = see_case(f"{kind}T()\n# shows: tensor([1])").failure
+    assert failure is not None
+    assert "seen dtype" in str(failure.difference)
+
+
 def test_an_exit_is_not_what_a_case_raises() -> None:
     assert see_case("import sys\nsys.exit()  # raises").failure is not None
 
