@@ -68,11 +68,11 @@ def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Exampl
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".py" and is_case(text):
-            return examples_of_case(text, name)
+            return [_in_folder(example, file) for example in examples_of_case(text, name)]
         passages = passages_of(text, file.suffix)
         if file.suffix == ".py" and (marked := list(marks_of_a_case(text))):
             raise CaseError([(marked[0], "only a case says so, and a case begins with # ranks:")])
-        return [example for passage in passages for example in _examples_in_passage(passage, name)]
+        return [_in_folder(example, file) for passage in passages for example in _examples_in_passage(passage, name)]
     except CaseError as error:
         problems += [f"{file}:{line}: {problem}" for line, problem in error.problems]
     except SyntaxError as error:
@@ -80,6 +80,10 @@ def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Exampl
     except UnicodeDecodeError as error:
         problems.append(f"{file}: is no UTF-8, at byte {error.start}")
     return []
+
+
+def _in_folder(example: Example, file: Path) -> Example:
+    return replace(example, folder=str(file.resolve().parent)) if example.is_case else example
 
 
 def _examples_in_passage(passage: Passage, name: str) -> list[Example]:

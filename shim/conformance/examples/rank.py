@@ -7,7 +7,8 @@ import builtins
 import contextlib
 import io
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from shim.conformance.examples.border import Border
@@ -20,6 +21,7 @@ from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
+from shim.substitution.program import substitute_below
 
 __all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
 
@@ -61,11 +63,25 @@ class Sight:
         return next((step for step in self.steps if step.error is not None or step.difference is not None), None)
 
 
-@dataclass
-class _Screen:
-    """What the example shows, in place of a terminal."""
+class _Screen(io.TextIOBase):
+    """What the example shows, in place of a terminal: what it prints or displays itself, and what is written to it."""
 
-    outputs: list[Output] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._outputs: list[Output] = []
+        self._written: list[str] = []
+
+    def write(self, text: str) -> int:
+        self._written.append(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> list[Output]:
+        text, self._written = "".join(self._written).rstrip("\n"), []
+        self._outputs += [Output(text, text)] if text else []
+        return self._outputs
 
     def print(
         self, *things: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
@@ -80,7 +96,7 @@ class _Screen:
         self.outputs.append(output_of(repr(value), [value], echo=True))
 
     def take(self) -> list[Output]:
-        taken, self.outputs = self.outputs, []
+        taken, self._outputs = self.outputs, []
         return taken
 
 
@@ -94,9 +110,11 @@ def see_example(example: Example, rank: int, substituted: bool = True, tensors: 
     border = None if tensors in (None, example.framework) else Border(example.framework, tensors)
     built = scoped_builtins(None if border is None else border.through) if substituted else dict(vars(builtins))
     built["print"] = screen.print
+    if substituted and example.folder:
+        substitute_below(Path(example.folder))
     try:
         with (
-            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stdout(screen),
             as_program(example, variables_of(example, rank), built) as program,
         ):
             _kept.append(program.__dict__)
