@@ -62,11 +62,13 @@ def examples_in(
     """Return the examples of the document *text*, which is about *function*.
 
     A block that is no valid Python goes to *broken*, with the line in *text* and what is wrong; with None, it is an example, which fails.
+    So it is for docstrings, which are about one thing: how many ranks an example needs, all of the text may say, and else the paragraph before it.
     """
     found = []
     for number, block in enumerate(_blocks(text), start=1):
+        context = text if broken is None else _paragraph_before(text, block)
         try:
-            example = example_of(block.lines, framework, function, place, number, block.text, text)
+            example = example_of(block.lines, framework, function, place, number, block.text, context)
         except SyntaxError as error:
             line, source = (
                 _line_of(error, block),
@@ -80,6 +82,11 @@ def examples_in(
         if example is not None:
             found.append(example)
     return found
+
+
+def _paragraph_before(text: str, block: _Block) -> str:
+    lines = ["" if _BLOCK.match(line) else line for line in text.expandtabs().splitlines()[: block.first - 1]]
+    return re.split(r"\n\s*\n", "\n".join(lines).rstrip())[-1]
 
 
 def _line_of(error: SyntaxError, block: _Block) -> int:

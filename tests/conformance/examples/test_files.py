@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ import pytest
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.files import examples_in_files
 from shim.conformance.examples.reader import framework_of
+from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.sides import SHIM, SIDES, Side
+from shim.conformance.examples.suite import FILE, Source, run_source
+from shim.conformance.examples.verdicts import Verdict
 
 PROMPTS = """>>> import torch.distributed as dist
 >>> # 3 ranks
@@ -205,3 +210,47 @@ def test_a_page_says_which_code_is_python(tmp_path: Path) -> None:
         "import torch",
         "x = 1",
     ]
+
+
+SIZED = """Runs on 512 GPUs.
+
+```python
+import torch
+```
+
+More than 4 devices
+are good, but here there are 3 ranks:
+
+```pycon
+>>> x = 1
+```
+
+```
+>>> y = torch.ones(5)  # 5 ranks
+```
+"""
+
+
+def test_how_many_ranks_an_example_needs_is_said_right_before_it(tmp_path: Path) -> None:
+    text = f"Runs on 512 GPUs.\n\nText.\n\n{SIZED}"
+    ranks = [example.ranks for example in examples_in(written(tmp_path, page_md=text))]
+    assert ranks == [512, 4, 5]
+    ranks = [
+        example.ranks for example in examples_in(written(tmp_path, page_md=SIZED.replace("GPUs.", "GPUs.\n\nText.")))
+    ]
+    assert ranks == [2, 4, 5]
+
+
+def test_an_example_for_more_ranks_than_there_may_be_is_not_run(tmp_path: Path) -> None:
+    written(tmp_path, page_md="Runs on 512 GPUs.\n\n```python\nimport torch\n```\n", case_py=CASE.replace("2, 4", "17"))
+    source = Source("torch", "1", tuple(examples_in(tmp_path)), {}, FILE)
+    run_them: list[Example] = []
+
+    def run(examples: Sequence[Example], *_: object, **__: object) -> list[Outcome]:
+        run_them.extend(examples)
+        return []
+
+    (judgement,) = run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}).judgements
+    assert (judgement.verdict, judgement.change) == (Verdict.NOT_RUNNABLE, None)
+    assert "512 ranks" in judgement.reason
+    assert [example.name for example in run_them] == ["case.py"]
