@@ -1,11 +1,14 @@
 """What happens in a rank process: run an example step by step, and say what this rank saw."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
 import contextlib
+import functools
 import io
+import operator
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,12 +138,13 @@ class _Run:
         self.pending: list[Output] = []  # seen, and not compared yet
         self.absent: set[str] = set()  # names that only other ranks have
         self.prepared: frozenset[str] = frozenset()  # names that there were before the example
+        self.future = 0  # the compiler's flags for what the example has imported of __future__
 
     def carried_out(self) -> Sight:
         example = self.example
         if not example.is_case:
             begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
-            exec(compile(begin, "<before the example>", "exec"), self.names)
+            exec(compile(begin, "<before the example>", "exec", dont_inherit=True), self.names)
         self.prepared = frozenset(self.names)
         seen = []
         for index, step in enumerate(example.steps):
@@ -199,9 +203,11 @@ class _Run:
         tree = ast.parse(source, file)
         ast.increment_lineno(tree, step.line - 1)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, file, "exec"), self.names)
+        exec(compile(tree, file, "exec", self.future, dont_inherit=True), self.names)
+        self.future |= _future_in(tree)
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), file, "eval"), self.names)
+            expression = compile(ast.Expression(last.value), file, "eval", self.future, dont_inherit=True)
+            value = eval(expression, self.names)
             if value is not None or isinstance(last.value, ast.Name):  # some documents show that a name is None
                 self.screen.display(value)
         elif step.wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
@@ -268,6 +274,13 @@ def _other_error(expected: str, raised: Exception | None) -> str | None:
 
 def _in_words(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _future_in(tree: ast.Module) -> int:
+    """Return the compiler's flags for what *tree*, which has been compiled, imports of ``__future__``."""
+    nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    flags = (getattr(__future__, alias.name).compiler_flag for node in nodes for alias in node.names)
+    return functools.reduce(operator.or_, flags, 0)
 
 
 def _may_be_silent(step: Step, rank: int) -> bool:

@@ -176,6 +176,12 @@ def test_a_case_imports_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.
     del sys.modules["beside_the_case"]
 
 
+def test_the_code_has_its_own_future_and_not_ours() -> None:
+    text = "def f(x: int): ...\nprint(f.__annotations__['x'])\n# shows: {}\n"
+    assert see_case(text.format("<class 'int'>")).failure is None
+    assert see_case("from __future__ import annotations\n" + text.format("int")).failure is None
+
+
 def test_an_exit_is_not_what_a_case_raises() -> None:
     assert see_case("import sys\nsys.exit()  # raises").failure is not None
 
