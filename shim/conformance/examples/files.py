@@ -7,7 +7,8 @@ that its document does; a document that imports none has no examples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from shim.conformance.examples.reader import code_blocks, examples_in, framework
 
 __all__ = ["SUFFIXES", "Found", "examples_in_files"]
 
+_OTHERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".html", ".htm", ".py")
 
 
@@ -57,11 +59,18 @@ def examples_in_files(paths: Sequence[Path]) -> Found:
 
 def _files(path: Path, problems: list[str]) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        return sorted(file for file in _below(path) if file.suffix in SUFFIXES and file.is_file())
     if path.suffix not in SUFFIXES:
         problems.append(f"{path}: is no document, whose name ends in one of {', '.join(SUFFIXES)}")
         return []
     return [path]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Give the files below *folder*, but for those of other people's packages, and in hidden folders such as .git and .venv."""
+    for inner, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _OTHERS]
+        yield from (Path(inner) / name for name in files)
 
 
 def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Example]:

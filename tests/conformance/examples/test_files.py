@@ -64,6 +64,15 @@ def test_a_folder_gives_all_that_is_in_it_by_name(tmp_path: Path) -> None:
     assert names == ["inner/module.py:f", "inner/page.html", "inner/page.md", "inner/page.rst"]
 
 
+def test_what_is_hidden_or_installed_in_a_folder_is_not_looked_into(tmp_path: Path) -> None:
+    root = tmp_path / ".hidden"
+    for inner in (".", ".venv", ".git", "__pycache__", "a/node_modules/b", "venv/lib/site-packages/x", "docs"):
+        (root / inner).mkdir(parents=True, exist_ok=True)
+        (root / inner / "page.md").write_text(DOCUMENTS["page.md"], encoding="utf-8")
+    assert [example.name for example in examples_in(root)] == ["docs/page.md", "page.md"]
+    assert len(examples_in(root / ".venv")) == 1
+
+
 def test_blocks_without_a_framework_are_no_examples(tmp_path: Path) -> None:
     written(tmp_path, page_md="```python\nprint(1)\n```\n", other_md=DOCUMENTS["page.md"])
     found = examples_in_files([tmp_path])
