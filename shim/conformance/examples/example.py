@@ -50,7 +50,8 @@ class Example:
     """One example of the documentation of ``function``, the ``number``-th of it from 1.
 
     ``ranks`` is how many the document says, or needs; ``text`` is the example as it stands, ``place`` where. It ``is_case`` where it is a
-    whole program, of which nothing is left to the reader, and what it shows holds on every rank.
+    whole program, of which nothing is left to the reader, and what it shows holds on every rank. ``folder`` is where the file lies that it
+    is of, whose modules it may import; it is empty where there is none.
     """
 
     framework: str
@@ -61,6 +62,7 @@ class Example:
     steps: tuple[Step, ...]
     ranks: int
     is_case: bool = False
+    folder: str = ""
 
     @property
     def name(self) -> str:

@@ -7,8 +7,8 @@ that its document does; a document that imports none has no examples.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from typing import NamedTuple
 from shim.conformance.examples.cases import CaseError, examples_of_case, is_case, marks_of_a_case
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.passages import Passage, passages_of
-from shim.conformance.examples.reader import code_blocks, examples_in
+from shim.conformance.examples.reader import code_blocks, examples_in, framework_of
 
-__all__ = ["SUFFIXES", "Found", "examples_in_files", "framework_of"]
+__all__ = ["SUFFIXES", "Found", "examples_in_files"]
 
+_OTHERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".html", ".htm", ".py")
-_IMPORT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(torch|paddle|mindspore)\b", re.MULTILINE)
 
 
 class Found(NamedTuple):
@@ -31,16 +31,10 @@ class Found(NamedTuple):
     without: list[Path]
 
 
-def framework_of(code: str) -> str | None:
-    """Return the framework that *code* imports first, None for none of them."""
-    found = _IMPORT.search(code)
-    return found[1] if found else None
-
-
 def examples_in_files(paths: Sequence[Path]) -> Found:
     """Return the examples in the files of *paths* and below its folders.
 
-    Raises ValueError with all that is wrong, each in a line that begins with the file's: what is no document, what cannot be read, a
+    Raises ValueError with all that is wrong, each in a line that begins with the file's: what is no document, what cannot be read, code that is no Python, a
     case that has not the form of one, and each of *paths* that has no examples.
     """
     examples: list[Example] = []
@@ -65,22 +59,29 @@ def examples_in_files(paths: Sequence[Path]) -> Found:
 
 def _files(path: Path, problems: list[str]) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        return sorted(file for file in _below(path) if file.suffix in SUFFIXES and file.is_file())
     if path.suffix not in SUFFIXES:
         problems.append(f"{path}: is no document, whose name ends in one of {', '.join(SUFFIXES)}")
         return []
     return [path]
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    """Give the files below *folder*, but for those of other people's packages, and in hidden folders such as .git and .venv."""
+    for inner, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _OTHERS]
+        yield from (Path(inner) / name for name in files)
+
+
 def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Example]:
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".py" and is_case(text):
-            return examples_of_case(text, name)
+            return [_in_folder(example, file) for example in examples_of_case(text, name)]
         passages = passages_of(text, file.suffix)
         if file.suffix == ".py" and (marked := list(marks_of_a_case(text))):
             raise CaseError([(marked[0], "only a case says so, and a case begins with # ranks:")])
-        return [example for passage in passages for example in _examples_in_passage(passage, name)]
+        return [_in_folder(example, file) for passage in passages for example in _examples_in_passage(passage, name)]
     except CaseError as error:
         problems += [f"{file}:{line}: {problem}" for line, problem in error.problems]
     except SyntaxError as error:
@@ -90,12 +91,19 @@ def _examples_in_file(file: Path, name: str, problems: list[str]) -> list[Exampl
     return []
 
 
+def _in_folder(example: Example, file: Path) -> Example:
+    return replace(example, folder=str(file.resolve().parent)) if example.is_case else example
+
+
 def _examples_in_passage(passage: Passage, name: str) -> list[Example]:
-    """Return the examples and cases of *passage*, in their order, numbered as they come."""
+    """Return the examples and cases of *passage*, in their order, numbered as they come. Raises CaseError, for broken code too."""
     name = f"{name}:{passage.owner}" if passage.owner else name
     cases, rest = _cases_apart(passage, name)
     framework = framework_of(rest)
-    others = [] if framework is None else examples_in(rest, framework, name, name)
+    broken: list[tuple[int, str]] = []
+    others = [] if framework is None else examples_in(rest, framework, name, name, broken)
+    if broken:
+        raise CaseError([(passage.numbers[line - 1], problem) for line, problem in broken])
     found = [*cases, *(_placed(example, passage, name) for example in others)]
     found.sort(key=lambda example: example.steps[0].line)
     return [replace(example, number=number) for number, example in enumerate(found, start=1)]

@@ -2,7 +2,8 @@
 
 Numbers are compared as numbers (``1`` and ``1.``, ``1+1j`` and ``1.+1.j`` are the same), spaces, commas, the kind of quotes and where a tensor
 lies are not compared; everything else is: words, brackets, the order of all of it. Where the document shows the bare
-elements of what the framework prints with a header, as Paddle's does, the elements are compared.
+elements of what the framework prints with a header, as Paddle's does, the elements are compared. Documents show ``tensor([1])`` of
+any dtype too; a user's own case means what torch prints, where the dtype and ``requires_grad`` are left out only if they are the default.
 """
 
 from __future__ import annotations
@@ -70,31 +71,34 @@ def _written(thing: Any) -> Any:
     return thing
 
 
-def differs(wanted: str, outputs: Sequence[Output], own: int | None = None) -> str | None:
+def differs(wanted: str, outputs: Sequence[Output], own: int | None = None, exact: bool = False) -> str | None:
     """Return None where the last of *outputs* are what the document shows as *wanted*; otherwise say where they differ.
 
     A document may leave out what was printed a while before, but nothing of the last *own* outputs (None: of all),
-    which are those of the code that the text stands after.
+    which are those of the code that the text stands after. Where it is *exact*, a tensor as torch prints it is not compared by its
+    elements alone.
     """
     own = len(outputs) if own is None else own
     first: str | None = None
     for begin in range(len(outputs) - max(own, 1), -1, -1):
-        difference = _differs(wanted, outputs[begin:])
+        difference = _differs(wanted, outputs[begin:], exact)
         if difference is None:
             return None
         if first is None or own == 0:
             first = difference
-    return first or _differs(wanted, ())
+    return first or _differs(wanted, (), exact)
 
 
-def _differs(wanted: str, outputs: Sequence[Output]) -> str | None:
-    shown = tokens_of(wanted)
-    seen = tokens_of("\n".join(output.text for output in outputs))
+def _differs(wanted: str, outputs: Sequence[Output], exact: bool) -> str | None:
+    text = "\n".join(output.text for output in outputs)
+    shown, seen = tokens_of(wanted), tokens_of(text)
     first = _difference(shown, seen)
     if first is None:
         return None
     written = "\n".join(output.tensors for output in outputs)
     tensors = bool(_TENSOR.search(wanted))
+    if exact and tensors and _TENSOR.search(text):
+        return f"{first}; {all_differences(shown, seen)}"
     other = _difference(tokens_of(_TENSOR.sub("tensor(", wanted)), tokens_of(written if tensors else _bare(written)))
     return None if other is None else f"{first}; {all_differences(shown, seen)}"
 

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 __all__ = ["Passage", "passages_of"]
 
-_FENCE = re.compile(r"^([ \t]*)(```+|~~~+)[ \t]*(?:\{[^}]*\}|python\d?|py|pycon|ipython)?[^\n`]*$")
-_DIRECTIVE = ".. code-block:: python"
+_FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n`]*)$")
+_DIRECTIVE = re.compile(r"\{(?:code-block|code-cell|code|sourcecode)\}")  # of MyST's Markdown, before the language
+_PYTHON = re.compile(r"(?:python|ipython|py)\d?|pycon|doctest|testcode")
+_MARKED, _UNMARKED = ".. code-block:: python", ".. code-block::"
 
 
 class Passage(NamedTuple):
@@ -47,18 +49,31 @@ def _docstrings(source: str) -> Iterator[Passage]:
 
 
 def _with_directives(markdown: Sequence[str]) -> Iterator[str]:
-    """Give the lines of *markdown* with its fenced blocks as directives."""
+    """Give the lines of *markdown* with its fenced blocks as directives, those in other languages than Python left empty."""
     closing: str | None = None
+    is_python = False
     for line in markdown:
         fence = _FENCE.match(line)
         if closing is None and fence:
             closing = fence[2]
-            yield f"{fence[1]}{_DIRECTIVE}"
+            directive = _directive_of(fence[3])
+            is_python = directive is not None
+            yield f"{fence[1]}{directive}" if is_python else ""
         elif closing is not None and line.strip().startswith(closing):
             closing = None
             yield ""
+        elif closing is None:
+            yield line
         else:
-            yield f"    {line}" if closing is not None else line
+            yield f"    {line}" if is_python else ""
+
+
+def _directive_of(words: str) -> str | None:
+    """Return the directive for a fence with *words* after it, None where they say another language than Python."""
+    language = re.search(r"[\w+#-]+", _DIRECTIVE.sub("", words))
+    if language is None:
+        return _UNMARKED
+    return _MARKED if _PYTHON.fullmatch(language[0].lower()) else None
 
 
 class _Page(HTMLParser):
@@ -68,16 +83,19 @@ class _Page(HTMLParser):
         super().__init__()
         self.lines: list[tuple[int, str]] = []
         self.code: list[tuple[int, str]] | None = None
+        self.directive = _UNMARKED
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "pre":
-            self.code = []
+            self.code, self.directive = [], _UNMARKED
+        if tag in ("pre", "code") and self.code is not None and "python" in (dict(attrs).get("class") or ""):
+            self.directive = _MARKED
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "pre" and self.code is not None:
             line = self.getpos()[0]
             begin = self.code[0][0] if self.code else line
-            self.lines += [(begin, ""), (begin, _DIRECTIVE), (begin, "")]
+            self.lines += [(begin, ""), (begin, self.directive), (begin, "")]
             self.lines += [(number, f"    {text}") for number, text in self.code]
             self.lines += [(line, ""), (line, "")]
             self.code = None

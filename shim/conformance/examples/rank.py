@@ -1,13 +1,17 @@
 """What happens in a rank process: run an example step by step, and say what this rank saw."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
 import contextlib
+import functools
 import io
+import operator
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from shim.conformance.examples.border import Border
@@ -20,6 +24,7 @@ from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
+from shim.substitution.program import substitute_below
 
 __all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
 
@@ -61,11 +66,25 @@ class Sight:
         return next((step for step in self.steps if step.error is not None or step.difference is not None), None)
 
 
-@dataclass
-class _Screen:
-    """What the example shows, in place of a terminal."""
+class _Screen(io.TextIOBase):
+    """What the example shows, in place of a terminal: what it prints or displays itself, and what is written to it."""
 
-    outputs: list[Output] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._outputs: list[Output] = []
+        self._written: list[str] = []
+
+    def write(self, text: str) -> int:
+        self._written.append(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def outputs(self) -> list[Output]:
+        text, self._written = "".join(self._written).rstrip("\n"), []
+        self._outputs += [Output(text, text)] if text else []
+        return self._outputs
 
     def print(
         self, *things: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
@@ -80,7 +99,7 @@ class _Screen:
         self.outputs.append(output_of(repr(value), [value], echo=True))
 
     def take(self) -> list[Output]:
-        taken, self.outputs = self.outputs, []
+        taken, self._outputs = self.outputs, []
         return taken
 
 
@@ -94,9 +113,11 @@ def see_example(example: Example, rank: int, substituted: bool = True, tensors: 
     border = None if tensors in (None, example.framework) else Border(example.framework, tensors)
     built = scoped_builtins(None if border is None else border.through) if substituted else dict(vars(builtins))
     built["print"] = screen.print
+    if substituted and example.folder:
+        substitute_below(Path(example.folder))
     try:
         with (
-            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stdout(screen),
             as_program(example, variables_of(example, rank), built) as program,
         ):
             _kept.append(program.__dict__)
@@ -117,12 +138,13 @@ class _Run:
         self.pending: list[Output] = []  # seen, and not compared yet
         self.absent: set[str] = set()  # names that only other ranks have
         self.prepared: frozenset[str] = frozenset()  # names that there were before the example
+        self.future = 0  # the compiler's flags for what the example has imported of __future__
 
     def carried_out(self) -> Sight:
         example = self.example
         if not example.is_case:
             begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
-            exec(compile(begin, "<before the example>", "exec"), self.names)
+            exec(compile(begin, "<before the example>", "exec", dont_inherit=True), self.names)
         self.prepared = frozenset(self.names)
         seen = []
         for index, step in enumerate(example.steps):
@@ -164,7 +186,7 @@ class _Run:
         silent = not (outputs or self.example.is_case) and wanted is not None and _may_be_silent(step, self.rank)
         difference = None if expected is None else _other_error(expected, raised)
         if difference is None and wanted is not None and not step.raises and not silent:
-            difference = self._unsure(index) or differs(wanted, outputs, len(own))
+            difference = self._unsure(index) or differs(wanted, outputs, len(own), self.example.is_case)
         told = [output.text for output in outputs] + ([] if raised is None else [f"raised {_in_words(raised)}"])
         return StepSight(step.line, tuple(told), difference, None, silent, raised is not None)
 
@@ -181,9 +203,11 @@ class _Run:
         tree = ast.parse(source, file)
         ast.increment_lineno(tree, step.line - 1)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, file, "exec"), self.names)
+        exec(compile(tree, file, "exec", self.future, dont_inherit=True), self.names)
+        self.future |= _future_in(tree)
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), file, "eval"), self.names)
+            expression = compile(ast.Expression(last.value), file, "eval", self.future, dont_inherit=True)
+            value = eval(expression, self.names)
             if value is not None or isinstance(last.value, ast.Name):  # some documents show that a name is None
                 self.screen.display(value)
         elif step.wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
@@ -250,6 +274,13 @@ def _other_error(expected: str, raised: Exception | None) -> str | None:
 
 def _in_words(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _future_in(tree: ast.Module) -> int:
+    """Return the compiler's flags for what *tree*, which has been compiled, imports of ``__future__``."""
+    nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    flags = (getattr(__future__, alias.name).compiler_flag for node in nodes for alias in node.names)
+    return functools.reduce(operator.or_, flags, 0)
 
 
 def _may_be_silent(step: Step, rank: int) -> bool:

@@ -17,9 +17,10 @@ from shim.conformance.examples import labels
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
 from shim.conformance.examples.world_sizes import ranks_of
 
-__all__ = ["code_blocks", "example_of", "examples_in"]
+__all__ = ["code_blocks", "example_of", "examples_in", "framework_of"]
 
 _PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
+_IMPORT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(torch|paddle|mindspore)\b", re.MULTILINE)
 _BLOCK = re.compile(r"\s*\.\. (code-block|code|sourcecode)::\s*(python|pycon|ipython|py)?\d?\s*$")
 _RAISES = re.compile(r"#.*\b[Rr]aises (an )?exception")
 _NEW_SECTION = re.compile(r"#.*\b([Aa]nother example|[Cc]ase \d|[Uu]sage \d|[Ee]xample with)\b")
@@ -37,20 +38,72 @@ class _Line:
 
 @dataclass
 class _Block:
+    """A block of code, or of prompts. It is ``marked`` where it says that it is Python."""
+
     first: int
     lines: list[_Line] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
+    marked: bool = True
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.raw)
 
 
-def examples_in(text: str, framework: str, function: str, place: str) -> list[Example]:
-    """Return the examples of the document *text*, which is about *function*."""
-    blocks = list(_prompt_blocks(text)) or list(code_blocks(text))
+def framework_of(code: str) -> str | None:
+    """Return the framework that *code* imports first, None for none of them."""
+    found = _IMPORT.search(code)
+    return found[1] if found else None
+
+
+def examples_in(
+    text: str, framework: str, function: str, place: str, broken: list[tuple[int, str]] | None = None
+) -> list[Example]:
+    """Return the examples of the document *text*, which is about *function*.
+
+    A block that is no valid Python goes to *broken*, with the line in *text* and what is wrong; with None, it is an example, which fails.
+    So it is for docstrings, which are about one thing: how many ranks an example needs, all of the text may say, and else the paragraph before it.
+    """
     found = []
-    for number, block in enumerate(blocks, start=1):
-        example = example_of(block.lines, framework, function, place, number, "\n".join(block.raw), text)
+    for number, block in enumerate(_blocks(text), start=1):
+        context = text if broken is None else _paragraph_before(text, block)
+        try:
+            example = example_of(block.lines, framework, function, place, number, block.text, context)
+        except SyntaxError as error:
+            line, source = (
+                _line_of(error, block),
+                "\n".join(line.code or "" for line in block.lines if line.code is not None),
+            )
+            if broken is not None:
+                broken.append((line, error.msg))
+                continue
+            step = Step(source, line, 0)
+            example = Example(framework, function, number, block.text, place, (step,), ranks_of(block.text, text, ()))
         if example is not None:
             found.append(example)
     return found
+
+
+def _paragraph_before(text: str, block: _Block) -> str:
+    lines = ["" if _BLOCK.match(line) else line for line in text.expandtabs().splitlines()[: block.first - 1]]
+    return re.split(r"\n\s*\n", "\n".join(lines).rstrip())[-1]
+
+
+def _line_of(error: SyntaxError, block: _Block) -> int:
+    """Return the line of the text that *error* is at, in the code of *block*."""
+    numbers = [line.number for line in block.lines if line.code is not None]
+    return numbers[min(error.lineno or 1, len(numbers)) - 1]
+
+
+def _blocks(text: str) -> list[_Block]:
+    """Return the blocks with prompts, and those of code without; one that is not said to be Python has to import a framework."""
+    others = [block for block in code_blocks(text) if not any(_begins(line) for line in block.raw)]
+    code = [block for block in others if block.marked or framework_of(block.text)]
+    return sorted([*_prompt_blocks(text), *code], key=lambda block: block.first)
+
+
+def _begins(line: str) -> bool:
+    return line.lstrip().startswith(">>>") and _PROMPT.match(line) is not None
 
 
 def _prompt_blocks(text: str) -> Iterator[_Block]:
@@ -59,7 +112,7 @@ def _prompt_blocks(text: str) -> Iterator[_Block]:
     gap = False
     for number, line in enumerate(text.expandtabs().splitlines(), start=1):
         prompt = _PROMPT.match(line)
-        if prompt:
+        if prompt and (block is not None or _begins(line)):
             if block is None:
                 block = _Block(number)
             block.lines.append(_Line(number, line[prompt.end() :].rstrip(), after_gap=gap))
@@ -87,7 +140,8 @@ def _is_heading(line: str) -> bool:
 def code_blocks(text: str) -> Iterator[_Block]:
     lines = text.expandtabs().splitlines()
     for start, line in enumerate(lines):
-        if not _BLOCK.match(line):
+        directive = _BLOCK.match(line)
+        if not directive:
             continue
         margin = len(line) - len(line.lstrip())
         body: list[tuple[int, str]] = []
@@ -101,19 +155,15 @@ def code_blocks(text: str) -> Iterator[_Block]:
         dedented = textwrap.dedent("\n".join(inner for _, inner in body)).split("\n")
         if body:
             lines_of_code = [_Line(number, code) for (number, _), code in zip(body, dedented, strict=True)]
-            yield _Block(start + 1, lines_of_code, [inner for _, inner in body])
+            yield _Block(start + 1, lines_of_code, [inner for _, inner in body], directive[2] is not None)
 
 
 def example_of(
     lines: list[_Line], framework: str, function: str, place: str, number: int, text: str, context: str
 ) -> Example | None:
-    """Make the example of *lines*; None where there is no code in them, or it is no Python."""
+    """Make the example of *lines*; None where there is no code in them. Raises SyntaxError where it is no Python."""
     code = [line for line in lines if line.code is not None]
-    source = "\n".join(line.code or "" for line in code)
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return None
+    tree = ast.parse("\n".join(line.code or "" for line in code))
     if not tree.body:
         return None
     steps = _steps(tree, lines, code)

@@ -20,6 +20,7 @@ from shim.substitution.mirrors import version_of
 __all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
 
 DOCSTRING, FILE = "docstring", "file"  # where examples stand
+_MOST_RANKS = 16  # a text that says more speaks of another machine
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,17 @@ def run_source(
 
     others = []
     for example in examples:
+        if example.ranks > _MOST_RANKS and not example.is_case:
+            on_begin(example)
+            reason = (
+                f"it speaks of {example.ranks} ranks, and no more than {_MOST_RANKS} are started for what a text says"
+            )
+            change = f"needs {example.ranks} ranks" if recorded else None
+            judgements.append(
+                Judgement(Outcome(example, (), (), 0.0, tensors=kind), Verdict.NOT_RUNNABLE, reason, change)
+            )
+            on_judgement(judgements[-1])
+            continue
         record = records.get(example.name)
         why = record.inapplicable.get(kind, "") if record is not None and record.text == example.fingerprint else ""
         if why:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.files import examples_in_files, framework_of
+from shim.conformance.examples.files import examples_in_files
+from shim.conformance.examples.reader import framework_of
+from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.sides import SHIM, SIDES, Side
+from shim.conformance.examples.suite import FILE, Source, run_source
+from shim.conformance.examples.verdicts import Verdict
 
 PROMPTS = """>>> import torch.distributed as dist
 >>> # 3 ranks
@@ -56,6 +62,15 @@ def test_a_folder_gives_all_that_is_in_it_by_name(tmp_path: Path) -> None:
     (tmp_path / "other.png").write_bytes(b"\x89")
     names = [example.name for example in examples_in(tmp_path)]
     assert names == ["inner/module.py:f", "inner/page.html", "inner/page.md", "inner/page.rst"]
+
+
+def test_what_is_hidden_or_installed_in_a_folder_is_not_looked_into(tmp_path: Path) -> None:
+    root = tmp_path / ".hidden"
+    for inner in (".", ".venv", ".git", "__pycache__", "a/node_modules/b", "venv/lib/site-packages/x", "docs"):
+        (root / inner).mkdir(parents=True, exist_ok=True)
+        (root / inner / "page.md").write_text(DOCUMENTS["page.md"], encoding="utf-8")
+    assert [example.name for example in examples_in(root)] == ["docs/page.md", "page.md"]
+    assert len(examples_in(root / ".venv")) == 1
 
 
 def test_blocks_without_a_framework_are_no_examples(tmp_path: Path) -> None:
@@ -155,3 +170,96 @@ def test_names_are_of_one_example_each(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     names = [example.name for example in examples_in(a, b, b / "case.py")]
     assert names == [f"{a}/case.py", f"{a}/case.py#2", f"{b}/case.py", f"{b}/case.py#2"]
+
+
+BROKEN = {
+    "page.md": "```python\nimport torch\n```\n\n```python\n\nx = 1\nprint(x\n```\n",
+    "prompts.md": ">>> import torch\n1\n\n\n>>> print(x\n1\n",
+    "page.rst": ".. code-block:: python\n\n    import torch\n\nText\n\n.. code::\n\n    import paddle\n    print(x\n",
+    "page.html": "<pre>import torch</pre>\n<pre>\nimport paddle\nprint(x\n</pre>",
+    "module.py": 'def f():\n    """Do it.\n\n    >>> import torch\n    >>> print(x\n    """\n',
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_code_that_is_no_python_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(BROKEN[name], encoding="utf-8")
+    line = 1 + next(number for number, each in enumerate(BROKEN[name].splitlines()) if "print(x" in each)
+    with pytest.raises(ValueError, match=rf"{name}:{line}: '\(' was never closed"):
+        examples_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "language", ["python", "Python3", "py", "pycon", "{.python .numberLines}", "{code-block} python"]
+)
+def test_blocks_of_python(language: str, tmp_path: Path) -> None:
+    text = f"import torch\n\n```{language}\nx = 1\n```\n"
+    (example,) = examples_in(written(tmp_path, page_md=text))
+    assert [step.source for step in example.steps] == ["x = 1"]
+
+
+@pytest.mark.parametrize("language", ["sh", "json", "console", "python-console-session", "{code-block} sh"])
+def test_blocks_in_another_language_are_no_examples(language: str, tmp_path: Path) -> None:
+    blocks = [f"```{language}\n{code}\n```\n" for code in ("run_it", "import torch", ">>> import torch", "(")]
+    written(tmp_path, page_md="\n".join(blocks), other_md=DOCUMENTS["page.md"])
+    assert [example.name for example in examples_in(tmp_path)] == ["other.md"]
+
+
+def test_a_block_without_a_language_is_an_example_where_it_imports_a_framework(tmp_path: Path) -> None:
+    blocks = [
+        f"```\n{code}\n```\n" for code in ("pip install torch", '{"a": 1}', "import torch\nx = 1", ">>> y = 2", "(")
+    ]
+    first, second = examples_in(written(tmp_path, page_md="\n".join(blocks)))
+    assert [step.source for step in (*first.steps, *second.steps)] == ["import torch", "x = 1", "y = 2"]
+
+
+def test_a_page_says_which_code_is_python(tmp_path: Path) -> None:
+    text = "<pre>import torch</pre><pre><code class='language-python'>x = 1</code></pre><pre>y = 2</pre>"
+    assert [example.steps[0].source for example in examples_in(written(tmp_path, page_html=text))] == [
+        "import torch",
+        "x = 1",
+    ]
+
+
+SIZED = """Runs on 512 GPUs.
+
+```python
+import torch
+```
+
+More than 4 devices
+are good, but here there are 3 ranks:
+
+```pycon
+>>> x = 1
+```
+
+```
+>>> y = torch.ones(5)  # 5 ranks
+```
+"""
+
+
+def test_how_many_ranks_an_example_needs_is_said_right_before_it(tmp_path: Path) -> None:
+    text = f"Runs on 512 GPUs.\n\nText.\n\n{SIZED}"
+    ranks = [example.ranks for example in examples_in(written(tmp_path, page_md=text))]
+    assert ranks == [512, 4, 5]
+    ranks = [
+        example.ranks for example in examples_in(written(tmp_path, page_md=SIZED.replace("GPUs.", "GPUs.\n\nText.")))
+    ]
+    assert ranks == [2, 4, 5]
+
+
+def test_an_example_for_more_ranks_than_there_may_be_is_not_run(tmp_path: Path) -> None:
+    written(tmp_path, page_md="Runs on 512 GPUs.\n\n```python\nimport torch\n```\n", case_py=CASE.replace("2, 4", "17"))
+    source = Source("torch", "1", tuple(examples_in(tmp_path)), {}, FILE)
+    run_them: list[Example] = []
+
+    def run(examples: Sequence[Example], *_: object, **__: object) -> list[Outcome]:
+        run_them.extend(examples)
+        return []
+
+    (judgement,) = run_source(source, sides={SHIM: Side(run, SIDES[SHIM].judge)}).judgements
+    assert (judgement.verdict, judgement.change) == (Verdict.NOT_RUNNABLE, None)
+    assert "512 ranks" in judgement.reason
+    assert [example.name for example in run_them] == ["case.py"]

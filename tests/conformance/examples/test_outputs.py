@@ -102,6 +102,27 @@ def test_elements_of_tensors_are_compared(wanted: str, things: list[object]) -> 
     assert differs(wanted, [seen(*things)]) is not None
 
 
+class Torchs(Framed):
+    """A tensor that torch prints, which is not of the default dtype."""
+
+    def __repr__(self) -> str:
+        return f"tensor({self.elements.tolist()}, dtype=torch.int32)"
+
+
+@pytest.mark.parametrize("things", [[Torchs([1, 2])], [[Torchs([1, 2])]], ["sum:", Torchs([1, 2])]])
+def test_what_torch_prints_is_shown_whole_where_it_is_exact(things: list[object]) -> None:
+    shown = " ".join(map(str, things))
+    assert differs(shown, [seen(*things)], exact=True) is None
+    without = shown.replace(", dtype=torch.int32", "")
+    assert differs(without, [seen(*things)]) is None
+    assert "dtype" in str(differs(without, [seen(*things)], exact=True))
+
+
+@pytest.mark.parametrize(("wanted", "thing"), [("[1, 2]", Torchs([1, 2])), ("paddle.tensor([1, 2])", Framed([1, 2]))])
+def test_elements_alone_are_compared_where_they_are_shown_alone(wanted: str, thing: object) -> None:
+    assert differs(wanted, [seen(thing)], exact=True) is None
+
+
 def test_a_document_may_leave_out_what_was_printed_before() -> None:
     assert differs("[2]", [seen("before"), seen([2])], own=1) is None
     assert differs("[1]\n[2]", [seen("before"), seen([1]), seen([2])], own=1) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from shim.conformance.examples import preparation
 from shim.conformance.examples import rank as rank_module
 from shim.conformance.examples.cases import examples_of_case
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.files import examples_in_files
 from shim.conformance.examples.rank import Sight, StepSight, see_example
 from shim.conformance.examples.reader import examples_in
 from shim.conformance.examples.runner import unseen_steps
@@ -142,6 +144,42 @@ def test_what_a_case_shows_before_it_raises_is_compared() -> None:
     failure = see_case(text + "2").failure
     assert failure is not None
     assert "shown 2, seen 1" in str(failure.difference)
+
+
+def test_what_a_case_shows_of_a_tensor_is_exact() -> None:
+    kind = "class T:\n    shape = (1,)\n    def tolist(self):\n        return [1]\n"
+    kind += "    def __repr__(self):\n        return 'tensor([1], dtype=torch.int32)'\n"
+    assert see_case(f"{kind}T()\n# shows: tensor([1], dtype=torch.int32)").failure is None
+    failure = see_case(f"{kind}T()\n# shows: tensor([1])").failure
+    assert failure is not None
+    assert "seen dtype" in str(failure.difference)
+
+
+@pytest.mark.parametrize(
+    "code", ["from pprint import pprint as f", "import sys\nf = lambda x: print(x, file=sys.stdout)"]
+)
+def test_what_others_write_for_a_case_is_seen(code: str) -> None:
+    text = f"{code}\nfor _ in (1,):\n    print('before')\n    f([1, 2])\n    print('after')\n"
+    assert see_case(f"{text}# shows: before\n#     [1, 2]\n#     after").failure is None
+    assert see_case(f"{text}# shows: before\n#     after").failure is not None
+
+
+def test_a_case_imports_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    (tmp_path / "beside_the_case.py").write_text("print(__builtins__['__import__'].__module__)\n")
+    case = "# ranks: 2\nimport beside_the_case\n# shows: shim.substitution.imports\nif 0:\n    import torch\n"
+    (tmp_path / "case.py").write_text(case)
+    (example,) = examples_in_files([tmp_path / "case.py"]).examples
+    before = list(sys.path)
+    assert see_example(replace(example, framework=PLAIN), 0).failure is None
+    assert sys.path == before
+    del sys.modules["beside_the_case"]
+
+
+def test_the_code_has_its_own_future_and_not_ours() -> None:
+    text = "def f(x: int): ...\nprint(f.__annotations__['x'])\n# shows: {}\n"
+    assert see_case(text.format("<class 'int'>")).failure is None
+    assert see_case("from __future__ import annotations\n" + text.format("int")).failure is None
 
 
 def test_an_exit_is_not_what_a_case_raises() -> None:

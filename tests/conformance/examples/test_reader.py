@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shim.conformance.examples.example import EVERY_RANK, Example
+from shim.conformance.examples.rank import see_example
 from shim.conformance.examples.reader import examples_in
 
 
@@ -106,8 +109,7 @@ def test_words_after_a_gap_are_not_shown() -> None:
     assert shown(only(">>> f()\n\nwords of the document\n# a remark\n")) == [None]
 
 
-def test_text_without_python_is_no_example() -> None:
-    assert read(">>> no python here\n") == []
+def test_text_without_code_is_no_example() -> None:
     assert read("No prompt and no block.\n") == []
     assert read(">>> # a comment alone\n") == []
 
@@ -116,3 +118,21 @@ def test_the_fingerprint_is_the_texts() -> None:
     assert only(">>> x = 1\n").fingerprint == only("words\n\n>>> x = 1\n").fingerprint
     assert only(">>> x = 1\n").fingerprint != only(">>> x = 2\n").fingerprint
     assert only(">>> x\n[1]\n").fingerprint != only(">>> x\n[2]\n").fingerprint
+
+
+def test_prompts_hide_no_block_of_code() -> None:
+    block = ".. code-block:: python\n\n    {}\n\nText.\n\n"
+    examples = read(block.format("...") + block.format(">>> x = 1") + block.format("y = 2"))
+    assert [sources(example) for example in examples] == [["..."], ["x = 1"], ["y = 2"]]
+    assert [example.number for example in examples] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["Text.\n\n>>> x = 1\n>>> f(x\n", ".. code:: python\n\n    x = 1\n    f(x\n"])
+def test_what_is_no_python_is_an_example_that_fails(text: str) -> None:
+    example = only(text)
+    assert sources(example) == ["x = 1\nf(x"]
+    with pytest.raises(SyntaxError, match="never closed"):
+        see_example(example, 0)
+    broken: list[tuple[int, str]] = []
+    assert examples_in(text, "torch", "function", "a test", broken) == []
+    assert broken == [(4, "'(' was never closed")]
