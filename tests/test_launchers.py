@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from shim.conformance.examples.places import free_ports
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).with_name("launched_program.py")
@@ -72,9 +73,7 @@ def by_hand(size: int, folder: Path) -> list[str]:
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def launch(command: list[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,8 @@ import pytest
 from mindspore_comparison import assert_raised, assert_same
 from real_mindspore_mistakes import CASES, DIFFERENT, RAISES
 
+from shim.conformance.examples.places import free_ports
+
 RANKS = 3
 HERE = Path(__file__).parent
 
@@ -26,9 +27,7 @@ HERE = Path(__file__).parent
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What each rank saw of each case: MindSpore's outcome and ours."""
     folder = tmp_path_factory.mktemp("ranks")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port, ours = free_ports(2)
     common = {
         **os.environ,
         "PYTHONPATH": str(HERE.parents[2]),
@@ -38,7 +37,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     }
     roles = [{"MS_ROLE": "MS_SCHED"}]
     roles += [{"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(rank), "RANK_ID": str(rank)} for rank in range(RANKS)]
-    command = [sys.executable, str(HERE / "real_mindspore_rank.py"), str(folder), str(port + 1)]
+    command = [sys.executable, str(HERE / "real_mindspore_rank.py"), str(folder), str(ours)]
     with contextlib.ExitStack() as stack:
         logs = [stack.enter_context((folder / f"log{number}").open("w")) for number in range(len(roles))]
         processes = [

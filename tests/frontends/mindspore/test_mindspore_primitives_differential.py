@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from typing import Any
 import pytest
 from mindspore_comparison import assert_raised, assert_same
 from real_and_ours import CALLS, RAISES
+
+from shim.conformance.examples.places import free_ports
 
 RANKS = 2
 
@@ -51,28 +52,23 @@ INTENDED: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
     """Start the ranks and MindSpore's scheduler, and return what each rank found for each call."""
     folder = tmp_path_factory.mktemp("ranks")
     here = Path(__file__).parent
+    port, ours = free_ports(2)
     common = {
         **os.environ,
         "MS_WORKER_NUM": str(RANKS),
         "MS_SCHED_HOST": "127.0.0.1",
-        "MS_SCHED_PORT": str(free_port()),
+        "MS_SCHED_PORT": str(port),
         "RANK_SIZE": str(RANKS),
         "PYTHONPATH": os.pathsep.join([str(here.parents[2]), str(here)]),
     }
     roles = [{"MS_ROLE": "MS_SCHED", "RANK_ID": "0"}]
     roles += [{"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(rank), "RANK_ID": str(rank)} for rank in range(RANKS)]
-    command = [sys.executable, str(here / "real_and_ours.py"), f"tcp://127.0.0.1:{free_port()}"]
+    command = [sys.executable, str(here / "real_and_ours.py"), f"tcp://127.0.0.1:{ours}"]
     processes = []
     for place, role in enumerate(roles):
         with (folder / f"process{place}.txt").open("w") as printed:

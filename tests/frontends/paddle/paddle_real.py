@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from paddle_world import VERSIONS
+
+from shim.conformance.examples.places import free_ports
 
 # Paddle cannot be initialised twice in a process, and the processes are used again.
 _variables: dict[str, str] = {}
@@ -60,8 +61,4 @@ def _launched(ours: Any) -> dict[str, str]:
 
 
 def _free_endpoints(count: int) -> list[str]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    return [f"127.0.0.1:{port}" for port in free_ports(count)]
