@@ -44,7 +44,7 @@ def test_classes_have_their_source() -> None:
     assert lines[5] == "device = dict(device_target='CPU')"
 
 
-@pytest.mark.parametrize("name", ["folder/case.py", "/work/page.md", "page.md:owner"])
+@pytest.mark.parametrize("name", ["folder/case.py", "/a/page.md", "page.md:owner"])
 def test_a_name_that_is_a_path_is_none_here(name: str) -> None:
     with as_program(replace(example(), function=name), {}, BUILTINS) as program:
         assert program.__file__ is not None

@@ -268,9 +268,15 @@ case(
 )
 
 
+_stores: list[
+    Any
+] = []  # until the process ends: while MindSpore's own is destroyed, its threads crash the process now and then
+
+
 def store_of(f: Framework) -> Any:
     store = f.mint.TCPStore("127.0.0.1", f.port, is_master=True)
     other = f.ops.TCPStore("127.0.0.1", f.port)
+    _stores.extend([store, other])
     store.set("key", "text")
     other.set("bytes", b"\0\1")
     values = [other.get("key").decode(), list(store.get("bytes")), store.add("number", 3), other.add("number", -5)]
