@@ -81,46 +81,23 @@ void multiply_complex(std::byte* output, std::byte* copy, const std::byte* const
   }
 }
 
+// Of integers and floats.
 template <class T>
-Kernel integer_kernel(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return combine<T, Sum, Finish::plain>;
-    case ReduceOp::product:
-      return combine<T, Product, Finish::plain>;
-    case ReduceOp::min:
-      return combine<T, Min, Finish::plain>;
-    case ReduceOp::max:
-      return combine<T, Max, Finish::plain>;
-    case ReduceOp::band:
-      return combine<T, And, Finish::plain>;
-    case ReduceOp::bor:
-      return combine<T, Or, Finish::plain>;
-    case ReduceOp::bxor:
-      return combine<T, Xor, Finish::plain>;
-    default:
-      return nullptr;
+Kernel kernel_of(ReduceOp op) {
+  constexpr bool is_integer = std::is_integral_v<T>;
+  if (op == ReduceOp::sum) return combine<T, Sum, Finish::plain>;
+  if (op == ReduceOp::product) return combine<T, Product, Finish::plain>;
+  if (op == ReduceOp::min) return combine<T, Min, Finish::plain>;
+  if (op == ReduceOp::max) return combine<T, Max, Finish::plain>;
+  if constexpr (is_integer) {
+    if (op == ReduceOp::band) return combine<T, And, Finish::plain>;
+    if (op == ReduceOp::bor) return combine<T, Or, Finish::plain>;
+    if (op == ReduceOp::bxor) return combine<T, Xor, Finish::plain>;
+  } else {
+    if (op == ReduceOp::avg) return combine<T, Sum, Finish::averaged>;
+    if (op == ReduceOp::premul_sum) return combine<T, Sum, Finish::premultiplied>;
   }
-}
-
-template <class T>
-Kernel float_kernel(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return combine<T, Sum, Finish::plain>;
-    case ReduceOp::avg:
-      return combine<T, Sum, Finish::averaged>;
-    case ReduceOp::premul_sum:
-      return combine<T, Sum, Finish::premultiplied>;
-    case ReduceOp::product:
-      return combine<T, Product, Finish::plain>;
-    case ReduceOp::min:
-      return combine<T, Min, Finish::plain>;
-    case ReduceOp::max:
-      return combine<T, Max, Finish::plain>;
-    default:
-      return nullptr;
-  }
+  return nullptr;
 }
 
 template <class T>
@@ -163,29 +140,29 @@ Kernel kernel_for(Dtype dtype, ReduceOp op) {
     case Dtype::boolean:
       return bool_kernel(op);
     case Dtype::uint8:
-      return integer_kernel<std::uint8_t>(op);
+      return kernel_of<std::uint8_t>(op);
     case Dtype::int8:
-      return integer_kernel<std::int8_t>(op);
+      return kernel_of<std::int8_t>(op);
     case Dtype::uint16:
-      return integer_kernel<std::uint16_t>(op);
+      return kernel_of<std::uint16_t>(op);
     case Dtype::int16:
-      return integer_kernel<std::int16_t>(op);
+      return kernel_of<std::int16_t>(op);
     case Dtype::uint32:
-      return integer_kernel<std::uint32_t>(op);
+      return kernel_of<std::uint32_t>(op);
     case Dtype::int32:
-      return integer_kernel<std::int32_t>(op);
+      return kernel_of<std::int32_t>(op);
     case Dtype::uint64:
-      return integer_kernel<std::uint64_t>(op);
+      return kernel_of<std::uint64_t>(op);
     case Dtype::int64:
-      return integer_kernel<std::int64_t>(op);
+      return kernel_of<std::int64_t>(op);
     case Dtype::float16:
-      return float_kernel<Float16>(op);
+      return kernel_of<Float16>(op);
     case Dtype::bfloat16:
-      return float_kernel<BFloat16>(op);
+      return kernel_of<BFloat16>(op);
     case Dtype::float32:
-      return float_kernel<float>(op);
+      return kernel_of<float>(op);
     case Dtype::float64:
-      return float_kernel<double>(op);
+      return kernel_of<double>(op);
     case Dtype::complex64:
       return complex_kernel<float>(op);
     case Dtype::complex128:
