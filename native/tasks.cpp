@@ -99,9 +99,19 @@ void TransferTask::wait(double timeout) {
 
 std::optional<Failure> TransferTask::failure() const { return is_completed() ? transfer_.failure : std::nullopt; }
 
+bool Progress::run_now(Operation& operation) {
+  if (!take_turn()) return false;
+  struct Turn {
+    ~Turn() { progress.end_turn(); }
+    Progress& progress;
+  } const turn{*this};
+  operation.execute(group_);
+  return true;
+}
+
 void Progress::run_or_enqueue(CollectiveTask& task) {
   task.state_.store(CollectiveTask::State::started);
-  if (!take_turn({&task, {}})) return wait_completed(task, -1.0);
+  if (!take_turn_or_queue({&task, {}})) return wait_completed(task, -1.0);
   try {
     task.operation_->execute(group_);
   } catch (const Failure& failure) {
@@ -121,9 +131,10 @@ void Progress::enqueue(CollectiveTask& task) {
   {
     const std::lock_guard lock(mutex_);
     group_.check_usable();
-    if (stopping_) throw destroyed(group_);
+    if (is_stopping()) throw destroyed(group_);
     task.state_.store(CollectiveTask::State::started);
     queue_.push_back({&task, {}});
+    turn_.fetch_or(queued);
     ensure_thread();
   }
   wake_thread();
@@ -137,7 +148,7 @@ void Progress::wake_thread() {
 
 void Progress::refuse(const std::string& reason) {
   const Item item{nullptr, reason};
-  if (!take_turn(item)) return;
+  if (!take_turn_or_queue(item)) return;
   try {
     carry_out(item);
   } catch (const Failure&) {
@@ -146,15 +157,18 @@ void Progress::refuse(const std::string& reason) {
   end_turn();
 }
 
-bool Progress::take_turn(const Item& item) {
+bool Progress::take_turn() {
+  unsigned nothing = 0;
+  return turn_.compare_exchange_strong(nothing, busy);
+}
+
+bool Progress::take_turn_or_queue(const Item& item) {
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) throw destroyed(group_);
-    if (queue_.empty() && !busy_) {
-      busy_ = true;
-      return true;
-    }
+    if (is_stopping()) throw destroyed(group_);
+    if (take_turn()) return true;
     queue_.push_back(item);
+    turn_.fetch_or(queued);
     ensure_thread();
   }
   wake_thread();
@@ -162,9 +176,9 @@ bool Progress::take_turn(const Item& item) {
 }
 
 void Progress::end_turn() {
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
-  if (!queue_.empty() || stopping_) wake_thread();
+  if (turn_.fetch_and(~busy) == busy) return;
+  const std::lock_guard lock(mutex_);  // the thread may be about to wait because of this turn
+  wake_thread();
 }
 
 void Progress::wait_completed(CollectiveTask& task, double timeout) {
@@ -191,7 +205,7 @@ void Progress::drive_in_background() {
 }
 
 void Progress::ensure_thread() {
-  if (thread_.joinable() || stopping_) return;
+  if (thread_.joinable() || is_stopping()) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -202,18 +216,16 @@ void Progress::ensure_thread() {
 
 void Progress::run() {
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (!queue_.empty() && !busy_) {
-      const Item item = queue_.front();
-      queue_.pop_front();
-      busy_ = true;
+  while (!is_stopping()) {
+    if (take_next_turn()) {
+      const Item item = take_item();
       lock.unlock();
       carry_out(item);
       lock.lock();
-      busy_ = false;
+      turn_.fetch_and(~busy);
     } else if (messages_.has_pending()) {
       wanted_.store(false);
-      if (!queue_.empty() && !busy_) continue;
+      if ((turn_.load() & (busy | queued)) == queued) continue;
       lock.unlock();
       drive_messages();
       lock.lock();
@@ -221,6 +233,15 @@ void Progress::run() {
       changed_.wait(lock);
     }
   }
+}
+
+bool Progress::take_next_turn() { return !queue_.empty() && (turn_.fetch_or(busy) & busy) == 0; }
+
+Progress::Item Progress::take_item() {
+  Item item = std::move(queue_.front());
+  queue_.pop_front();
+  if (queue_.empty()) turn_.fetch_and(~queued);
+  return item;
 }
 
 void Progress::carry_out(const Item& item) {
@@ -269,7 +290,7 @@ void Progress::stop() {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    is_first = !std::exchange(stopping_, true) && !busy_;
+    is_first = (turn_.fetch_or(stopping) & (stopping | busy)) == 0;
   }
   if (is_first && group_.is_usable()) tell_owed_refusals(group_, last_words);
   wanted_.store(true);

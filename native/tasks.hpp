@@ -89,6 +89,8 @@ class Progress {
   Group& group() { return group_; }
   PointToPoint& messages() { return messages_; }
 
+  // Carries the operation out on this thread, unless something is before it: then it is left alone, and false returned.
+  bool run_now(Operation& operation);
   // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
   void run_or_enqueue(CollectiveTask& task);
   void enqueue(CollectiveTask& task);
@@ -106,9 +108,16 @@ class Progress {
     std::string refusal;
   };
 
-  bool take_turn(const Item& item);  // false when it was queued
-  void wake_thread();                // there is something for it in the queue
+  // Of turn_: an operation is being carried out, by whichever thread; the queue is not empty; no more may begin.
+  static constexpr unsigned busy = 1, queued = 2, stopping = 4;
+
+  bool take_turn();                           // false when something is before the caller
+  bool take_turn_or_queue(const Item& item);  // false when it was queued
+  void wake_thread();                         // there is something for it in the queue
   void end_turn();
+  bool is_stopping() const { return (turn_.load() & stopping) != 0; }
+  bool take_next_turn();  // for the thread: the queue's first item is to be carried out
+  Item take_item();
   void carry_out(const Item& item);
   void ensure_thread();
   void run();
@@ -120,10 +129,9 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable changed_;    // for the thread: something to do
   std::condition_variable completed_;  // for those who wait: some task was completed
-  std::deque<Item> queue_;             // guarded by mutex_, like the rest
-  bool busy_ = false;                  // an operation is being carried out, by whichever thread
-  bool stopping_ = false;
-  std::atomic<bool> wanted_{false};  // the thread should come back from the messages
+  std::deque<Item> queue_;             // guarded by mutex_
+  std::atomic<unsigned> turn_{0};      // queued and stopping are set and cleared with mutex_ held
+  std::atomic<bool> wanted_{false};    // the thread should come back from the messages
   std::thread thread_;
 };
 

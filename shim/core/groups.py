@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from shim.core import rendezvous
 from shim.core.agreement import agree, refusals_told
@@ -56,9 +57,22 @@ class ProcessGroup:
 
     ``ranks`` are world ranks in the order of their group ranks; ``rank`` is the caller's group rank, -1 outside.
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
+    ``engine`` serves the group while it ``is_alive``; asking for it raises NotMemberError outside it, StateError once it is destroyed.
     """
 
-    __slots__ = ("__weakref__", "_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
+    engine: Engine
+    __slots__ = (
+        "__weakref__",
+        "backend",
+        "description",
+        "engine",
+        "is_alive",
+        "name",
+        "rank",
+        "ranks",
+        "size",
+        "timeout",
+    )
 
     def __init__(
         self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
@@ -70,18 +84,14 @@ class ProcessGroup:
         self.backend = backend
         self.timeout = timeout
         self.description = ""
-        self._engine = engine
+        self.is_alive = engine is not None
+        if engine is not None:
+            self.engine = engine
 
-    @property
-    def engine(self) -> Engine:
-        """The engine that serves this group. Raises NotMemberError outside it, StateError once it is destroyed."""
-        if self._engine is None:
+    def __getattr__(self, name: str) -> Any:  # of what is not there; a property would be asked with every call
+        if name == "engine":
             raise self._why_there_is_no_engine()
-        return self._engine
-
-    @property
-    def is_alive(self) -> bool:
-        return self._engine is not None
+        raise AttributeError(name)
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
@@ -107,8 +117,9 @@ class ProcessGroup:
         return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
 
     def _close(self) -> None:
-        engine, self._engine = self._engine, None
-        if engine is not None:
+        if self.is_alive:
+            engine, self.is_alive = self.engine, False
+            del self.engine
             engine.close()
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ __all__ = ["Engine", "NativeGroup"]
 
 
 class Engine(CollectiveLibrary):
-    """``shim.core``'s engine: its method prepares, and what it returns is waited for."""
+    """``shim.core``'s engine, whose methods carry a collective out at once; of a message it returns what is waited for."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -44,22 +44,22 @@ class Engine(CollectiveLibrary):
         return tensor, array_at(tensor.data_ptr(), count, dtype)
 
     def all_reduce(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0)
+        return partial(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0, True)
 
     def all_gather(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_gather, tensors.output, tensors.input, None)
+        return partial(self.calls.all_gather, tensors.output, tensors.input, None, True)
 
     def reduce_scatter(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0)
+        return partial(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0, True)
 
     def all_to_all(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_to_all, tensors.output, tensors.input, None, None)
+        return partial(self.calls.all_to_all, tensors.output, tensors.input, None, None, True)
 
     def broadcast(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.broadcast, tensors.output, 0)
+        return partial(self.calls.broadcast, tensors.output, 0, True)
 
     def barrier(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.barrier)
+        return partial(self.calls.barrier, True)
 
     def send(self, tensor: Any, peer: int) -> Call:
         return self._waited(self.calls.send, tensor, peer, 0)
@@ -68,7 +68,7 @@ class Engine(CollectiveLibrary):
         return self._waited(self.calls.receive, tensor, peer, 0)
 
     def all_gather_unequal(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_gather, tensors.output, tensors.input, tensors.parts)
+        return partial(self.calls.all_gather, tensors.output, tensors.input, tensors.parts, True)
 
     def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
         def start() -> Call:

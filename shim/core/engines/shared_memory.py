@@ -29,32 +29,42 @@ class SharedMemoryEngine(Engine):
             place.key, place.name, list(place.ranks), place.rank, place.timeout, world
         )
 
-    def broadcast(self, tensor: Any, root: int) -> EngineWork:
-        return self._group.broadcast(tensor, root)
+    def broadcast(self, tensor: Any, root: int, now: bool = False) -> EngineWork | None:
+        return self._group.broadcast(tensor, root, now)
 
-    def all_reduce(self, output: Any, input: Any, op: ReduceOp, factor: float) -> EngineWork:
-        return self._group.all_reduce(output, input, op, factor)
+    def all_reduce(self, output: Any, input: Any, op: ReduceOp, factor: float, now: bool = False) -> EngineWork | None:
+        return self._group.all_reduce(output, input, op, factor, now)
 
-    def reduce(self, output: Any, input: Any, op: ReduceOp, factor: float, root: int) -> EngineWork:
-        return self._group.reduce(output, input, op, factor, root)
+    def reduce(
+        self, output: Any, input: Any, op: ReduceOp, factor: float, root: int, now: bool = False
+    ) -> EngineWork | None:
+        return self._group.reduce(output, input, op, factor, root, now)
 
-    def all_gather(self, outputs: Any, input: Any, output_splits: Splits) -> EngineWork:
-        return self._group.all_gather(outputs, input, output_splits)
+    def all_gather(self, outputs: Any, input: Any, output_splits: Splits, now: bool = False) -> EngineWork | None:
+        return self._group.all_gather(outputs, input, output_splits, now)
 
-    def gather(self, outputs: Any, input: Any, output_splits: Splits, root: int) -> EngineWork:
-        return self._group.gather(outputs, input, output_splits, root)
+    def gather(
+        self, outputs: Any, input: Any, output_splits: Splits, root: int, now: bool = False
+    ) -> EngineWork | None:
+        return self._group.gather(outputs, input, output_splits, root, now)
 
-    def scatter(self, output: Any, inputs: Any, input_splits: Splits, root: int) -> EngineWork:
-        return self._group.scatter(output, inputs, input_splits, root)
+    def scatter(
+        self, output: Any, inputs: Any, input_splits: Splits, root: int, now: bool = False
+    ) -> EngineWork | None:
+        return self._group.scatter(output, inputs, input_splits, root, now)
 
-    def reduce_scatter(self, output: Any, inputs: Any, input_splits: Splits, op: ReduceOp, factor: float) -> EngineWork:
-        return self._group.reduce_scatter(output, inputs, input_splits, op, factor)
+    def reduce_scatter(
+        self, output: Any, inputs: Any, input_splits: Splits, op: ReduceOp, factor: float, now: bool = False
+    ) -> EngineWork | None:
+        return self._group.reduce_scatter(output, inputs, input_splits, op, factor, now)
 
-    def all_to_all(self, outputs: Any, inputs: Any, output_splits: Splits, input_splits: Splits) -> EngineWork:
-        return self._group.all_to_all(outputs, inputs, output_splits, input_splits)
+    def all_to_all(
+        self, outputs: Any, inputs: Any, output_splits: Splits, input_splits: Splits, now: bool = False
+    ) -> EngineWork | None:
+        return self._group.all_to_all(outputs, inputs, output_splits, input_splits, now)
 
-    def barrier(self) -> EngineWork:
-        return self._group.barrier()
+    def barrier(self, now: bool = False) -> EngineWork | None:
+        return self._group.barrier(now)
 
     def send(self, tensor: Any, peer: int, tag: int) -> EngineWork:
         return self._group.send(tensor, peer, tag)
