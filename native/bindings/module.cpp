@@ -238,10 +238,10 @@ NB_MODULE(_native, module) {
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def(
           "receive",
-          [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
-            return group.transfer(tensor, false, peer, tag);
+          [](PyGroup& group, nb::handle tensor, std::optional<int> peer, nb::handle tag) {
+            return group.transfer(tensor, false, peer.value_or(Transfer::any_rank), tag);
           },
-          "tensor"_a.none(), "peer"_a, "tag"_a)
+          "tensor"_a.none(), "peer"_a.none(), "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("close", &PyGroup::close);

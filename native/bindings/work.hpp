@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../progress.hpp"
 #include "../rendezvous.hpp"
-#include "../tasks.hpp"
 #include "tensor_reader.hpp"
 
 namespace shim::bindings {

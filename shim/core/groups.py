@@ -12,12 +12,12 @@ import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from shim.core import rendezvous
 from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
 from shim.core.engines import Place, open_engine
+from shim.core.engines.absent import EngineAbsence
 from shim.core.engines.base import Engine
 from shim.errors import (
     ArgumentError,
@@ -57,22 +57,8 @@ class ProcessGroup:
 
     ``ranks`` are world ranks in the order of their group ranks; ``rank`` is the caller's group rank, -1 outside.
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
-    ``engine`` serves the group while it ``is_alive``; asking for it raises NotMemberError outside it, StateError once it is destroyed.
+    ``engine`` serves the group while it ``is_alive``; what is asked of it then raises NotMemberError outside it, StateError once it is destroyed.
     """
-
-    engine: Engine
-    __slots__ = (
-        "__weakref__",
-        "backend",
-        "description",
-        "engine",
-        "is_alive",
-        "name",
-        "rank",
-        "ranks",
-        "size",
-        "timeout",
-    )
 
     def __init__(
         self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
@@ -85,13 +71,7 @@ class ProcessGroup:
         self.timeout = timeout
         self.description = ""
         self.is_alive = engine is not None
-        if engine is not None:
-            self.engine = engine
-
-    def __getattr__(self, name: str) -> Any:  # of what is not there; a property would be asked with every call
-        if name == "engine":
-            raise self._why_there_is_no_engine()
-        raise AttributeError(name)
+        self.engine: Engine = EngineAbsence(self._why_there_is_no_engine) if engine is None else engine
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
@@ -119,7 +99,7 @@ class ProcessGroup:
     def _close(self) -> None:
         if self.is_alive:
             engine, self.is_alive = self.engine, False
-            del self.engine
+            self.engine = EngineAbsence(self._why_there_is_no_engine)
             engine.close()
 
     def __repr__(self) -> str:
@@ -223,7 +203,7 @@ def _agreed_token(engine: Engine, size: int) -> str:
     """Return a name for this world that no other ever has, not even one of the same job under the same key."""
     token = bytearray(secrets.token_bytes(16))
     if size > 1:
-        engine.broadcast(token, 0).wait()
+        engine.broadcast(token, 0, now=True)
     return token.hex()
 
 

@@ -1,4 +1,4 @@
-"""Our engine without a frontend, by its Python class and by the native group below that."""
+"""Our engine without a frontend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Engine", "NativeGroup"]
+__all__ = ["Engine"]
 
 
 class Engine(CollectiveLibrary):
@@ -74,7 +74,7 @@ class Engine(CollectiveLibrary):
         def start() -> Call:
             work = self.calls.all_reduce(tensor, tensor, self.op, 1.0)
             work.start()
-            return work.wait  # type: ignore[no-any-return]  # of the native group or of its Python class
+            return work.wait  # type: ignore[no-any-return]
 
         return start
 
@@ -85,12 +85,3 @@ class Engine(CollectiveLibrary):
     def _waited(prepare: Callable[..., Any], *arguments: Any) -> Call:
         prepared = partial(prepare, *arguments)
         return lambda: prepared().wait()
-
-
-class NativeGroup(Engine):
-    """The object of C++ that the engine's Python class hands everything to."""
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self.calls = self.calls._group
-        self.op = int(ReduceOp.SUM)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import EngineWork
@@ -16,7 +16,7 @@ Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor 
 Splits = Sequence[int] | None
 
 
-class Engine(ABC):
+class Engine(Protocol):
     """Carries out the collectives of one group, for the calling rank.
 
     Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
