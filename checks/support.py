@@ -44,7 +44,7 @@ def check(root: Path) -> list[str]:
 def render(root: Path) -> str:
     """Return the whole page for the tree at *root*."""
     by_name = {module.name: module for folder in ("shim/frontends", "shim/core") for module in modules(root, folder)}
-    engines = dict(_engines(by_name))
+    engines = dict(_engines(root, by_name))
     text = _PREAMBLE
     for module in by_name.values():
         found = recorded_of(module.name)
@@ -65,15 +65,23 @@ def render(root: Path) -> str:
     return text
 
 
-def _engines(by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
+def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
     """Yield the engines' names, each with the collectives that it has methods of its own for."""
     for module in by_name.values():
         for node in module.tree.body if module.name.startswith("shim.core.engines.") else ():
-            if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Engine" for base in node.bases):
-                yield (
-                    module.name.rpartition(".")[2],
-                    {child.name for child in node.body if isinstance(child, ast.FunctionDef)},
-                )
+            if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine":
+                bases = [_native_class(root, base.attr) for base in node.bases if isinstance(base, ast.Attribute)]
+                yield module.name.rpartition(".")[2], set().union(*map(_methods, [node, *bases]))
+
+
+def _native_class(root: Path, name: str) -> ast.ClassDef:
+    """Return the class *name* of the native module, as its stub has it."""
+    stub = ast.parse((root / "shim" / "_native.pyi").read_text(encoding="utf-8"))
+    return next(node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _methods(node: ast.ClassDef) -> set[str]:
+    return {child.name for child in node.body if isinstance(child, ast.FunctionDef)}
 
 
 def _cells(by_name: Mapping[str, Module], module: Module, name: str, engines: Mapping[str, set[str]]) -> list[str]:

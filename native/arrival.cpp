@@ -86,7 +86,7 @@ Call refused_call(const std::string& reason) {
 
 void Call::set_shape(const TensorView& view) {
   descriptor.dimensions = static_cast<std::uint8_t>(view.dimensions);
-  std::copy(view.shape.begin(), view.shape.end(), descriptor.shape);
+  std::copy_n(view.shape.begin(), view.dimensions, descriptor.shape);
 }
 
 void Call::set_sends(const std::vector<std::uint64_t>& counts) {

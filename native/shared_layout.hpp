@@ -60,11 +60,11 @@ struct CallDescriptor {
   ReduceOp op = ReduceOp::sum;
   std::uint8_t dimensions = 0;
   std::int32_t root = -1;
-  std::uint64_t sends = 0;     // to each rank
-  std::uint64_t receives = 0;  // from each rank
-  std::uint64_t largest = 0;   // bytes of the largest part this rank sends or receives
-  double factor = 1.0;         // PREMUL_SUM
-  std::int64_t shape[max_dimensions] = {};
+  std::uint64_t sends = 0;             // to each rank
+  std::uint64_t receives = 0;          // from each rank
+  std::uint64_t largest = 0;           // bytes of the largest part this rank sends or receives
+  double factor = 1.0;                 // PREMUL_SUM
+  std::int64_t shape[max_dimensions];  // the first `dimensions` of them
 };
 
 // How far a rank has come through the chunks of all operations so far; the counters only grow.

@@ -1,17 +1,10 @@
 #include "tasks.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <chrono>
+#include "progress.hpp"
 
 namespace shim {
-namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr auto interrupt_slice = std::chrono::milliseconds(50);
-constexpr auto last_words = std::chrono::milliseconds(500);  // for the others to arrive where a refusal is told
 
 Clock::time_point deadline_after(double seconds) {
   if (seconds < 0 || seconds > 1e9) return Clock::time_point::max();
@@ -22,12 +15,6 @@ Failure wait_timeout() {
   return Failure(FailureKind::timeout,
                  "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
 }
-
-Failure destroyed(const Group& group) {
-  return Failure(FailureKind::state, "group '" + group.name() + "' was destroyed before the operation ended");
-}
-
-}  // namespace
 
 void CollectiveTask::start() {
   if (state_.load() == State::prepared) progress_.enqueue(*this);
@@ -98,192 +85,5 @@ void TransferTask::wait(double timeout) {
 }
 
 std::optional<Failure> TransferTask::failure() const { return is_completed() ? transfer_.failure : std::nullopt; }
-
-void Progress::run_or_enqueue(CollectiveTask& task) {
-  task.state_.store(CollectiveTask::State::started);
-  if (!take_turn({&task, {}})) return wait_completed(task, -1.0);
-  try {
-    task.operation_->execute(group_);
-  } catch (const Failure& failure) {
-    task.failure_ = failure;
-  } catch (...) {  // Interrupted, or no memory: the operation is lost either way
-    task.failure_ = Failure(FailureKind::engine, "the operation was interrupted");
-    task.state_.store(CollectiveTask::State::completed);
-    end_turn();
-    throw;
-  }
-  task.state_.store(CollectiveTask::State::completed);
-  end_turn();
-  if (task.failure_) throw *task.failure_;
-}
-
-void Progress::enqueue(CollectiveTask& task) {
-  {
-    const std::lock_guard lock(mutex_);
-    group_.check_usable();
-    if (stopping_) throw destroyed(group_);
-    task.state_.store(CollectiveTask::State::started);
-    queue_.push_back({&task, {}});
-    ensure_thread();
-  }
-  wake_thread();
-}
-
-void Progress::wake_thread() {
-  wanted_.store(true);
-  changed_.notify_all();
-  group_.ring_bell(group_.rank());  // it may be waiting for messages
-}
-
-void Progress::refuse(const std::string& reason) {
-  const Item item{nullptr, reason};
-  if (!take_turn(item)) return;
-  try {
-    carry_out(item);
-  } catch (const Failure&) {
-    // The group has failed or gone: there is nobody to tell, and the caller raises its own error.
-  }
-  end_turn();
-}
-
-bool Progress::take_turn(const Item& item) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) throw destroyed(group_);
-    if (queue_.empty() && !busy_) {
-      busy_ = true;
-      return true;
-    }
-    queue_.push_back(item);
-    ensure_thread();
-  }
-  wake_thread();
-  return false;
-}
-
-void Progress::end_turn() {
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
-  if (!queue_.empty() || stopping_) wake_thread();
-}
-
-void Progress::wait_completed(CollectiveTask& task, double timeout) {
-  const auto deadline = deadline_after(timeout);
-  if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
-  std::unique_lock lock(mutex_);
-  while (!task.is_completed()) {
-    completed_.wait_until(lock, std::min(deadline, Clock::now() + interrupt_slice));
-    if (task.is_completed()) break;
-    if (Clock::now() >= deadline) throw wait_timeout();
-    lock.unlock();  // the check may need a lock whose owner waits for ours
-    if (WaitHooks* hooks = WaitHooksScope::current()) hooks->check_interrupted();
-    lock.lock();
-  }
-  if (task.failure_) throw *task.failure_;
-}
-
-void Progress::drive_in_background() {
-  {
-    const std::lock_guard lock(mutex_);
-    ensure_thread();
-  }
-  changed_.notify_one();
-}
-
-void Progress::ensure_thread() {
-  if (thread_.joinable() || stopping_) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-void Progress::run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (!queue_.empty() && !busy_) {
-      const Item item = queue_.front();
-      queue_.pop_front();
-      busy_ = true;
-      lock.unlock();
-      carry_out(item);
-      lock.lock();
-      busy_ = false;
-    } else if (messages_.has_pending()) {
-      wanted_.store(false);
-      if (!queue_.empty() && !busy_) continue;
-      lock.unlock();
-      drive_messages();
-      lock.lock();
-    } else {
-      changed_.wait(lock);
-    }
-  }
-}
-
-void Progress::carry_out(const Item& item) {
-  std::optional<Failure> failure;
-  try {
-    if (item.task == nullptr)
-      arrive_refused(group_, item.refusal);
-    else
-      item.task->operation_->execute(group_);
-  } catch (const Failure& caught) {
-    failure = caught;
-  } catch (const std::exception& caught) {
-    failure = Failure(FailureKind::engine, caught.what());
-  }
-  if (item.task != nullptr) complete(*item.task, std::move(failure));
-}
-
-void Progress::drive_messages() {
-  try {
-    while (!wanted_.load() && messages_.has_pending()) {
-      const std::uint64_t before = messages_.pieces_moved();
-      const auto is_ready = [this, before](int rank) {
-        // Each piece that moves begins the group's timeout again.
-        if (rank == group_.rank())
-          return wanted_.load() || !messages_.has_pending() || messages_.pieces_moved() != before;
-        messages_.advance();  // see TransferTask::wait
-        return !messages_.needs(rank);
-      };
-      group_.wait_for(group_.rank(), is_ready, [this] { return messages_.describe_pending(); });
-    }
-  } catch (const Failure& failure) {
-    messages_.fail_all(failure);
-  }
-}
-
-void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    task.failure_ = std::move(failure);
-    task.state_.store(CollectiveTask::State::completed);
-  }
-  completed_.notify_all();
-}
-
-void Progress::stop() {
-  bool is_first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_first = !std::exchange(stopping_, true) && !busy_;
-  }
-  if (is_first && group_.is_usable()) tell_owed_refusals(group_, last_words);
-  wanted_.store(true);
-  group_.leave();
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-  messages_.fail_all(destroyed(group_));
-  std::deque<Item> abandoned;
-  {
-    const std::lock_guard lock(mutex_);  // another thread may be ending an operation of its own
-    abandoned.swap(queue_);
-  }
-  for (const Item& item : abandoned)
-    if (item.task != nullptr) complete(*item.task, destroyed(group_));
-}
 
 }  // namespace shim

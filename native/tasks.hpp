@@ -2,13 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
+#include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
-#include <thread>
 
 #include "group.hpp"
 #include "operation.hpp"
@@ -17,6 +13,11 @@
 namespace shim {
 
 class Progress;
+
+// When a wait of so many seconds ends; a negative number, and one that clocks cannot hold, is never.
+std::chrono::steady_clock::time_point deadline_after(double seconds);
+// What a wait throws whose own timeout has passed.
+Failure wait_timeout();
 
 // One call. It is either waited for without being started, and then carried out by the waiting thread, or started and
 // then carried out in the background. Once started it must stay alive until is_completed() or its Progress has stopped.
@@ -78,53 +79,6 @@ class TransferTask final : public Task {
   Progress& progress_;
   Transfer transfer_;
   bool posted_ = false;
-};
-
-// The order of a group's operations, and the thread that carries out the started ones; it begins with the first.
-class Progress {
- public:
-  explicit Progress(Group& group) : group_(group), messages_(group) { group.set_background_work(&messages_); }
-  ~Progress() { stop(); }
-
-  Group& group() { return group_; }
-  PointToPoint& messages() { return messages_; }
-
-  // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
-  void run_or_enqueue(CollectiveTask& task);
-  void enqueue(CollectiveTask& task);
-  void wait_completed(CollectiveTask& task, double timeout);
-  // Says that this rank's call was wrong, after what is in the queue.
-  void refuse(const std::string& reason);
-  // Has the thread carry on with the messages.
-  void drive_in_background();
-  // Leaves the group; what has not ended fails. Afterwards no task is touched.
-  void stop();
-
- private:
-  struct Item {
-    CollectiveTask* task;  // null for a refusal
-    std::string refusal;
-  };
-
-  bool take_turn(const Item& item);  // false when it was queued
-  void wake_thread();                // there is something for it in the queue
-  void end_turn();
-  void carry_out(const Item& item);
-  void ensure_thread();
-  void run();
-  void drive_messages();
-  void complete(CollectiveTask& task, std::optional<Failure> failure);
-
-  Group& group_;
-  PointToPoint messages_;
-  std::mutex mutex_;
-  std::condition_variable changed_;    // for the thread: something to do
-  std::condition_variable completed_;  // for those who wait: some task was completed
-  std::deque<Item> queue_;             // guarded by mutex_, like the rest
-  bool busy_ = false;                  // an operation is being carried out, by whichever thread
-  bool stopping_ = false;
-  std::atomic<bool> wanted_{false};  // the thread should come back from the messages
-  std::thread thread_;
 };
 
 }  // namespace shim

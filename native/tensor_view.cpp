@@ -36,6 +36,16 @@ void for_each_run(const TensorView& view, std::byte* packed, const Copy& copy) {
 
 }  // namespace
 
+TensorView& TensorView::operator=(const TensorView& other) {
+  data = other.data;
+  dtype = other.dtype;
+  dimensions = other.dimensions;
+  read_only = other.read_only;
+  std::copy_n(other.shape.begin(), dimensions, shape.begin());
+  std::copy_n(other.strides.begin(), dimensions, strides.begin());
+  return *this;
+}
+
 std::size_t TensorView::row_count() const {
   std::size_t count = 1;
   for (int d = 1; d < dimensions; ++d) count *= static_cast<std::size_t>(shape[static_cast<std::size_t>(d)]);

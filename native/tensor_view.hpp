@@ -19,8 +19,12 @@ struct TensorView {
   Dtype dtype = Dtype::none;
   int dimensions = 0;
   bool read_only = false;
-  std::array<std::int64_t, max_dimensions> shape{};
-  std::array<std::int64_t, max_dimensions> strides{};  // elements
+  std::array<std::int64_t, max_dimensions> shape;    // the first `dimensions` of them, which are what is copied
+  std::array<std::int64_t, max_dimensions> strides;  // likewise; elements
+
+  TensorView() = default;
+  TensorView(const TensorView& other) { *this = other; }
+  TensorView& operator=(const TensorView& other);
 
   std::size_t count() const {
     std::size_t count = 1;

@@ -1,9 +1,11 @@
 // The Python module shim._native: groups and works. Arguments are checked here, with the GIL; engines know no Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "../collectives/collectives.hpp"
 #include "../rendezvous.hpp"
@@ -18,8 +20,11 @@ namespace {
 
 constexpr double longest_timeout = 1e9;  // seconds; clocks do not overflow
 
-ReduceOp reduce_op_of(int number) {
-  if (number < 0 || number >= static_cast<int>(ReduceOp::count_))
+// Of a member of shim.core.reduce_ops.ReduceOp; as an argument of type int it would be converted by way of a copy.
+ReduceOp reduce_op_of(nb::handle op) {
+  const long number = PyLong_AsLong(op.ptr());
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (number < 0 || number >= static_cast<long>(ReduceOp::count_))
     throw Failure(FailureKind::argument, "{op} is not a reduce op: " + std::to_string(number));
   return static_cast<ReduceOp>(number);
 }
@@ -33,9 +38,35 @@ int tag_of(nb::handle tag) {
   return static_cast<int>(value);
 }
 
+// Works that another thread carries out are kept alive by their group until they have ended.
+void keep_alive(nb::object self) {
+  std::vector<nb::object>& started = nb::cast<Work&>(self).member->started;
+  const auto has_ended = [](const nb::object& held) { return nb::cast<Work&>(held).task->is_completed(); };
+  started.erase(std::remove_if(started.begin(), started.end(), has_ended), started.end());
+  started.push_back(std::move(self));
+}
+
+void start(nb::object self) {
+  nb::cast<Work&>(self).task->start();
+  keep_alive(std::move(self));
+}
+
+void wait(nb::object self, double timeout) {
+  Work& work = nb::cast<Work&>(self);
+  if (timeout >= 0 && !work.task->is_started()) start(self);
+  try {
+    work.wait(timeout);
+  } catch (const nb::python_error&) {  // interrupted, perhaps while the work was in the group's queue
+    keep_alive(std::move(self));
+    throw;
+  }
+}
+
 // One rank of a group.
 class PyGroup {
  public:
+  using Prepared = std::optional<Work>;
+
   PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
@@ -44,67 +75,69 @@ class PyGroup {
     member_ = Member::join(meeting, parent == nullptr ? nullptr : parent->member_.get());
   }
 
-  Work broadcast(nb::handle tensor, int root) {
+  Prepared broadcast(nb::handle tensor, int root, bool now) {
     Owners owners;
-    return prepare(make_broadcast(seat(), read_tensor(tensor, "tensor", owners), root), owners);
+    return made(make_broadcast(seat(), read_tensor(tensor, "tensor", owners), root), owners, now);
   }
 
-  Work all_reduce(nb::handle output, nb::handle input, int op, double factor) {
+  Prepared all_reduce(nb::handle output, nb::handle input, nb::handle op, double factor, bool now) {
     Owners owners;
     const TensorArgument from = read_tensor(input, "input", owners);
     const TensorArgument to =
         output.is(input) ? TensorArgument{"output", from.single, {}, false} : read_tensor(output, "output", owners);
-    return prepare(make_all_reduce(seat(), to, from, {reduce_op_of(op), factor}), owners);
+    return made(make_all_reduce(seat(), to, from, {reduce_op_of(op), factor}), owners, now);
   }
 
-  Work reduce(nb::handle output, nb::handle input, int op, double factor, int root) {
+  Prepared reduce(nb::handle output, nb::handle input, nb::handle op, double factor, int root, bool now) {
     Owners owners;
     const TensorArgument from = read_tensor(input, "input", owners);
     const TensorArgument to = on_root(output, "output", root, owners, read_tensor);
-    return prepare(make_reduce(seat(), to, from, {reduce_op_of(op), factor}, root), owners);
+    return made(make_reduce(seat(), to, from, {reduce_op_of(op), factor}, root), owners, now);
   }
 
-  Work all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits) {
+  Prepared all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits, bool now) {
     Owners owners;
     const TensorArgument to = read_tensors(outputs, "output", owners);
     const TensorArgument from = read_tensor(input, "input", owners);
-    return prepare(make_all_gather(seat(), to, from, read_splits(output_splits, "output_splits")), owners);
+    return made(make_all_gather(seat(), to, from, read_splits(output_splits, "output_splits")), owners, now);
   }
 
-  Work gather(nb::handle outputs, nb::handle input, nb::handle output_splits, int root) {
+  Prepared gather(nb::handle outputs, nb::handle input, nb::handle output_splits, int root, bool now) {
     Owners owners;
     const TensorArgument to = on_root(outputs, "output", root, owners, read_tensors);
     const TensorArgument from = read_tensor(input, "input", owners);
-    return prepare(make_gather(seat(), to, from, read_splits(output_splits, "output_splits"), root), owners);
+    return made(make_gather(seat(), to, from, read_splits(output_splits, "output_splits"), root), owners, now);
   }
 
-  Work scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int root) {
+  Prepared scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int root, bool now) {
     Owners owners;
     const TensorArgument to = read_tensor(output, "output", owners);
     const TensorArgument from = on_root(inputs, "input", root, owners, read_tensors);
-    return prepare(make_scatter(seat(), to, from, read_splits(input_splits, "input_splits"), root), owners);
+    return made(make_scatter(seat(), to, from, read_splits(input_splits, "input_splits"), root), owners, now);
   }
 
-  Work reduce_scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int op, double factor) {
+  Prepared reduce_scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, nb::handle op, double factor,
+                          bool now) {
     Owners owners;
     const TensorArgument to = read_tensor(output, "output", owners);
     const TensorArgument from = read_tensors(inputs, "input", owners);
     const SplitArgument splits = read_splits(input_splits, "input_splits");
-    return prepare(make_reduce_scatter(seat(), to, from, splits, {reduce_op_of(op), factor}), owners);
+    return made(make_reduce_scatter(seat(), to, from, splits, {reduce_op_of(op), factor}), owners, now);
   }
 
-  Work all_to_all(nb::handle outputs, nb::handle inputs, nb::handle output_splits, nb::handle input_splits) {
+  Prepared all_to_all(nb::handle outputs, nb::handle inputs, nb::handle output_splits, nb::handle input_splits,
+                      bool now) {
     Owners owners;
     const TensorArgument to = read_tensors(outputs, "output", owners);
     const TensorArgument from = read_tensors(inputs, "input", owners);
     const SplitArgument to_splits = read_splits(output_splits, "output_splits");
     const SplitArgument from_splits = read_splits(input_splits, "input_splits");
-    return prepare(make_all_to_all(seat(), to, from, to_splits, from_splits), owners);
+    return made(make_all_to_all(seat(), to, from, to_splits, from_splits), owners, now);
   }
 
-  Work barrier() {
+  Prepared barrier(bool now) {
     Owners owners;
-    return prepare(make_barrier(seat()), owners);
+    return made(make_barrier(seat()), owners, now);
   }
 
   Work transfer(nb::handle tensor, bool is_send, int peer, nb::handle tag) {
@@ -131,10 +164,15 @@ class PyGroup {
  private:
   Seat seat() const { return {member_->group.rank(), member_->group.size()}; }
 
-  Work prepare(std::unique_ptr<Operation> operation, Owners& owners) {
+  // Nothing is left to wait for when it is carried out `now`.
+  Prepared made(std::unique_ptr<Operation> operation, Owners& owners, bool now) {
     member_->group.check_usable();
+    if (now && carry_out(*member_, *operation)) return std::nullopt;
     auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
-    return {member_, std::move(task), std::move(owners)};
+    Work work{member_, std::move(task), std::move(owners)};
+    if (!now) return work;
+    wait(nb::cast(std::move(work)), -1.0);  // in the group's queue, as something is before it
+    return std::nullopt;
   }
 
   // What only the root gives; on the other ranks it is not looked at.
@@ -148,30 +186,6 @@ class PyGroup {
 
   std::shared_ptr<Member> member_;
 };
-
-// Works that another thread carries out are kept alive by their group until they have ended.
-void keep_alive(nb::object self) {
-  std::vector<nb::object>& started = nb::cast<Work&>(self).member->started;
-  const auto has_ended = [](const nb::object& held) { return nb::cast<Work&>(held).task->is_completed(); };
-  started.erase(std::remove_if(started.begin(), started.end(), has_ended), started.end());
-  started.push_back(std::move(self));
-}
-
-void start(nb::object self) {
-  nb::cast<Work&>(self).task->start();
-  keep_alive(std::move(self));
-}
-
-void wait(nb::object self, double timeout) {
-  Work& work = nb::cast<Work&>(self);
-  if (timeout >= 0 && !work.task->is_started()) start(self);
-  try {
-    work.wait(timeout);
-  } catch (const nb::python_error&) {  // interrupted, perhaps while the work was in the group's queue
-    keep_alive(std::move(self));
-    throw;
-  }
-}
 
 nb::object exception_or_none(const Work& work) {
   const std::optional<Failure> failure = work.task->failure();
@@ -201,17 +215,21 @@ NB_MODULE(_native, module) {
   nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
       .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*>(), "key"_a, "name"_a,
            "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none())
-      .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a)
-      .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a)
-      .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a)
-      .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none())
-      .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a)
-      .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a)
+      .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
+      .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)
+      .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,
+           "now"_a = false)
+      .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(),
+           "now"_a = false)
+      .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a,
+           "now"_a = false)
+      .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a,
+           "now"_a = false)
       .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(),
-           "op"_a, "factor"_a)
+           "op"_a, "factor"_a, "now"_a = false)
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
-           "input_splits"_a.none())
-      .def("barrier", &PyGroup::barrier)
+           "input_splits"_a.none(), "now"_a = false)
+      .def("barrier", &PyGroup::barrier, "now"_a = false)
       .def(
           "send",
           [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
@@ -220,10 +238,10 @@ NB_MODULE(_native, module) {
           "tensor"_a.none(), "peer"_a, "tag"_a)
       .def(
           "receive",
-          [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
-            return group.transfer(tensor, false, peer, tag);
+          [](PyGroup& group, nb::handle tensor, std::optional<int> peer, nb::handle tag) {
+            return group.transfer(tensor, false, peer.value_or(Transfer::any_rank), tag);
           },
-          "tensor"_a.none(), "peer"_a, "tag"_a)
+          "tensor"_a.none(), "peer"_a.none(), "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("close", &PyGroup::close);

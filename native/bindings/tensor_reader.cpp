@@ -16,11 +16,12 @@ namespace shim::bindings {
 namespace {
 
 struct Guard {
-  nb::object method;    // a name; the method must answer False
+  nb::object method;    // of the type, called with the tensor; it must answer False
   std::string message;  // for when it does not
+  bool only_complex;    // not asked of real elements
 };
 
-enum class Way { exchange, buffer, dlpack, attributes, describe };
+enum class Way { exchange, array, buffer, dlpack, attributes, describe };
 
 // How the tensors of one type are read; see shim.core.tensors.Reader.
 struct Reader {
@@ -43,6 +44,7 @@ Readers& readers() {
 
 Way way_named(const std::string& name) {
   if (name == "exchange") return Way::exchange;
+  if (name == "array") return Way::array;
   if (name == "buffer") return Way::buffer;
   if (name == "attributes") return Way::attributes;
   return name == "describe" ? Way::describe : Way::dlpack;
@@ -66,8 +68,8 @@ Reader make_reader(nb::handle type) {
     if (reader.exchange == nullptr) reader.way = Way::dlpack;
   }
   for (nb::handle guard : answer.attr("guards")) {
-    nb::object method = guard[0];
-    reader.guards.push_back({method, nb::cast<std::string>(guard[1])});
+    nb::object method = type.attr(nb::handle(guard[0]));
+    reader.guards.push_back({method, nb::cast<std::string>(guard[1]), nb::cast<bool>(guard[2])});
   }
   return reader;
 }
@@ -99,6 +101,8 @@ TensorView read_as(const Reader& reader, nb::handle object, std::string_view rol
   switch (reader.way) {
     case Way::exchange:
       return read_by_exchange(*reader.exchange, object, role, owners);
+    case Way::array:
+      return read_by_array(object, role, owners);
     case Way::buffer:
       return read_by_buffer(object, role, owners);
     case Way::attributes:
@@ -112,13 +116,7 @@ TensorView read_as(const Reader& reader, nb::handle object, std::string_view rol
   return read_by_dlpack(object, role, owners);
 }
 
-TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
-  const Reader& reader = reader_of(object, role);
-  for (const Guard& guard : reader.guards) {
-    const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), guard.method.ptr()));
-    if (!answer.is_valid()) reject(nb::python_error(), role);
-    if (PyObject_IsTrue(answer.ptr()) == 1) reject(guard.message, role);
-  }
+TensorView read_or_describe(const Reader& reader, nb::handle object, std::string_view role, Owners& owners) {
   if (reader.way == Way::describe || reader.way == Way::attributes || reader.describe.is_none())
     return read_as(reader, object, role, owners);
   try {
@@ -126,6 +124,18 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   } catch (const Failure&) {
     return read_by_description(reader.describe, object, role, owners);  // it reads more, or says better what is wrong
   }
+}
+
+TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
+  const Reader& reader = reader_of(object, role);
+  const TensorView view = read_or_describe(reader, object, role, owners);
+  for (const Guard& guard : reader.guards) {
+    if (guard.only_complex && !is_complex(view.dtype)) continue;
+    const nb::object answer = nb::steal(PyObject_CallOneArg(guard.method.ptr(), object.ptr()));
+    if (!answer.is_valid()) reject(nb::python_error(), role);
+    if (PyObject_IsTrue(answer.ptr()) == 1) reject(guard.message, role);
+  }
+  return view;
 }
 
 }  // namespace

@@ -3,15 +3,30 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../arguments.hpp"
 
 namespace shim::bindings {
 
-// Objects that keep the memory of tensors alive.
-using Owners = std::vector<nanobind::object>;
+// Objects that keep the memory of tensors alive. Most calls have one or two, for which nothing is allocated.
+class Owners {
+ public:
+  void push_back(nanobind::object owner) {
+    if (count_ < few_.size())
+      few_[count_++] = std::move(owner);
+    else
+      more_.push_back(std::move(owner));
+  }
+
+ private:
+  std::array<nanobind::object, 2> few_;
+  std::size_t count_ = 0;
+  std::vector<nanobind::object> more_;
+};
 
 // `chooser` is shim.core.tensors.reader_for: it says, once for each type of tensor, how it is read.
 void set_reader_chooser(nanobind::callable chooser);

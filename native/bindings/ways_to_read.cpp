@@ -109,6 +109,23 @@ Dtype dtype_of_format(const char* format, std::ptrdiff_t itemsize) {
   return Dtype::none;
 }
 
+TensorView view_of(const Py_buffer& buffer, std::string_view role) {
+  TensorView view;
+  view.dtype = dtype_of_format(buffer.format, buffer.itemsize);
+  if (view.dtype == Dtype::none)
+    reject(std::string("{role} has elements that cannot be carried: buffer format '") + buffer.format + "'", role);
+  set_dimensions(view, buffer.ndim, role);
+  view.data = static_cast<std::byte*>(buffer.buf);
+  view.read_only = buffer.readonly != 0;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(buffer.ndim); ++d) {
+    view.shape[d] = buffer.shape[d];
+    if (buffer.strides[d] % buffer.itemsize != 0)
+      reject("{role} has elements that are not a whole number of items apart", role);
+    view.strides[d] = buffer.strides[d] / buffer.itemsize;
+  }
+  return view;
+}
+
 }  // namespace
 
 void reject(const std::string& message, std::string_view role) {
@@ -179,23 +196,21 @@ TensorView read_by_description(const nb::object& describe, nb::handle object, st
   return view;
 }
 
+TensorView read_by_array(nb::handle object, std::string_view role, Owners& owners) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) != 0) reject(nb::python_error(), role);
+  struct Release {
+    ~Release() { PyBuffer_Release(&buffer); }
+    Py_buffer& buffer;
+  } const release{buffer};
+  owners.push_back(nb::borrow(object));
+  return view_of(buffer, role);
+}
+
 TensorView read_by_buffer(nb::handle object, std::string_view role, Owners& owners) {
   nb::object memory = nb::steal(PyMemoryView_FromObject(object.ptr()));
   if (!memory.is_valid()) reject(nb::python_error(), role);
-  const Py_buffer& buffer = *PyMemoryView_GET_BUFFER(memory.ptr());
-  TensorView view;
-  view.dtype = dtype_of_format(buffer.format, buffer.itemsize);
-  if (view.dtype == Dtype::none)
-    reject(std::string("{role} has elements that cannot be carried: buffer format '") + buffer.format + "'", role);
-  set_dimensions(view, buffer.ndim, role);
-  view.data = static_cast<std::byte*>(buffer.buf);
-  view.read_only = buffer.readonly != 0;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(buffer.ndim); ++d) {
-    view.shape[d] = buffer.shape[d];
-    if (buffer.strides[d] % buffer.itemsize != 0)
-      reject("{role} has elements that are not a whole number of items apart", role);
-    view.strides[d] = buffer.strides[d] / buffer.itemsize;
-  }
+  const TensorView view = view_of(*PyMemoryView_GET_BUFFER(memory.ptr()), role);
   owners.push_back(std::move(memory));
   return view;
 }

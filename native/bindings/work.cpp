@@ -81,6 +81,17 @@ void Member::close() {
   started.clear();
 }
 
+bool carry_out(Member& member, Operation& operation) {
+  try {
+    GilHooks hooks;
+    const WaitHooksScope scope(hooks);
+    if (operation.bytes() > large_bytes) hooks.about_to_block();
+    return member.progress.run_now(operation);
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
 void Work::wait(double timeout) {
   try {
     GilHooks hooks;

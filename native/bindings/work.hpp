@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../progress.hpp"
 #include "../rendezvous.hpp"
-#include "../tasks.hpp"
 #include "tensor_reader.hpp"
 
 namespace shim::bindings {
@@ -37,6 +37,10 @@ struct Work {
 
   void wait(double timeout);
 };
+
+// Carries out what was prepared on the calling thread, or returns false when other operations of the group are before
+// it.
+bool carry_out(Member& member, Operation& operation);
 
 // Lets other Python threads run while the calling one waits, and Ctrl-C interrupt it.
 class GilHooks final : public WaitHooks {

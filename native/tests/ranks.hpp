@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../collectives/collectives.hpp"
-#include "../tasks.hpp"
+#include "../progress.hpp"
 #include "check.hpp"
 
 namespace shim::tests {

@@ -35,7 +35,6 @@ class Contender:
 _LIBRARIES = "shim.bench.libraries"
 
 OURS = (
-    Contender("native", "our engine's object of C++", f"{_LIBRARIES}.engine:NativeGroup"),
     Contender("engine", "our engine without a frontend", f"{_LIBRARIES}.engine:Engine"),
     Contender("torch", "our torch frontend, torch's tensors", f"{_LIBRARIES}.torch_api:TorchFrontend", ("torch",)),
     Contender("torch-numpy", "our torch frontend, numpy's arrays", f"{_LIBRARIES}.torch_api:TorchFrontendWithNumpy"),

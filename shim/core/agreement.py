@@ -26,7 +26,7 @@ def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[in
     width = 1 + everyone.size  # the number, then the members and nothing
     mine = array("q", [made, *members, *[-1] * (everyone.size - len(members))])
     said = array("q", bytes(8 * width * everyone.size))
-    everyone.engine.all_gather(said, mine, None).wait()
+    everyone.engine.all_gather(said, mine, None, now=True)
     rows = [said[start : start + width] for start in range(0, len(said), width)]
     number = max(row[0] for row in rows)
     if all(row[1:] == mine[1:] for row in rows):

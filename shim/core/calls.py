@@ -3,6 +3,9 @@
 Each takes the ``Caller`` whose words errors are told in, the group, the tensors, and what the collective needs;
 ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of
 one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError.
+
+``now`` says that the caller is going to wait for the Work and do nothing before: it may then be carried out here and come
+back ``ENDED``, which costs about half as much.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.work import ABSENT, Work
-from shim.errors import NotMemberError, ShimError, StateError
+from shim.core.work import ABSENT, ENDED, Work
+from shim.errors import EngineError, MismatchError, NotMemberError, ShimError, StateError
 
 __all__ = [
     "all_gather",
@@ -33,58 +36,87 @@ __all__ = [
 ]
 
 
-def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int) -> Work:
+def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: bool = False) -> Work:
     """Copy *root*'s *tensor* into every rank's *tensor*."""
     try:
-        return Work(caller, group, group.engine.broadcast(tensor, root))
+        operation = group.engine.broadcast(tensor, root, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
-def all_reduce(caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0) -> Work:
+def all_reduce(
+    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0, now: bool = False
+) -> Work:
     """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor."""
     try:
-        return Work(caller, group, group.engine.all_reduce(output, input, op, factor))
+        operation = group.engine.all_reduce(output, input, op, factor, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def reduce(
-    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, root: int, factor: float = 1.0
+    caller: Caller,
+    group: ProcessGroup,
+    output: Any,
+    input: Any,
+    op: ReduceOp,
+    root: int,
+    factor: float = 1.0,
+    now: bool = False,
 ) -> Work:
     """Combine all ranks' *input* by *op* into *root*'s *output*; other ranks' tensors are left as they are."""
     try:
-        return Work(caller, group, group.engine.reduce(output, input, op, factor, root))
+        operation = group.engine.reduce(output, input, op, factor, root, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
-def all_gather(caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None) -> Work:
+def all_gather(
+    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None, now: bool = False
+) -> Work:
     """Copy every rank's *input* into its part of every rank's *outputs*."""
     try:
-        return Work(caller, group, group.engine.all_gather(outputs, input, output_splits))
+        operation = group.engine.all_gather(outputs, input, output_splits, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def gather(
-    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, root: int, output_splits: Splits = None
+    caller: Caller,
+    group: ProcessGroup,
+    outputs: Any,
+    input: Any,
+    root: int,
+    output_splits: Splits = None,
+    now: bool = False,
 ) -> Work:
     """Copy every rank's *input* into its part of *root*'s *outputs*; elsewhere *outputs* is not read."""
     try:
-        return Work(caller, group, group.engine.gather(outputs, input, output_splits, root))
+        operation = group.engine.gather(outputs, input, output_splits, root, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def scatter(
-    caller: Caller, group: ProcessGroup, output: Any, inputs: Any, root: int, input_splits: Splits = None
+    caller: Caller,
+    group: ProcessGroup,
+    output: Any,
+    inputs: Any,
+    root: int,
+    input_splits: Splits = None,
+    now: bool = False,
 ) -> Work:
     """Copy each rank's part of *root*'s *inputs* into its *output*; elsewhere *inputs* is not read."""
     try:
-        return Work(caller, group, group.engine.scatter(output, inputs, input_splits, root))
+        operation = group.engine.scatter(output, inputs, input_splits, root, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def reduce_scatter(
@@ -95,12 +127,14 @@ def reduce_scatter(
     op: ReduceOp,
     factor: float = 1.0,
     input_splits: Splits = None,
+    now: bool = False,
 ) -> Work:
     """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
     try:
-        return Work(caller, group, group.engine.reduce_scatter(output, inputs, input_splits, op, factor))
+        operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def all_to_all(
@@ -110,20 +144,23 @@ def all_to_all(
     inputs: Any,
     output_splits: Splits = None,
     input_splits: Splits = None,
+    now: bool = False,
 ) -> Work:
     """Copy part *j* of rank *i*'s *inputs* into part *i* of rank *j*'s *outputs*."""
     try:
-        return Work(caller, group, group.engine.all_to_all(outputs, inputs, output_splits, input_splits))
+        operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
-def barrier(caller: Caller, group: ProcessGroup) -> Work:
+def barrier(caller: Caller, group: ProcessGroup, now: bool = False) -> Work:
     """End on no rank before every rank has begun."""
     try:
-        return Work(caller, group, group.engine.barrier())
+        operation = group.engine.barrier(now)
     except ShimError as error:
         return refused(caller, group, error)
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
 def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int = 0) -> Work:
@@ -147,9 +184,12 @@ def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, 
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> NoReturn:
-    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed."""
+    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed.
+
+    They know of a MismatchError or EngineError, which ended an operation that they were in too.
+    """
     explained = caller.explain(error, group)
-    if group.is_alive and not isinstance(error, StateError):
+    if group.is_alive and not isinstance(error, (StateError, MismatchError, EngineError)):
         group.engine.refuse(str(explained))
     raise explained from None
 

@@ -17,6 +17,7 @@ from shim.core import rendezvous
 from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
 from shim.core.engines import Place, open_engine
+from shim.core.engines.absent import EngineAbsence
 from shim.core.engines.base import Engine
 from shim.errors import (
     ArgumentError,
@@ -56,9 +57,8 @@ class ProcessGroup:
 
     ``ranks`` are world ranks in the order of their group ranks; ``rank`` is the caller's group rank, -1 outside.
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
+    ``engine`` serves the group while it ``is_alive``; what is asked of it then raises NotMemberError outside it, StateError once it is destroyed.
     """
-
-    __slots__ = ("__weakref__", "_engine", "backend", "description", "name", "rank", "ranks", "size", "timeout")
 
     def __init__(
         self, name: str, ranks: tuple[int, ...], rank: int, engine: Engine | None, backend: str, timeout: float
@@ -70,18 +70,8 @@ class ProcessGroup:
         self.backend = backend
         self.timeout = timeout
         self.description = ""
-        self._engine = engine
-
-    @property
-    def engine(self) -> Engine:
-        """The engine that serves this group. Raises NotMemberError outside it, StateError once it is destroyed."""
-        if self._engine is None:
-            raise self._why_there_is_no_engine()
-        return self._engine
-
-    @property
-    def is_alive(self) -> bool:
-        return self._engine is not None
+        self.is_alive = engine is not None
+        self.engine: Engine = EngineAbsence(self._why_there_is_no_engine) if engine is None else engine
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
@@ -107,8 +97,9 @@ class ProcessGroup:
         return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
 
     def _close(self) -> None:
-        engine, self._engine = self._engine, None
-        if engine is not None:
+        if self.is_alive:
+            engine, self.is_alive = self.engine, False
+            self.engine = EngineAbsence(self._why_there_is_no_engine)
             engine.close()
 
     def __repr__(self) -> str:
@@ -212,7 +203,7 @@ def _agreed_token(engine: Engine, size: int) -> str:
     """Return a name for this world that no other ever has, not even one of the same job under the same key."""
     token = bytearray(secrets.token_bytes(16))
     if size > 1:
-        engine.broadcast(token, 0).wait()
+        engine.broadcast(token, 0, now=True)
     return token.hex()
 
 

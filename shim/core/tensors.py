@@ -47,23 +47,24 @@ class Access(NamedTuple):
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
-    ``way`` is ``exchange`` (the C functions of the capsule ``exchange``), ``buffer``, ``dlpack`` (the ``__dlpack__``
-    method) or ``describe`` (the function ``describe`` from a tensor to its Description, which is also tried when another
+    ``way`` is ``exchange`` (the C functions of the capsule ``exchange``), ``buffer``, ``array`` (a buffer of memory that stays
+    where it is while there is a reference to the object), ``dlpack`` (the ``__dlpack__`` method) or ``describe`` (the function ``describe`` from a tensor to its Description, which is also tried when another
     way fails: it reads more, or says better what is wrong), or ``attributes`` (those that ``access`` names; what is not
     contiguous in host memory is described).
-    ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not.
+    ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not, and
+    whether it is asked of complex elements alone.
     """
 
     way: str
     exchange: Any = None
     describe: Callable[[Any], Description] | None = None
-    guards: tuple[tuple[str, str], ...] = ()
+    guards: tuple[tuple[str, str, bool], ...] = ()
     access: Access | None = None
 
 
 _TORCH_GUARDS = (
-    ("is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj()."),
-    ("is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg()."),
+    ("is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj().", True),
+    ("is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg().", False),
 )
 
 
@@ -186,7 +187,8 @@ def _numpy_reader(kind: type) -> Reader:
         raise TensorError(
             "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled()."
         )
-    return Reader("buffer", None, _describe_numpy)
+    # A subclass may let go of its memory while there is a reference to it, as one of a file does.
+    return Reader("array" if kind is sys.modules["numpy"].ndarray else "buffer", None, _describe_numpy)
 
 
 def _describe_numpy(array: Any) -> Description:

@@ -12,7 +12,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "Batch", "EngineWork", "Work", "finish"]
+__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish"]
 
 
 class EngineWork(Protocol):
@@ -74,14 +74,14 @@ class Work:
         return self._operation.source_rank()
 
 
-class _Absent(Work):
-    """The work of a process that is not in the group: there is none."""
+class _Ended(Work):
+    """The work of a call that has been carried out: nothing is left to do."""
 
     def __init__(self) -> None:
         pass
 
-    def start(self) -> None:
-        return None
+    def start(self) -> Work | None:
+        return self
 
     def wait(self, timeout: float = -1.0) -> None:
         return None
@@ -96,6 +96,14 @@ class _Absent(Work):
         return -1
 
 
+class _Absent(_Ended):
+    """The work of a process that is not in the group: there is none."""
+
+    def start(self) -> None:
+        return None
+
+
+ENDED = _Ended()
 ABSENT = _Absent()
 
 

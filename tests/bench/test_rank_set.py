@@ -40,7 +40,7 @@ def test_the_bare_engine_does_every_collective_and_leaves_nothing() -> None:
 
 
 def test_three_ranks_have_partners_where_there_are_some() -> None:
-    ranks = RankSet(CONTENDERS["native"], 3, processors=2)
+    ranks = RankSet(CONTENDERS["engine"], 3, processors=2)
     for collective in ("send_receive", "all_gather_unequal"):
         answers = ranks.ask(Turn(Case(collective, 3, "int64", 8), 2, 1, check=True), 30)
         assert [(one.cannot, one.error) for one in answers] == [(None, None)] * 3

@@ -1,4 +1,4 @@
-"""Our engine without a frontend, by its Python class and by the native group below that."""
+"""Our engine without a frontend."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Engine", "NativeGroup"]
+__all__ = ["Engine"]
 
 
 class Engine(CollectiveLibrary):
-    """``shim.core``'s engine: its method prepares, and what it returns is waited for."""
+    """``shim.core``'s engine, whose methods carry a collective out at once; of a message it returns what is waited for."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -44,22 +44,22 @@ class Engine(CollectiveLibrary):
         return tensor, array_at(tensor.data_ptr(), count, dtype)
 
     def all_reduce(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0)
+        return partial(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0, True)
 
     def all_gather(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_gather, tensors.output, tensors.input, None)
+        return partial(self.calls.all_gather, tensors.output, tensors.input, None, True)
 
     def reduce_scatter(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0)
+        return partial(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0, True)
 
     def all_to_all(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_to_all, tensors.output, tensors.input, None, None)
+        return partial(self.calls.all_to_all, tensors.output, tensors.input, None, None, True)
 
     def broadcast(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.broadcast, tensors.output, 0)
+        return partial(self.calls.broadcast, tensors.output, 0, True)
 
     def barrier(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.barrier)
+        return partial(self.calls.barrier, True)
 
     def send(self, tensor: Any, peer: int) -> Call:
         return self._waited(self.calls.send, tensor, peer, 0)
@@ -68,13 +68,13 @@ class Engine(CollectiveLibrary):
         return self._waited(self.calls.receive, tensor, peer, 0)
 
     def all_gather_unequal(self, tensors: Tensors) -> Call:
-        return self._waited(self.calls.all_gather, tensors.output, tensors.input, tensors.parts)
+        return partial(self.calls.all_gather, tensors.output, tensors.input, tensors.parts, True)
 
     def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
         def start() -> Call:
             work = self.calls.all_reduce(tensor, tensor, self.op, 1.0)
             work.start()
-            return work.wait  # type: ignore[no-any-return]  # of the native group or of its Python class
+            return work.wait  # type: ignore[no-any-return]
 
         return start
 
@@ -85,12 +85,3 @@ class Engine(CollectiveLibrary):
     def _waited(prepare: Callable[..., Any], *arguments: Any) -> Call:
         prepared = partial(prepare, *arguments)
         return lambda: prepared().wait()
-
-
-class NativeGroup(Engine):
-    """The object of C++ that the engine's Python class hands everything to."""
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self.calls = self.calls._group
-        self.op = int(ReduceOp.SUM)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import EngineWork
@@ -16,12 +16,13 @@ Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor 
 Splits = Sequence[int] | None
 
 
-class Engine(ABC):
+class Engine(Protocol):
     """Carries out the collectives of one group, for the calling rank.
 
     Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
     ``TensorError`` whose messages name arguments by role, ``{output}``), and returns a prepared operation:
-    nothing is sent before it is waited for or started.
+    nothing is sent before it is waited for or started. Or it carries the operation out *now*, after all that were started
+    before, and returns None or raises what ended it, which is the fastest way.
 
     ``outputs`` or ``inputs`` is either one tensor, whose elements are the ranks' parts one after the other, or a
     sequence of ``size`` tensors. Split sizes are rows of dimension 0; None means equal parts.
@@ -32,36 +33,46 @@ class Engine(ABC):
     name: str
 
     @abstractmethod
-    def broadcast(self, tensor: Tensor, root: int) -> EngineWork: ...
+    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None: ...
 
     @abstractmethod
-    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float) -> EngineWork: ...
+    def all_reduce(
+        self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
-    def reduce(self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int) -> EngineWork:
+    def reduce(
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+    ) -> EngineWork | None:
         """Prepare a reduce; ``output`` is read on the root alone, and no other rank's memory is written."""
 
     @abstractmethod
-    def all_gather(self, outputs: Tensors, input: Tensor, output_splits: Splits) -> EngineWork: ...
+    def all_gather(
+        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
-    def gather(self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int) -> EngineWork: ...
+    def gather(
+        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
-    def scatter(self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int) -> EngineWork: ...
+    def scatter(
+        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
     def reduce_scatter(
-        self, output: Tensor, inputs: Tensors, input_splits: Splits, op: ReduceOp, factor: float
-    ) -> EngineWork: ...
+        self, output: Tensor, inputs: Tensors, input_splits: Splits, op: ReduceOp, factor: float, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
     def all_to_all(
-        self, outputs: Tensors, inputs: Tensors, output_splits: Splits, input_splits: Splits
-    ) -> EngineWork: ...
+        self, outputs: Tensors, inputs: Tensors, output_splits: Splits, input_splits: Splits, now: bool = False
+    ) -> EngineWork | None: ...
 
     @abstractmethod
-    def barrier(self) -> EngineWork: ...
+    def barrier(self, now: bool = False) -> EngineWork | None: ...
 
     @abstractmethod
     def send(self, tensor: Tensor, peer: int, tag: int) -> EngineWork: ...

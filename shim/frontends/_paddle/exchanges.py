@@ -25,14 +25,16 @@ __all__ = ["broadcast_from", "exchange", "exchange_single", "gather_all", "gathe
 def broadcast_from(caller: Caller, tensor: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
     """Put the *tensor* of the world's rank *src* into every rank's *tensor*."""
     root = rank_of(caller, group, "root", src)
-    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root), sync_op, group)
+    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root, now=sync_op), sync_op, group)
 
 
 def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:
     """Put every rank's *tensor* into *outputs*: a list, filled when it is empty, or one tensor."""
     places = places_for(caller, group, outputs, tensor)
     return filled(
-        outputs, places, finish(calls.all_gather(caller, group_of(caller, group), places, tensor), sync_op, group)
+        outputs,
+        places,
+        finish(calls.all_gather(caller, group_of(caller, group), places, tensor, now=sync_op), sync_op, group),
     )
 
 
@@ -43,7 +45,7 @@ def gather_at(caller: Caller, tensor: Any, outputs: Any, dst: Any, group: Any, s
     return filled(
         outputs if places is not None else None,
         places,
-        finish(calls.gather(caller, group_of(caller, group), places, tensor, root), sync_op, group),
+        finish(calls.gather(caller, group_of(caller, group), places, tensor, root, now=sync_op), sync_op, group),
     )
 
 
@@ -51,14 +53,16 @@ def scatter_from(caller: Caller, tensor: Any, inputs: Any, src: Any, group: Any,
     """Put this rank's part of *src*'s *inputs* into *tensor*."""
     root = rank_of(caller, group, "root", src)
     parts = inputs_at_root(caller, group, inputs, root)
-    return finish(calls.scatter(caller, group_of(caller, group), tensor, parts, root), sync_op, group)
+    return finish(calls.scatter(caller, group_of(caller, group), tensor, parts, root, now=sync_op), sync_op, group)
 
 
 def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:
     """Send each of *inputs* to its rank and put what every rank sent into *outputs*, filling it when it is empty."""
     places = exchange_places(caller, group, outputs, inputs)
     return filled(
-        outputs, places, finish(calls.all_to_all(caller, group_of(caller, group), places, inputs), sync_op, group)
+        outputs,
+        places,
+        finish(calls.all_to_all(caller, group_of(caller, group), places, inputs, now=sync_op), sync_op, group),
     )
 
 
@@ -74,6 +78,7 @@ def exchange_single(
             one_of(caller, group, "input", input),
             splits_of(caller, group, "output_splits", output_splits),
             splits_of(caller, group, "input_splits", input_splits),
+            now=sync_op,
         ),
         sync_op,
         group,

@@ -48,9 +48,9 @@ def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op
     """Combine all ranks' *tensor* into every rank's."""
     found = group_for(caller, group, async_op)
     kind = reduce_op(caller, found, op)
-    work = calls.all_reduce(caller, found, tensor, tensor, kind)
     if not belongs(tensor):  # what in_place would find; asked here, as this call is the one that must be quick
-        return handle_of(work, async_op)
+        return handle_of(calls.all_reduce(caller, found, tensor, tensor, kind, now=not async_op), async_op)
+    work = calls.all_reduce(caller, found, tensor, tensor, kind)
     return in_place(
         caller,
         found,
@@ -256,7 +256,7 @@ def _matrix(caller: Caller, group: ProcessGroup, counts: object) -> list[int]:
 def barrier(caller: Caller, group: str | None, async_op: bool, device_ids: list[int] | None) -> CommHandle | None:
     """Return on no rank before every rank has called."""
     found = only_default(caller, group_for(caller, group, async_op), device_ids=device_ids)
-    return handle_of(calls.barrier(caller, found), async_op)
+    return handle_of(calls.barrier(caller, found, now=not async_op), async_op)
 
 
 def _like_own(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any], tensor: Any) -> None:

@@ -32,7 +32,7 @@ def broadcast(caller: Caller, tensor: Any, src: int, group: str | None, async_op
     root = root_of(caller, found, src)
     one_tensor(caller, found, "output", tensor)
     refuse_gradient(caller, found, [tensor])
-    return handle_of(calls.broadcast(caller, found, tensor, root), async_op)
+    return handle_of(calls.broadcast(caller, found, tensor, root, now=not async_op), async_op)
 
 
 def reduce(caller: Caller, tensor: Any, dst: int, op: str, group: str | None, async_op: bool) -> CommHandle | None:
@@ -41,7 +41,7 @@ def reduce(caller: Caller, tensor: Any, dst: int, op: str, group: str | None, as
     root, kind = root_of(caller, found, dst), reduce_op(caller, found, op)
     one_tensor(caller, found, "output", tensor)
     refuse_gradient(caller, found, [tensor])
-    return handle_of(calls.reduce(caller, found, tensor, tensor, kind, root), async_op)
+    return handle_of(calls.reduce(caller, found, tensor, tensor, kind, root, now=not async_op), async_op)
 
 
 def gather(
@@ -56,7 +56,7 @@ def gather(
         alike(caller, found, "output", [tensor, *full_list(caller, found, "output", gather_list)])
     refuse_gradient(caller, found, [tensor, *gather_list])
     outputs = gather_list if found.rank == root else None
-    return handle_of(calls.gather(caller, found, outputs, tensor, root), async_op)
+    return handle_of(calls.gather(caller, found, outputs, tensor, root, now=not async_op), async_op)
 
 
 def gather_into_tensor(
@@ -69,7 +69,7 @@ def gather_into_tensor(
     one_tensor(caller, found, "input", input)
     refuse_gradient(caller, found, [output, input])
     outputs = output if found.rank == root else None
-    return handle_of(calls.gather(caller, found, outputs, input, root), async_op)
+    return handle_of(calls.gather(caller, found, outputs, input, root, now=not async_op), async_op)
 
 
 def scatter(
@@ -84,7 +84,7 @@ def scatter(
         alike(caller, found, "input", [tensor, *full_list(caller, found, "input", scatter_list)])
     refuse_gradient(caller, found, [tensor, *scatter_list])
     inputs = scatter_list if found.rank == root else None
-    return handle_of(calls.scatter(caller, found, tensor, inputs, root), async_op)
+    return handle_of(calls.scatter(caller, found, tensor, inputs, root, now=not async_op), async_op)
 
 
 def scatter_tensor(
@@ -97,4 +97,4 @@ def scatter_tensor(
     alike(caller, found, "input", [one_tensor(caller, found, "input", input)])
     refuse_gradient(caller, found, [output, input])
     inputs = input if found.rank == root else None
-    return handle_of(calls.scatter(caller, found, output, inputs, root), async_op)
+    return handle_of(calls.scatter(caller, found, output, inputs, root, now=not async_op), async_op)

@@ -108,7 +108,7 @@ def _has_elements(tensor: Any) -> bool:
 
 def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
     """Return *tensor*, which must not be a list: the engine would take its tensors as the ranks' parts."""
-    if isinstance(tensor, (list, tuple)):
+    if issubclass(type(tensor), (list, tuple)):  # isinstance would ask the tensor for its __class__ too
         refuse(caller, group, TensorError(f"{{{role}}} must be one tensor, got a {type(tensor).__qualname__}"))
     return tensor
 
@@ -129,14 +129,16 @@ def integer_of(caller: Caller, members: ProcessGroup, name: str, number: Any) ->
 def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role: str, part: Any) -> Any:
     """Return *whole*, whose shape must be that of all ranks' *part*, concatenated or stacked along dimension 0.
 
-    Buffers without a shape are left to the engine, which compares the numbers of elements.
+    Vectors, and buffers without a shape, are left to the engine, which compares the numbers of elements.
     """
     one_of(caller, group, whole_role, whole)
-    if not (hasattr(whole, "shape") and hasattr(part, "shape")):
+    try:
+        if whole.ndim == part.ndim == 1:  # the number of elements says it all
+            return whole
+        given, one = tuple(whole.shape), tuple(part.shape)
+    except AttributeError:
         return whole
     size = group_of(caller, group).size
-    given = tuple(whole.shape)
-    one = tuple(part.shape)
     if given == (size, *one) or (one and given == (size * one[0], *one[1:])) or size == 0:
         return whole
     allowed = f"{(size * one[0], *one[1:])} or {(size, *one)}" if one else f"{(size,)}"
@@ -159,8 +161,11 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
 
 def root_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
     """Return the group rank of the root, named by its rank in the world or in the group; *default* is a world rank."""
+    members = group_of(caller, group)
+    if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
+        return members.ranks.index(world_rank)
     try:
-        return _rank_in(group_of(caller, group), world_rank, group_rank, default)
+        return _rank_in(members, world_rank, group_rank, default)
     except ShimError as error:
         refuse(caller, group, error)
 

@@ -23,6 +23,7 @@ __all__ = [
     "_coalescing_manager",
     "_time_estimator",
     "finish_or_collect",
+    "open_blocks",
 ]
 
 _BLOCK = torch_function("_coalescing_manager")
@@ -99,13 +100,13 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         if self._members.rank < 0:  # all groups that the caller is outside of are one, and nothing is to be collected
             return self._works
         self._key = (threading.get_ident(), self._members)
-        if self._key in _open:
+        if self._key in open_blocks:
             raise _BLOCK.explain(StateError("a block of this group is open already"), self._members)
-        _open[self._key] = self
+        open_blocks[self._key] = self
         return self._works
 
     def __exit__(self, *raised: object) -> None:
-        _open.pop(self._key, None)
+        open_blocks.pop(self._key, None)
         if any(raised) or not self._collected:
             return
         everything = together(_BLOCK, self._members, self._collected)
@@ -128,14 +129,18 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         return _IllegalWork() if async_op else None
 
 
-_open: dict[tuple[int, groups.ProcessGroup], _Block] = {}  # by thread and group
+open_blocks: dict[
+    tuple[int, groups.ProcessGroup], _Block
+] = {}  # by thread and group; while there are any, no call is carried out as soon as it is made
 
 
 def finish_or_collect(
     caller: Caller, group: Any, name: str, prepared: work.Work, async_op: bool, outputs: Any
 ) -> Work | None:
     """Finish *prepared* as usual, or leave it to the block of *group*, where there is one; *name* is its kind."""
-    block = _open.get((threading.get_ident(), group_of(caller, group))) if _open else None
+    if prepared is work.ENDED:
+        return None
+    block = open_blocks.get((threading.get_ident(), group_of(caller, group))) if open_blocks else None
     if block is None:
         return finish(prepared, async_op, outputs)
     return block.take(name, prepared, async_op, outputs)

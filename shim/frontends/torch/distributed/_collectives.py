@@ -18,10 +18,9 @@ from shim.frontends.torch.distributed._arguments import (
     renamed,
     root_of,
     splits_of,
-    told,
     whole_of,
 )
-from shim.frontends.torch.distributed._coalescing import finish_or_collect
+from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
 from shim.frontends.torch.distributed._monitored import monitored
@@ -76,7 +75,13 @@ def broadcast(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
     return finish(
-        calls.broadcast(_BROADCAST, group_of(_BROADCAST, group), tensor, root_of(_BROADCAST, group, src, group_src)),
+        calls.broadcast(
+            _BROADCAST,
+            group_of(_BROADCAST, group),
+            tensor,
+            root_of(_BROADCAST, group, src, group_src),
+            now=not async_op,
+        ),
         async_op,
         tensor,
     )
@@ -93,7 +98,11 @@ def all_gather(
     """
     return finish(
         calls.all_gather(
-            _ALL_GATHER, group_of(_ALL_GATHER, group), outputs_of(_ALL_GATHER, group, "output", tensor_list), tensor
+            _ALL_GATHER,
+            group_of(_ALL_GATHER, group),
+            outputs_of(_ALL_GATHER, group, "output", tensor_list),
+            tensor,
+            now=not async_op,
         ),
         async_op,
         tensor_list,
@@ -117,6 +126,7 @@ def all_gather_single(
             group_of(_ALL_GATHER_SINGLE, group),
             whole_of(_ALL_GATHER_SINGLE, group, "output", output_tensor, "input", input_tensor),
             input_tensor,
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output_tensor,
@@ -140,6 +150,7 @@ def all_gather_into_tensor(
             group_of(_ALL_GATHER_INTO_TENSOR, group),
             whole_of(_ALL_GATHER_INTO_TENSOR, group, "output", output_tensor, "input", input_tensor),
             input_tensor,
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output_tensor,
@@ -163,6 +174,7 @@ def _all_gather_base(
             group_of(_ALL_GATHER_BASE, group),
             whole_of(_ALL_GATHER_BASE, group, "output", output_tensor, "input", input_tensor),
             input_tensor,
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output_tensor,
@@ -210,6 +222,7 @@ def gather(
             outputs_at_root(_GATHER, group, "output", gather_list, root_of(_GATHER, group, dst, group_dst, 0)),
             tensor,
             root_of(_GATHER, group, dst, group_dst, 0),
+            now=not async_op,
         ),
         async_op,
         gather_list or [],
@@ -237,6 +250,7 @@ def scatter(
             tensor,
             list_at_root(_SCATTER, group, "input", scatter_list, root_of(_SCATTER, group, src, group_src, 0)),
             root_of(_SCATTER, group, src, group_src, 0),
+            now=not async_op,
         ),
         async_op,
         tensor,
@@ -261,6 +275,7 @@ def all_to_all(
             group_of(_ALL_TO_ALL, group),
             outputs_of(_ALL_TO_ALL, group, "output", output_tensor_list),
             list_of(_ALL_TO_ALL, group, "input", input_tensor_list),
+            now=not async_op,
         ),
         async_op,
         output_tensor_list,
@@ -289,6 +304,7 @@ def all_to_all_single(
             one_of(_ALL_TO_ALL_SINGLE, group, "input", input),
             splits_of(_ALL_TO_ALL_SINGLE, group, "output_splits", output_split_sizes),
             splits_of(_ALL_TO_ALL_SINGLE, group, "input_splits", input_split_sizes),
+            now=not async_op,
         ),
         async_op,
         output,
@@ -307,10 +323,10 @@ def barrier(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
     return finish(
-        calls.barrier(_BARRIER, told(_BARRIER, group, host_group_of, group, device_ids)),
+        calls.barrier(_BARRIER, host_group_of(_BARRIER, group, device_ids), now=not async_op and timeout is None),
         async_op,
         [],
-        told(_BARRIER, group, barrier_seconds_of, timeout),
+        barrier_seconds_of(_BARRIER, group, timeout),
     )
 
 

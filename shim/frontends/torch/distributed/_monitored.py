@@ -20,7 +20,7 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
 from shim.frontends.torch.distributed._groups import group_of
-from shim.frontends.torch.distributed._options import barrier_seconds_of
+from shim.frontends.torch.distributed._options import seconds_of
 
 __all__ = ["monitored"]
 
@@ -44,9 +44,9 @@ def monitored(caller: Caller, group: Any, timeout: Any, wait_all_ranks: bool, st
             stacklevel=stacklevel,
         )
         timeout = timedelta(seconds=timeout)
-    seconds = barrier_seconds_of(caller, timeout)
+    seconds = members.timeout if timeout is None else seconds_of(caller, timeout)
     peers = _Peers(caller, members)
-    end = time.monotonic() + (members.timeout if seconds < 0 else seconds)
+    end = time.monotonic() + seconds
     if members.rank == 0:
         _hear_all(peers, end, wait_all_ranks)
     else:

@@ -9,6 +9,7 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import _groups
+from shim.frontends.torch.distributed._arguments import told
 from shim.frontends.torch.distributed._errors import ArgumentAssertionError, ArgumentTypeError
 
 __all__ = [
@@ -104,11 +105,12 @@ def require_same_timeout(caller: Caller, group: groups.ProcessGroup, timeout: ti
 
 
 def host_group_of(caller: Caller, group: Any, device_ids: Any) -> groups.ProcessGroup:
-    """Return core's group for a ``group`` argument, after refusing *device_ids* of accelerators."""
-    refuse_device(caller, "device_ids", device_ids)
+    """Return core's group for a ``group`` argument, after refusing *device_ids* of accelerators and telling the others."""
+    if device_ids is not None:
+        told(caller, group, refuse_device, "device_ids", device_ids)
     return _groups.group_of(caller, group)
 
 
-def barrier_seconds_of(caller: Caller, timeout: timedelta | None) -> float:
-    """Return *timeout* in seconds; None is -1.0, which stands for the group's own."""
-    return -1.0 if timeout is None else seconds_of(caller, timeout)
+def barrier_seconds_of(caller: Caller, group: Any, timeout: timedelta | None) -> float:
+    """Return *timeout* in seconds, after telling the others when it is none; None is -1.0, the group's own."""
+    return -1.0 if timeout is None else float(told(caller, group, seconds_of, timeout))

@@ -14,6 +14,7 @@ from shim.frontends.torch.distributed._errors import ArgumentTypeError
 
 __all__ = ["ReduceOp", "_make_nccl_premul_sum", "engine_op", "factor_of", "is_op", "reduce_op", "supports_complex"]
 
+_PRODUCT = reduce_ops.ReduceOp.PRODUCT  # looking up a member of an enumeration takes longer than anything else here
 _NOT_OF_COMPLEX = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 
 
@@ -129,7 +130,7 @@ def engine_op(caller: Caller, group: Any, op: Any, tensor: Any) -> reduce_ops.Re
         found: reduce_ops.ReduceOp = op.engine_op
     except AttributeError:
         found = _from_torch(caller, group, op)
-    if found is reduce_ops.ReduceOp.PRODUCT and "complex" in str(getattr(tensor, "dtype", "")).lower():
+    if found is _PRODUCT and "complex" in str(getattr(tensor, "dtype", "")).lower():
         refuse(caller, group, ArgumentError(f"{{op}} must be SUM, AVG or PREMUL_SUM for complex tensors, got {op}"))
     return found
 

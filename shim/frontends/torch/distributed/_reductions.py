@@ -7,7 +7,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.frontends.torch.distributed._arguments import deprecated, list_of, one_of, renamed, root_of, whole_of
-from shim.frontends.torch.distributed._coalescing import finish_or_collect
+from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
 from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
@@ -54,6 +54,7 @@ def all_reduce(
             tensor,
             engine_op(_ALL_REDUCE, group, op, tensor),
             factor_of(_ALL_REDUCE, group, op),
+            now=not (async_op or open_blocks),
         ),
         async_op,
         tensor,
@@ -98,6 +99,7 @@ def reduce(
             engine_op(_REDUCE, group, op, tensor),
             root_of(_REDUCE, group, dst, group_dst),
             factor_of(_REDUCE, group, op),
+            now=not async_op,
         ),
         async_op,
         tensor,
@@ -124,6 +126,7 @@ def reduce_scatter(
             list_of(_REDUCE_SCATTER, group, "input", input_list),
             engine_op(_REDUCE_SCATTER, group, op, output),
             factor_of(_REDUCE_SCATTER, group, op),
+            now=not async_op,
         ),
         async_op,
         output,
@@ -149,6 +152,7 @@ def reduce_scatter_single(
             whole_of(_REDUCE_SCATTER_SINGLE, group, "input", input, "output", output),
             engine_op(_REDUCE_SCATTER_SINGLE, group, op, input),
             factor_of(_REDUCE_SCATTER_SINGLE, group, op),
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output,
@@ -174,6 +178,7 @@ def reduce_scatter_tensor(
             whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
             engine_op(_REDUCE_SCATTER_TENSOR, group, op, input),
             factor_of(_REDUCE_SCATTER_TENSOR, group, op),
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output,
@@ -199,6 +204,7 @@ def _reduce_scatter_base(
             whole_of(_REDUCE_SCATTER_BASE, group, "input", input, "output", output),
             engine_op(_REDUCE_SCATTER_BASE, group, op, input),
             factor_of(_REDUCE_SCATTER_BASE, group, op),
+            now=not (async_op or open_blocks),
         ),
         async_op,
         output,

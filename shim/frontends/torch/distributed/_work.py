@@ -158,7 +158,8 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
     *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
     """
     if not async_op:
-        prepared.wait(seconds)
+        if prepared is not work.ENDED:
+            prepared.wait(seconds)
         return None
     started = prepared.start()
     return None if started is None else Work(started, outputs, seconds)

@@ -300,5 +300,5 @@ class _SwapOfSizes(_AlltoAllOfSizes):
 
     def _communicate(self, group: ProcessGroup, output: Any, *tensors: Any) -> Work:
         columns = max(tensors[0].shape[1], 1)
-        rows = [[size // columns for size in sizes] for sizes in (self.received, self.sent)]
-        return calls.all_to_all(self.caller, group, output, tensors[0], *rows)
+        received, sent = ([size // columns for size in sizes] for sizes in (self.received, self.sent))
+        return calls.all_to_all(self.caller, group, output, tensors[0], received, sent)

@@ -1,0 +1,74 @@
+// The order of a group's operations, and who carries them out.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "group.hpp"
+#include "operation.hpp"
+#include "point_to_point.hpp"
+#include "tasks.hpp"
+
+namespace shim {
+
+// The order of a group's operations, and the thread that carries out the started ones; it begins with the first.
+class Progress {
+ public:
+  explicit Progress(Group& group) : group_(group), messages_(group) { group.set_background_work(&messages_); }
+  ~Progress() { stop(); }
+
+  Group& group() { return group_; }
+  PointToPoint& messages() { return messages_; }
+
+  // Carries the operation out on this thread, unless something is before it: then it is left alone, and false returned.
+  bool run_now(Operation& operation);
+  // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
+  void run_or_enqueue(CollectiveTask& task);
+  void enqueue(CollectiveTask& task);
+  void wait_completed(CollectiveTask& task, double timeout);
+  // Says that this rank's call was wrong, after what is in the queue.
+  void refuse(const std::string& reason);
+  // Has the thread carry on with the messages.
+  void drive_in_background();
+  // Leaves the group; what has not ended fails. Afterwards no task is touched.
+  void stop();
+
+ private:
+  struct Item {
+    CollectiveTask* task;  // null for a refusal
+    std::string refusal;
+  };
+
+  // Of turn_: an operation is being carried out, by whichever thread; the queue is not empty; no more may begin.
+  static constexpr unsigned busy = 1, queued = 2, stopping = 4;
+
+  bool take_turn();                           // false when something is before the caller
+  bool take_turn_or_queue(const Item& item);  // false when it was queued
+  void wake_thread();                         // there is something for it in the queue
+  void end_turn();
+  bool is_stopping() const { return (turn_.load() & stopping) != 0; }
+  bool take_next_turn();  // for the thread: the queue's first item is to be carried out
+  Item take_item();
+  void carry_out(const Item& item);
+  void ensure_thread();
+  void run();
+  void drive_messages();
+  void complete(CollectiveTask& task, std::optional<Failure> failure);
+
+  Group& group_;
+  PointToPoint messages_;
+  std::mutex mutex_;
+  std::condition_variable changed_;    // for the thread: something to do
+  std::condition_variable completed_;  // for those who wait: some task was completed
+  std::deque<Item> queue_;             // guarded by mutex_
+  std::atomic<unsigned> turn_{0};      // queued and stopping are set and cleared with mutex_ held
+  std::atomic<bool> wanted_{false};    // the thread should come back from the messages
+  std::thread thread_;
+};
+
+}  // namespace shim

@@ -1,0 +1,22 @@
+"""What stands where a group has no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shim.errors import ShimError
+
+__all__ = ["EngineAbsence"]
+
+
+class EngineAbsence:
+    """Raises what *why* returns, whatever is asked of it. So a group need not look whether its engine is there, with every call."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: Callable[[], ShimError]) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._why()
