@@ -39,6 +39,9 @@ __all__ = [
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
 _IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
+_LOADED = pytest.StashKey[
+    set[tuple[str, str]]
+]()  # the pool's job, with the path of each test module that it has loaded
 _ORIGINAL = pytest.StashKey[
     "Original | None"
 ]()  # what the rank processes are copies of, where there are modules to preload
@@ -79,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "deadline is in seconds",
     )
     config.stash[_POOLS] = []
+    config.stash[_LOADED] = set()
     modules = config.getini("ranks_preload")
     config.stash[_ORIGINAL] = Original(modules) if modules else None
 
@@ -165,8 +169,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     deadline = float(mark.kwargs.get("deadline") or pyfuncitem.config.getini("ranks_deadline"))
     pool = _pool_of(pyfuncitem.config, size)
     call = _call_of(pyfuncitem)
-    outcomes = pool.run("shim.testing_rank:load_test", call, deadline=_IMPORTS)
-    if all(outcome.value is not None and outcome.value.ended == "loaded" for outcome in outcomes):
+    outcomes = _load(pyfuncitem.config, pool, call)
+    if not outcomes:
         outcomes = pool.run("shim.testing_rank:run_test", call, deadline=deadline)
     failures = [f"rank {outcome.rank} of {size}:\n{text}" for outcome, text in _failures(outcomes)]
     if failures:
@@ -174,6 +178,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
         pytest.fail("\n\n".join(failures), pytrace=False)
     _end_as_all_did(outcomes)
     return True
+
+
+def _load(config: pytest.Config, pool: RankPool, call: TestCall) -> list[Outcome]:
+    """Have the pool's processes load the test's module, once; return the outcomes where it could not be loaded on all of them."""
+    loaded = config.stash[_LOADED]
+    if (pool.job, call.path) in loaded:
+        return []
+    outcomes = pool.run("shim.testing_rank:load_test", call, deadline=_IMPORTS)
+    if any(outcome.value is None or outcome.value.ended != "loaded" for outcome in outcomes):
+        return outcomes
+    config.stash[_LOADED] = {one for one in loaded if one[0] == pool.job} | {(pool.job, call.path)}
+    return []
 
 
 def _pool_of(config: pytest.Config, size: int) -> RankPool:

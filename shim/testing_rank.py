@@ -20,7 +20,7 @@ from _pytest.assertion.rewrite import rewrite_asserts  # what makes a failing as
 from _pytest.config import parse_warning_filter
 
 from shim.substitution.imports import scoped_builtins
-from shim.substitution.program import substitute_below
+from shim.substitution.own_modules import substitute_below
 
 __all__ = ["Report", "TestCall", "load_test", "run_test"]
 

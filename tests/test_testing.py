@@ -279,3 +279,58 @@ def test_it():
 
 def test_the_imports_of_a_module_do_not_count(pytester: pytest.Pytester) -> None:
     run(pytester, LONG_TO_IMPORT).assert_outcomes(passed=1)
+
+
+TOLD = """
+from shim.launch.pool import RankPool
+
+run = RankPool.run
+
+def told(self, target, call, **keywords):
+    with open("told", "a") as file:
+        print(self.size, target.partition(":")[2], call.module, file=file)
+    return run(self, target, call, **keywords)
+
+RankPool.run = told
+"""
+SEVERAL = """
+@pytest.mark.ranks(1, 2)
+@pytest.mark.parametrize("number", range(4))
+def test_it(number, rank, world_size):
+    if number == 1 and world_size == 2:
+        if rank == 0:
+            os._exit(1)
+        assert 0, "as wanted"
+"""
+
+
+def test_a_module_is_loaded_once_by_the_same_processes(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(TOLD)
+    pytester.makepyfile(test_other=HEADER + SEVERAL.replace("== 2", "== 3"))
+    run(pytester, SEVERAL).assert_outcomes(passed=15, failed=1)
+    told = (pytester.path / "told").read_text().splitlines()
+    mine, other = (f"test_{name}" for name in ("a_module_is_loaded_once_by_the_same_processes", "other"))
+    assert told == [
+        *[f"1 load_test {mine}", *[f"1 run_test {mine}"] * 4],
+        *[f"2 load_test {mine}", *[f"2 run_test {mine}"] * 2],
+        *[f"2 load_test {mine}", *[f"2 run_test {mine}"] * 2],  # by new ones, as one has died
+        *[f"1 load_test {other}", *[f"1 run_test {other}"] * 4],
+        *[f"2 load_test {other}", *[f"2 run_test {other}"] * 4],
+    ]
+
+
+SKIPPED_THERE = """
+if "SHIM_RANK" in os.environ:
+    pytest.skip("not on a rank", allow_module_level=True)
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("number", range(3))
+def test_it(number):
+    assert 0
+"""
+
+
+def test_a_module_that_the_ranks_skip_skips_each_of_its_tests(pytester: pytest.Pytester) -> None:
+    result = run(pytester, SKIPPED_THERE, "-rs")
+    result.assert_outcomes(skipped=3)
+    result.stdout.fnmatch_lines(["*not on a rank*"])

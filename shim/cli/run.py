@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import socket
 import sys
 from pathlib import Path
@@ -61,6 +62,9 @@ def run(
 
 def _check_script(script: str) -> None:
     if Path(script).exists():
+        finder = pkgutil.get_importer(script)  # of a folder or a zip file, in which Python looks for this name
+        if finder is not None and finder.find_spec("__main__") is None:
+            raise typer.BadParameter(f"there is no __main__.py in {script!r}")
         return
     hint = "; options of `shim run` come before the script" if script.startswith("-") else ""
     if not script.endswith(".py") and "/" not in script:

@@ -116,6 +116,12 @@ class RankPool:
         self._environment = environment
         self._original = original
         self._ranks: list[_Rank] = []
+        self._job = ""
+
+    @property
+    def job(self) -> str:
+        """The name of the job that the processes are, which is another one whenever new ones are started; empty where there are none."""
+        return self._job if self._ranks else ""
 
     def run(
         self, target: str | Callable[..., Any], *arguments: Any, deadline: float = 60.0, **keywords: Any
@@ -143,9 +149,9 @@ class RankPool:
     def _send(self, task: bytes) -> None:
         """Give every rank the *task*, and start them where there are none."""
         if not self._ranks:
-            job = new_job_key()
+            self._job = new_job_key()
             for rank in range(self.size):
-                self._ranks.append(_Rank(rank, self.size, job, self._environment, self._original))
+                self._ranks.append(_Rank(rank, self.size, self._job, self._environment, self._original))
         for each in self._ranks:
             each.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below

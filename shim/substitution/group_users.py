@@ -21,14 +21,19 @@ __all__ = ["PLACES", "alone", "is_below", "refused", "uses_groups"]
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
     "torch": ("torch.distributed", "torch.nn.parallel", "torch.nn.modules.batchnorm"),
-    "paddle": ("paddle.distributed", "paddle.hapi.model"),
+    "paddle": ("paddle.distributed", "paddle.hapi.model", "paddle.nn.layer.norm", "paddle.sparse.nn.layer.norm"),
     "mindspore": (
         *("mindspore.communication", "mindspore.mint.distributed", "mindspore.ops.communication"),
         *("mindspore.ops.function.comm_func", "mindspore.parallel", "mindspore.nn.wrap.grad_reducer"),
+        *("mindspore.nn.layer.normalization", "mindspore.mint.nn.layer.normalization"),
     ),
 }
-# What starts processes or groups without coming to a function that a frontend has.
-_ALSO = {("paddle.distributed.rpc.rpc", "init_rpc")}
+# What starts processes or groups, or uses them in a kernel, without coming to a function that a frontend has.
+_ALSO = {
+    ("paddle.distributed.rpc.rpc", "init_rpc"),
+    ("paddle.nn.layer.norm", "SyncBatchNorm"),
+    ("paddle.sparse.nn.layer.norm", "SyncBatchNorm"),
+}
 # Settings that make a framework communicate by itself, with the value that does not.
 _ALONE = {("mindspore.context", "set_auto_parallel_context"): ("parallel_mode", "stand_alone")}
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."

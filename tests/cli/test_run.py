@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,13 +135,18 @@ def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str
         (("-n", "2"), "Missing argument 'SCRIPT'"),
         (("-n", "2", "absent.py"), "there is no script 'absent.py'"),
         (("-n", "2", "absent"), "`-m absent` runs a module"),
+        (("-n", "2", "folder"), "there is no __main__.py in 'folder'"),
+        (("-n", "2", "--as-installed", "empty.zip"), "there is no __main__.py in 'empty.zip'"),
         (("-n", "2", "--unknown", "program.py"), "No such option: --unknown"),
-        (("-n", "2", "--env", "NAME", "."), "--env must be NAME=VALUE, got 'NAME'"),
-        (("-n", "2", "--env", "RANK=1", "."), "--env cannot set RANK"),
-        (("-n", "2", "--log-dir", "/dev/null/logs", "."), "--log-dir: "),
+        (("-n", "2", "--env", "NAME", "program.py"), "--env must be NAME=VALUE, got 'NAME'"),
+        (("-n", "2", "--env", "RANK=1", "program.py"), "--env cannot set RANK"),
+        (("-n", "2", "--log-dir", "/dev/null/logs", "program.py"), "--log-dir: "),
     ],
 )
 def test_wrong_usage_is_explained_and_has_status_2(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("")
+    (tmp_path / "folder").mkdir()
+    zipfile.ZipFile(tmp_path / "empty.zip", "w").close()
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())

@@ -32,10 +32,19 @@ def test_every_rank_runs_the_function_and_its_value_comes_back_in_rank_order() -
 def test_processes_are_reused_and_gone_when_the_pool_is_closed() -> None:
     before = children()
     with RankPool(2) as pool:
-        first, second = pool.run("os:getpid"), pool.run("os:getpid")
+        assert pool.job == ""
+        first = pool.run("os:getpid")
+        job = pool.job
+        second = pool.run("os:getpid")
+        assert job
+        assert pool.job == job
         assert first == second
         assert {outcome.value for outcome in first} == children() - before
     assert children() == before
+    assert pool.job == ""
+    with pool:
+        pool.run("os:getpid")
+        assert pool.job not in ("", job)
 
 
 def test_what_a_rank_raises_is_its_error_and_the_pool_goes_on() -> None:

@@ -81,6 +81,12 @@ refused(lambda: fleet.distributed_model(None))
 refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)))
 refused(lambda: dist.shard_tensor(None, None, None))
 refused(lambda: dist.sharding.group_sharded_parallel(None, None, "os"))
+from paddle.nn.layer.norm import SyncBatchNorm
+for one in (SyncBatchNorm, paddle.nn.SyncBatchNorm, paddle.sparse.nn.SyncBatchNorm, type("Own", (SyncBatchNorm,), {})):
+    refused(lambda: one(2))
+    refused(lambda: one.convert_sync_batchnorm(paddle.nn.BatchNorm1D(2)))
+assert not isinstance(paddle.nn.BatchNorm1D(2), SyncBatchNorm)
+paddle.nn.BatchNorm2D(2), paddle.sparse.nn.BatchNorm(2), paddle.nn.Linear(1, 1)
 assert recompute.__module__.startswith("paddle.")
 fleet.DistributedStrategy()
 """,
@@ -89,6 +95,9 @@ from mindspore import nn
 
 refused(lambda: nn.DistributedGradReducer([]))
 import mindspore
+refused(lambda: nn.SyncBatchNorm(2))
+refused(lambda: mindspore.mint.nn.SyncBatchNorm(2))
+mindspore.mint.nn.BatchNorm2d(2)
 from mindspore import context
 refused(lambda: mindspore.set_auto_parallel_context(parallel_mode="data_parallel"))
 refused(lambda: context.set_auto_parallel_context(parallel_mode="semi_auto_parallel", gradients_mean=True))

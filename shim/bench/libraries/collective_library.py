@@ -14,7 +14,7 @@ from shim.bench.cases import IN_PLACE, Case
 from shim.bench.libraries.base import Batch, Call, CannotError, Library, OverlapParts
 from shim.bench.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
 
-__all__ = ["CollectiveLibrary", "Tensors", "array_at"]
+__all__ = ["CollectiveLibrary", "Tensors", "array_at", "numpy_tensor"]
 
 _UNWRITTEN = 0x77  # every byte of an output before it is checked
 
@@ -131,6 +131,14 @@ class _Calls(Batch):
             return None
         found = (mismatch(self._case, self._rank, output) for output in self._outputs)
         return next((wrong for wrong in found if wrong), None)
+
+
+def numpy_tensor(count: int, dtype: str, bfloat16: Callable[[int], tuple[Any, Array]]) -> tuple[Any, Array]:
+    """Return what ``make`` does, as a numpy array; numpy has no bfloat16, which *bfloat16* makes, of *count* elements."""
+    if dtype == "bfloat16":
+        return bfloat16(count)
+    array: Array = np.empty(count, dtype)
+    return array, array
 
 
 def array_at(address: int, count: int, dtype: str) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 import shim
 from shim.bench.libraries.base import Call, CannotError, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at, numpy_tensor
 from shim.bench.patterns import Array
 from shim.core import groups
 from shim.core.callers import Caller
@@ -33,15 +33,7 @@ class Engine(CollectiveLibrary):
         return {"shim": shim.__version__, "numpy": np.__version__}
 
     def make(self, count: int, dtype: str) -> tuple[Any, Array]:
-        if dtype != "bfloat16":
-            array: Array = np.empty(count, dtype)
-            return array, array
-        if importlib.util.find_spec("torch") is None:
-            raise CannotError("numpy has no bfloat16, and torch, whose tensors would be taken, is not installed")
-        import torch
-
-        tensor = torch.empty(count, dtype=torch.bfloat16)
-        return tensor, array_at(tensor.data_ptr(), count, dtype)
+        return numpy_tensor(count, dtype, _torch_bfloat16)
 
     def all_reduce(self, tensors: Tensors) -> Call:
         return partial(self.calls.all_reduce, tensors.output, tensors.input, self.op, 1.0, True)
@@ -85,3 +77,12 @@ class Engine(CollectiveLibrary):
     def _waited(prepare: Callable[..., Any], *arguments: Any) -> Call:
         prepared = partial(prepare, *arguments)
         return lambda: prepared().wait()
+
+
+def _torch_bfloat16(count: int) -> tuple[Any, Array]:
+    if importlib.util.find_spec("torch") is None:
+        raise CannotError("numpy has no bfloat16, and torch, whose tensors would be taken, is not installed")
+    import torch
+
+    tensor = torch.empty(count, dtype=torch.bfloat16)
+    return tensor, array_at(tensor.data_ptr(), count, "bfloat16")

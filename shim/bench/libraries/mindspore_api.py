@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import shim
 from shim.bench.libraries.base import Call, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.libraries.collective_library import Tensors, array_at
+from shim.bench.libraries.dist_api import DistApi
 from shim.bench.patterns import Array
 
 __all__ = ["MindSporeFrontend"]
 
 
-class MindSporeFrontend(CollectiveLibrary):
+class MindSporeFrontend(DistApi):
+    asynchronous = {"async_op": True}  # noqa: RUF012  # never written
+
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         import shim.frontends.mindspore.mint.distributed as dist
 
         self.mindspore: Any = importlib.import_module("mindspore")
-        self.dist: Any = dist
+        self.dist = dist
         dist.init_process_group()
 
     def versions(self) -> dict[str, str]:
@@ -36,9 +38,6 @@ class MindSporeFrontend(CollectiveLibrary):
         left, right = mint.ones((side, side)), mint.ones((side, side))
         return lambda: mint.matmul(left, right).data_ptr()  # which waits for the operator
 
-    def all_reduce(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_reduce, tensors.output)
-
     def all_gather(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_gather_into_tensor, tensors.output, tensors.input)
 
@@ -48,23 +47,5 @@ class MindSporeFrontend(CollectiveLibrary):
     def all_to_all(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_to_all_single, tensors.output, tensors.input)
 
-    def broadcast(self, tensors: Tensors) -> Call:
-        return partial(self.dist.broadcast, tensors.output, 0)
-
-    def barrier(self, tensors: Tensors) -> Call:
-        return partial(self.dist.barrier)
-
-    def send(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.send, tensor, peer)
-
-    def receive(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.recv, tensor, peer)
-
     def all_gather_unequal(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_gather_into_tensor_uneven, tensors.output, tensors.input, tensors.parts)
-
-    def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
-        return lambda: self.dist.all_reduce(tensor, async_op=True).wait
-
-    def close(self) -> None:
-        self.dist.destroy_process_group()

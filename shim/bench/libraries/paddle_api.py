@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,14 +11,15 @@ import numpy as np
 
 import shim
 from shim.bench.libraries.base import Call, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.libraries.collective_library import Tensors, array_at
+from shim.bench.libraries.dist_api import DistApi
 from shim.bench.patterns import Array
 
 __all__ = ["PaddleFrontend", "PaddleGloo"]
 
 
-class _PaddleApi(CollectiveLibrary):
-    dist: Any
+class _PaddleApi(DistApi):
+    asynchronous = {"sync_op": False}  # noqa: RUF012  # never written
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -34,9 +34,6 @@ class _PaddleApi(CollectiveLibrary):
         left, right = self.paddle.ones([side, side]), self.paddle.ones([side, side])
         return partial(self.paddle.mm, left, right)
 
-    def all_reduce(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_reduce, tensors.output)
-
     def all_gather(self, tensors: Tensors) -> Call:
         return partial(self.dist.stream.all_gather, tensors.output, tensors.input)
 
@@ -46,28 +43,10 @@ class _PaddleApi(CollectiveLibrary):
     def all_to_all(self, tensors: Tensors) -> Call:
         return partial(self.dist.alltoall_single, tensors.output, tensors.input)
 
-    def broadcast(self, tensors: Tensors) -> Call:
-        return partial(self.dist.broadcast, tensors.output, 0)
-
-    def barrier(self, tensors: Tensors) -> Call:
-        return partial(self.dist.barrier)
-
-    def send(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.send, tensor, peer)
-
-    def receive(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.recv, tensor, peer)
-
     def all_gather_unequal(self, tensors: Tensors) -> Call:
         ends = np.cumsum(tensors.parts)
         places = [tensors.output[int(end - part) : int(end)] for end, part in zip(ends, tensors.parts, strict=True)]
         return partial(self.dist.all_gather, places, tensors.input)
-
-    def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
-        return lambda: self.dist.all_reduce(tensor, sync_op=False).wait
-
-    def close(self) -> None:
-        self.dist.destroy_process_group()
 
 
 class PaddleFrontend(_PaddleApi):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -13,17 +12,15 @@ import numpy as np
 
 import shim
 from shim.bench.libraries.base import Call, CannotError, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
+from shim.bench.libraries.collective_library import Tensors, array_at, numpy_tensor
+from shim.bench.libraries.dist_api import DistApi
 from shim.bench.patterns import Array
 
 __all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendWithNumpy"]
 
 
-class _TorchApi(CollectiveLibrary):
-    dist: Any
-
-    def all_reduce(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_reduce, tensors.output)
+class _TorchApi(DistApi):
+    asynchronous = {"async_op": True}  # noqa: RUF012  # never written
 
     def all_gather(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_gather_single, tensors.output, tensors.input)
@@ -34,28 +31,10 @@ class _TorchApi(CollectiveLibrary):
     def all_to_all(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_to_all_single, tensors.output, tensors.input)
 
-    def broadcast(self, tensors: Tensors) -> Call:
-        return partial(self.dist.broadcast, tensors.output, 0)
-
-    def barrier(self, tensors: Tensors) -> Call:
-        return partial(self.dist.barrier)
-
-    def send(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.send, tensor, peer)
-
-    def receive(self, tensor: Any, peer: int) -> Call:
-        return partial(self.dist.recv, tensor, peer)
-
     def all_gather_unequal(self, tensors: Tensors) -> Call:
         ends = np.cumsum(tensors.parts)
         places = [tensors.output[end - part : end] for end, part in zip(ends, tensors.parts, strict=True)]
         return partial(self.dist.all_gather, places, tensors.input)
-
-    def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
-        return lambda: self.dist.all_reduce(tensor, async_op=True).wait
-
-    def close(self) -> None:
-        self.dist.destroy_process_group()
 
 
 class _WithTorchTensors(_TorchApi):
@@ -75,7 +54,7 @@ class _WithTorchTensors(_TorchApi):
         return partial(self.torch.mm, left, right, out=self.torch.empty(side, side))
 
 
-class TorchFrontend(_WithTorchTensors):
+class _OfFrontend(_TorchApi):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         import shim.frontends.torch.distributed as dist
@@ -83,29 +62,25 @@ class TorchFrontend(_WithTorchTensors):
         self.dist = dist
         dist.init_process_group()
 
+
+class TorchFrontend(_OfFrontend, _WithTorchTensors):
     def versions(self) -> dict[str, str]:
         return {"shim": shim.__version__, "torch": self.torch.__version__}
 
 
-class TorchFrontendWithNumpy(_TorchApi):
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        import shim.frontends.torch.distributed as dist
-
-        self.dist = dist
-        dist.init_process_group()
-
+class TorchFrontendWithNumpy(_OfFrontend):
     def versions(self) -> dict[str, str]:
         return {"shim": shim.__version__, "numpy": np.__version__}
 
     def make(self, count: int, dtype: str) -> tuple[Any, Array]:
-        if dtype != "bfloat16":
-            array: Array = np.empty(count, dtype)
-            return array, array
-        if importlib.util.find_spec("ml_dtypes") is None:
-            raise CannotError("numpy has no bfloat16, and ml_dtypes, which adds it, is not installed")
-        tensor: Array = np.empty(count, importlib.import_module("ml_dtypes").bfloat16)
-        return tensor, tensor.view(np.uint16)
+        return numpy_tensor(count, dtype, _ml_bfloat16)
+
+
+def _ml_bfloat16(count: int) -> tuple[Any, Array]:
+    if importlib.util.find_spec("ml_dtypes") is None:
+        raise CannotError("numpy has no bfloat16, and ml_dtypes, which adds it, is not installed")
+    tensor: Array = np.empty(count, importlib.import_module("ml_dtypes").bfloat16)
+    return tensor, tensor.view(np.uint16)
 
 
 class Gloo(_WithTorchTensors):

@@ -24,7 +24,7 @@ from shim.conformance.examples.surroundings import as_program
 from shim.core import groups, rendezvous
 from shim.core.callers import Caller
 from shim.substitution.imports import scoped_builtins
-from shim.substitution.program import substitute_below
+from shim.substitution.own_modules import substitute_below
 
 __all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shim.core import calls
 from shim.core.callers import Caller, warn_user
 from shim.errors import StateError, TensorError, UnsupportedError
 from shim.frontends._paddle.errors import (
@@ -20,6 +19,7 @@ from shim.frontends._paddle.errors import (
 from shim.frontends._paddle.gradients import Gradients
 from shim.frontends._paddle.groups import Group, group_of, member_of
 from shim.frontends._paddle.options import size_of
+from shim.frontends._paddle.same_networks import start_from_rank_0
 
 __all__ = ["DataParallel"]
 
@@ -42,9 +42,11 @@ class DataParallel(_Layer):
     """The network *layers*, whose copies on the ranks of *group* (None: the world) stay equal while each learns from data of its own.
 
     It starts from the parameters and buffers of the world's rank 0. At the end of each backward the ranks average the gradients, in buffers
-    of *comm_buffer_size* MiB and a last one of *last_comm_buffer_size*; what goes wrong there is the cause of a SystemError of paddle's.
+    of *comm_buffer_size* MiB and a last one of *last_comm_buffer_size*.
     Raises: AssertionError before initialisation, for a *group* that is none, and for nothing to train; TypeError for a buffer's size below 0;
-    RuntimeError outside *group*.
+    RuntimeError outside *group*, and on every rank for *layers* whose parameters and buffers are not everywhere as many, of the same shapes and
+    dtypes, and the same ones to be trained. Where the averaging fails, the backward raises SystemError, which paddle makes of what a hook
+    raises, with the error itself as its ``__cause__``.
     Deviates: parameters that a rank has not used count as 0 without *find_unused_parameters* too, where paddle leaves them out of step; sparse
     gradients and *strategy*, which is of paddle 1, raise UnsupportedError. What is wrong with *group* or a size is told on the only rank too,
     where paddle does not look at them.
@@ -79,17 +81,10 @@ class DataParallel(_Layer):
         self.last_comm_buffer_size = int(last_comm_buffer_size * _MEBIBYTE)
         if size_of(_ME, None) > 1:
             self.group = member_of(_ME, group)
-            self._start_from_rank_0()
+            start_from_rank_0(_ME, group_of(_ME, None), layers)
             self.init_reducer()
         else:
             warn_user("paddle.DataParallel: this process is the only rank, so nothing is averaged")
-
-    def _start_from_rank_0(self) -> None:
-        world = group_of(_ME, None)
-        vocabulary = _paddle.base.core.VarDesc.VarType.VOCAB
-        for tensor in self._layers._obtain_parameters_buffers().values():
-            if not getattr(tensor, "no_sync", False) and tensor.type != vocabulary:
-                calls.broadcast(_ME, world, tensor.detach(), 0).wait()
 
     def init_reducer(self) -> None:
         """Have the gradients of the parameters that are to be trained averaged from now on."""

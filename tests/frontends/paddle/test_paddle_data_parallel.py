@@ -206,6 +206,88 @@ def test_networks_that_differ_are_told_on_every_rank(rank: int) -> None:
         assert isinstance(told.value.__cause__, MismatchError)
 
 
+DIFFERENT = {
+    "one more": (
+        "Linear(2, 3), Linear(3, 1)",
+        "Linear(2, 3), Linear(3, 1), Linear(1, 1)",
+        5,
+        "nothing (it has 4)",
+        "2.weight, float32 of",
+    ),
+    "another shape": (
+        "Linear(2, 3), Linear(3, 1)",
+        "Linear(2, 3), Linear(3, 2)",
+        3,
+        "of shape [3, 1]",
+        "of shape [3, 2]",
+    ),
+    "in another order": (
+        "Linear(2, 3), Linear(3, 2)",
+        "Linear(3, 2), Linear(2, 3)",
+        1,
+        "of shape [2, 3]",
+        "of shape [3, 2]",
+    ),
+    "another dtype": ("Linear(2, 3)", "Linear(2, 3).to(dtype='float64')", 1, "float32", "float64"),
+    "not trained": (
+        "Linear(2, 3, bias_attr=False)",
+        "frozen(Linear(2, 3, bias_attr=False))",
+        1,
+        "trained",
+        "of shape [2, 3] (it",
+    ),
+    "one layer more": (
+        "BatchNorm1D(2)",
+        "BatchNorm1D(2), Linear(2, 2)",
+        5,
+        "nothing",
+        "1.weight",
+    ),
+    "used twice": ("Linear(2, 2), Linear(2, 2)", "*[Linear(2, 2)] * 2", 3, "trained", "once more"),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_networks_that_differ_from_the_start_are_told_on_every_rank(case: str, rank: int, world_size: int) -> None:
+    from data_parallel_networks import DataParallel, nn, paddle
+
+    def frozen(layer: Any) -> Any:
+        layer.weight.stop_gradient = True
+        return layer
+
+    first, last, number, *differences = DIFFERENT[case]
+    made = last if rank == world_size - 1 else first
+    layers = eval(f"Sequential({made})", {**vars(nn), "frozen": frozen})
+    with world() as dist:
+        before = [one.numpy().copy() for one in layers.parameters()]
+        with pytest.raises(MismatchError, match=f"differ at number {number} of them") as told:
+            DataParallel(layers)
+        lines = str(told.value).splitlines()[1:]
+        assert len(lines) == world_size
+        for one, line in enumerate(lines):
+            assert line.startswith(f"  rank {one}: ")
+            assert differences[one == world_size - 1] in line
+        for one, value in zip(layers.parameters(), before, strict=True):
+            np.testing.assert_array_equal(one.numpy(), value)
+        total = paddle.ones([1])
+        dist.all_reduce(total)  # the world is as good as before
+        assert total.tolist() == [world_size]
+
+
+@pytest.mark.ranks(2)
+def test_names_may_differ(rank: int) -> None:
+    from data_parallel_networks import DataParallel, nn
+
+    class Named(nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_sublayer(f"of_{rank}", nn.Linear(2, 2))
+
+    with world():
+        DataParallel(Named())
+
+
 @pytest.mark.ranks(2)
 def test_what_it_refuses(rank: int) -> None:
     from data_parallel_networks import DataParallel, nn
