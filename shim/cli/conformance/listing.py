@@ -7,7 +7,7 @@ from rich.text import Text
 
 from shim.cli.conformance.options import Examples, Frameworks, console_of
 from shim.cli.conformance.run import plan_from
-from shim.conformance import report
+from shim.conformance.documents import report
 from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import Source

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_writable, chosen, chosen_kinds, console_of
-from shim.conformance import report, runner
+from shim.conformance.documents import report, runner
+from shim.conformance.documents.reference import CASE_SIDES
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE, Part
 from shim.conformance.examples.suite import SourceRun, run_source
@@ -24,7 +25,6 @@ from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
 from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of, plan_of_files
-from shim.conformance.reference import CASE_SIDES
 
 __all__ = ["plan_from", "run"]
 

@@ -13,8 +13,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import Part
-from shim.conformance.examples.verdicts import Judgement, Verdict
 
 __all__ = ["ProgressTable"]
 

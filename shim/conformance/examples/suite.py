@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.files import examples_in_files
-from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, missing, read_records
+from shim.conformance.examples.reading.docstrings import installed_examples
+from shim.conformance.examples.reading.files import examples_in_files
+from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
-from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
 from shim.substitution.mirrors import version_of
 
-__all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
+__all__ = ["CASE", "DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
 
-DOCSTRING, FILE = "docstring", "file"  # where examples stand
+DOCSTRING, CASE, FILE = "docstring", "case", "file"  # where examples stand; a case is one of our five documents
 _MOST_RANKS = 16  # a text that says more speaks of another machine
 
 

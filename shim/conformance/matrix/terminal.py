@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import FILE
-from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import CASE, Cell, Column, Matrix, Row, Subject
+from shim.conformance.examples.suite import CASE, FILE
+from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
 __all__ = ["STYLES", "counts_table", "print_matrix", "print_rows"]
 
@@ -101,7 +101,7 @@ def _verdict(row: Row, column: Column) -> Text:
 
 
 def _places(matrix: Matrix, verdict: Verdict) -> list[tuple[Row, Column, Cell]]:
-    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.report`` tells."""
+    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.documents.report`` tells."""
     told_elsewhere = {(CASE, SHIM)}
     return [
         (row, column, cell)

@@ -9,15 +9,16 @@ import pytest
 from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_example
 from rich.console import Console
 
-from shim.conformance.cases import DOCUMENTS
+from shim.conformance.documents.cases import DOCUMENTS
+from shim.conformance.documents.runner import Result, Run, Selection
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import CASE, Matrix
+from shim.conformance.examples.suite import CASE
+from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 from shim.conformance.matrix.terminal import print_matrix
-from shim.conformance.runner import Result, Run, Selection
 
 
 def printed(matrix, every=False, width=160):

@@ -1,0 +1,163 @@
+"""Tell what became of the documents' cases: as they run, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from textwrap import fill, indent
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from shim.conformance.documents.case import Document
+from shim.conformance.documents.runner import Failure, Result, Run
+from shim.conformance.kinds import KINDS, Selection
+
+__all__ = ["print_cases", "print_report", "progress_of"]
+
+_MOST_FAILURES = 12  # different ones that are printed
+_MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
+_WIDE = 110  # columns from which a document's name fits on one line beside four kinds of tensor
+
+
+class _Told(Protocol):
+    def __call__(self, result: Result) -> None: ...
+
+
+@contextmanager
+def progress_of(documents: Sequence[Document], selection: Selection, console: Console) -> Iterator[_Told]:
+    """Show a bar while a run goes on, or where output is no terminal, a line for every kind of tensor.
+
+    The value is a function to be called with every result.
+    """
+    totals = {kind: sum(case.is_for(kind) for page in documents for case in page.cases) for kind in selection.present}
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=sum(totals.values()))
+        counts = dict.fromkeys(totals, 0)
+
+        def tell(result: Result) -> None:
+            counts[result.kind] += 1
+            bar.update(task, advance=1, description=f"{result.kind}: {result.document}")
+            if counts[result.kind] == totals[result.kind] and not console.is_terminal:
+                console.print(f"{result.kind}: {totals[result.kind]} cases run")
+
+        yield tell
+
+
+def print_report(run: Run, console: Console) -> None:
+    """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
+    console.print(Text("Five documents' cases, run on this machine", style="bold"))
+    console.print(_results_table(run, console.width >= _WIDE))
+    _print_notes(run.documents, console)
+    _print_failures(run, console)
+    console.print(_summary(run))
+
+
+def _results_table(run: Run, wide: bool) -> Table:
+    table = Table("document")
+    for kind in KINDS:
+        if _has_column(run.selection, kind):
+            version = run.versions.get(kind, "")
+            table.add_column(Text(f"{kind}\n{version}" if version else kind), justify="center")
+    for page in run.documents:
+        cells = [_cell(run, page, kind, wide) for kind in KINDS if _has_column(run.selection, kind)]
+        table.add_row(_name(page, wide), *cells)
+    return table
+
+
+def _has_column(selection: Selection, kind: str) -> bool:
+    return kind in (*selection.present, *selection.missing, *selection.absent)
+
+
+def _name(page: Document, wide: bool) -> Text:
+    module, _, function = page.name.rpartition(".")
+    return Text(page.name) if wide else Text(f"{module}.\n  {function}")
+
+
+def _cell(run: Run, page: Document, kind: str, wide: bool) -> Text:
+    if kind in run.selection.missing:
+        return Text("missing", style="bold red")
+    if kind in run.selection.absent:
+        return Text("not installed" if wide else "not\ninstalled", style="dim")
+    results = run.results_of(page, kind)
+    passed = sum(result.passed for result in results)
+    if passed == len(results):
+        return Text(f"{passed} passed", style="green")
+    return Text(f"{passed} of {len(results)} passed", style="bold red")
+
+
+def _print_notes(documents: Sequence[Document], console: Console) -> None:
+    console.print(Text("\nWhere the documents are wrong, or hold for one version only", style="bold"))
+    for page in documents:
+        console.print(Text(page.name))
+        for note in page.notes:
+            for line in (f"says: {note.says}", f"true: {note.true} (case {note.case!r})"):
+                lines = fill(line, console.width, initial_indent="  ", subsequent_indent="        ")
+                console.print(Text(lines), soft_wrap=True)
+    console.print()
+
+
+def _print_failures(run: Run, console: Console) -> None:
+    """Print every different failure once, in full, with the places where it happened."""
+    for kind in run.selection.missing:
+        console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
+    places: dict[str, list[str]] = {}
+    for result in run.results:
+        for ranks, failure in _alike(result.failures):
+            place = f"{result.document}, case {result.case!r}, {result.kind} tensors, {ranks} of {result.ranks}"
+            places.setdefault(_failure(failure), []).append(place)
+    for text, (first, *others) in list(places.items())[:_MOST_FAILURES]:
+        console.print(Text(f"\nfailed: {first}", style="bold red"), soft_wrap=True)
+        console.print(Text(indent(text, "  ")), soft_wrap=True)
+        for place in others[:_MOST_PLACES]:
+            console.print(Text(f"the same in {place}"), soft_wrap=True)
+        if others[_MOST_PLACES:]:
+            console.print(Text(f"and in {len(others) - _MOST_PLACES} more places"))
+    if len(places) > _MOST_FAILURES:
+        console.print(Text(f"\nand {len(places) - _MOST_FAILURES} other failures; --json writes all of them"))
+
+
+def _alike(failures: Sequence[Failure]) -> list[tuple[str, Failure]]:
+    """Return failures that differ by more than the rank, each with the ranks that it happened on."""
+    ranks: dict[Failure, list[int]] = {}
+    for failure in failures:
+        ranks.setdefault(replace(failure, rank=-1), []).append(failure.rank)
+    return [(f"rank{'s' * (len(on) > 1)} {', '.join(map(str, on))}", failure) for failure, on in ranks.items()]
+
+
+def _failure(failure: Failure) -> str:
+    if failure.against == "call":
+        return failure.details.strip()
+    against = "the document" if failure.against == "documented" else "the oracle"
+    return f"against {against}: {failure.details}\nexpected: {failure.expected}\nseen:     {failure.seen}"
+
+
+def _summary(run: Run) -> Text:
+    failed = sum(not result.passed for result in run.results)
+    kinds = ", ".join(run.selection.present) or "no kind of tensor"
+    count = f"{len(run.documents)} document{'s' if len(run.documents) != 1 else ''}"
+    if run.passed:
+        text = f"{count}, {len(run.results)} runs of cases, all passed with {kinds}, in {run.seconds:.1f} s."
+        return Text(text, style="bold green")
+    missing = f", {', '.join(run.selection.missing)} missing" if run.selection.missing else ""
+    text = (
+        f"{count}, {failed} of {len(run.results)} runs of cases failed with {kinds}{missing}, in {run.seconds:.1f} s."
+    )
+    return Text(text, style="bold red")
+
+
+def print_cases(documents: Sequence[Document], console: Console) -> None:
+    """Print the cases of *documents*, with where each document is found and what it describes."""
+    for page in documents:
+        console.print(Text(page.name, style="bold"))
+        console.print(Text(f"{page.version}\n{page.source}"), soft_wrap=True)
+        table = Table("case", "ranks", "collective", "tensors", "shows")
+        for case in page.cases:
+            kinds = ", ".join(case.kinds) or "all"
+            table.add_row(Text(case.name), str(case.ranks), case.collective, kinds, Text(case.shows))
+        console.print(table)
