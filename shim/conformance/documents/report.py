@@ -15,13 +15,13 @@ from rich.text import Text
 
 from shim.conformance.documents.case import Document
 from shim.conformance.documents.runner import Failure, Result, Run
+from shim.conformance.forms import first_that_fits
 from shim.conformance.kinds import KINDS, Selection
 
 __all__ = ["print_cases", "print_report", "progress_of"]
 
 _MOST_FAILURES = 12  # different ones that are printed
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
-_WIDE = 110  # columns from which a document's name fits on one line beside four kinds of tensor
 
 
 class _Told(Protocol):
@@ -52,38 +52,49 @@ def progress_of(documents: Sequence[Document], selection: Selection, console: Co
 def print_report(run: Run, console: Console) -> None:
     """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
     console.print(Text("Five documents' cases, run on this machine", style="bold"))
-    console.print(_results_table(run, console.width >= _WIDE))
+    console.print(_results_table(run, console))
     _print_notes(run.documents, console)
     _print_failures(run, console)
     console.print(_summary(run))
 
 
-def _results_table(run: Run, wide: bool) -> Table:
+def _results_table(run: Run, console: Console) -> Table:
+    """Return what became of each document with each kind of tensor: a column for each, or where these have no room, a line."""
+    names = [page.name for page in run.documents]
+    folded = [".\n  ".join(name.rsplit(".", 1)) for name in names]
+    kinds = _kinds(run)
+    versions = [f"{kind} {run.versions.get(kind, '')}".rstrip() for kind in kinds]
+    columns = _by_columns(run, names, versions), _by_columns(run, folded, versions)
+    return first_that_fits(console, *columns, _by_lines(run, folded, versions), _by_lines(run, folded, kinds))
+
+
+def _kinds(run: Run) -> list[str]:
+    """Return the kinds of tensor that the table tells of."""
+    return [kind for kind in KINDS if kind in (*run.selection.present, *run.selection.missing, *run.selection.absent)]
+
+
+def _by_columns(run: Run, names: Sequence[str], kinds: Sequence[str]) -> Table:
     table = Table("document")
-    for kind in KINDS:
-        if _has_column(run.selection, kind):
-            version = run.versions.get(kind, "")
-            table.add_column(Text(f"{kind}\n{version}" if version else kind), justify="center")
-    for page in run.documents:
-        cells = [_cell(run, page, kind, wide) for kind in KINDS if _has_column(run.selection, kind)]
-        table.add_row(_name(page, wide), *cells)
+    for kind in kinds:
+        table.add_column(Text(kind.replace(" ", "\n")), justify="center")
+    for page, name in zip(run.documents, names, strict=True):
+        table.add_row(Text(name), *(_cell(run, page, kind) for kind in _kinds(run)))
     return table
 
 
-def _has_column(selection: Selection, kind: str) -> bool:
-    return kind in (*selection.present, *selection.missing, *selection.absent)
+def _by_lines(run: Run, names: Sequence[str], kinds: Sequence[str]) -> Table:
+    table = Table("document", "tensors", "cases", show_lines=True)
+    for page, name in zip(run.documents, names, strict=True):
+        cells = Text("\n").join(_cell(run, page, kind) for kind in _kinds(run))
+        table.add_row(Text(name), Text("\n".join(kinds)), cells)
+    return table
 
 
-def _name(page: Document, wide: bool) -> Text:
-    module, _, function = page.name.rpartition(".")
-    return Text(page.name) if wide else Text(f"{module}.\n  {function}")
-
-
-def _cell(run: Run, page: Document, kind: str, wide: bool) -> Text:
+def _cell(run: Run, page: Document, kind: str) -> Text:
     if kind in run.selection.missing:
         return Text("missing", style="bold red")
     if kind in run.selection.absent:
-        return Text("not installed" if wide else "not\ninstalled", style="dim")
+        return Text("not installed", style="dim")
     results = run.results_of(page, kind)
     passed = sum(result.passed for result in results)
     if passed == len(results):

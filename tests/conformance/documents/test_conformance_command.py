@@ -134,9 +134,15 @@ def test_markup_in_a_traceback_is_printed_as_it_is():
     assert "list[int] [/red] [bold]" in text
 
 
-def test_a_narrow_terminal_shows_whole_names():
-    text = printed(a_run(Selection(KINDS, (), ())), width=80)
-    assert "all_to_all" in text
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_narrow_terminal_shows_whole_names_and_heads(width):
+    run = a_run(Selection(KINDS[:3], (), KINDS[3:]))
+    run = dataclasses.replace(run, documents=DOCUMENTS, versions=dict.fromkeys(KINDS, "12.13.14+cpu"))
+    table = printed(run, width).partition("\n\n")[0]
+    assert "…" not in table
+    for part in ("all_gather_into_tensor", "mindspore.mint.distributed.", "1 passed", "not installed", *KINDS):
+        assert part in table
+    assert max(map(len, table.splitlines())) <= width
 
 
 def test_list_shows_every_case_and_runs_none(monkeypatch):
