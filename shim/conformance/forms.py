@@ -11,10 +11,10 @@ __all__ = ["first_that_fits", "fits"]
 _NO_LIMIT = 10_000  # columns
 
 
-def fits(table: Table, console: Console) -> bool:
-    """Tell whether *table* stands on *console* without a line of its cells being folded or cut."""
+def fits(table: Table, console: Console, besides: int = 0) -> bool:
+    """Tell whether *table* stands on *console* without a line of its cells being folded or cut, and leaves so many columns *besides*."""
     room = console.options.update(max_width=_NO_LIMIT)
-    return Measurement.get(console, room, table).maximum <= console.width
+    return Measurement.get(console, room, table).maximum + besides <= console.width
 
 
 def first_that_fits(console: Console, *tables: Table) -> Table:

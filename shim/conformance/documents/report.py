@@ -13,14 +13,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from shim.conformance.documents.case import Document
+from shim.conformance.documents.case import Case, Document
 from shim.conformance.documents.runner import Failure, Result, Run
-from shim.conformance.forms import first_that_fits
+from shim.conformance.forms import first_that_fits, fits
 from shim.conformance.kinds import KINDS, Selection
 
 __all__ = ["print_cases", "print_report", "progress_of"]
 
 _MOST_FAILURES = 12  # different ones that are printed
+_SHOWN = 27  # columns, with their frame, in which what a case shows can be read
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
 
 
@@ -162,13 +163,35 @@ def _summary(run: Run) -> Text:
     return Text(text, style="bold red")
 
 
-def print_cases(documents: Sequence[Document], console: Console) -> None:
-    """Print the cases of *documents*, with where each document is found and what it describes."""
+def print_cases(documents: Sequence[Document], console: Console, chosen: Sequence[str] | None = None) -> None:
+    """Print the cases of *documents*, with where each document is found and what it describes; with *chosen* kinds of tensor, those for these."""
     for page in documents:
+        cases = [case for case in page.cases if chosen is None or any(map(case.is_for, chosen))]
+        if not cases:
+            continue
         console.print(Text(page.name, style="bold"))
         console.print(Text(f"{page.version}\n{page.source}"), soft_wrap=True)
-        table = Table("case", "ranks", "collective", "tensors", "shows")
-        for case in page.cases:
-            kinds = ", ".join(case.kinds) or "all"
-            table.add_row(Text(case.name), str(case.ranks), case.collective, kinds, Text(case.shows))
-        console.print(table)
+        rows = [(case.name, str(case.ranks), case.collective, _tensors(case, chosen)) for case in cases]
+        if fits(_table_of(rows), console, besides=_SHOWN):
+            console.print(_table_of(rows, [case.shows for case in cases]))
+            continue
+        for case, (name, ranks, collective, tensors) in zip(cases, rows, strict=True):
+            told = f"ranks: {ranks}; collective: {collective}; tensors: {tensors}; shows: {case.shows}"
+            console.print(Text(f"{name}\n  {told}"), soft_wrap=True)
+
+
+def _table_of(rows: Sequence[tuple[str, ...]], shown: Sequence[str] = ()) -> Table:
+    """Return the table of cases, of which nothing is folded but what they show, where this is in it."""
+    table = Table()
+    for head in ("case", "ranks", "collective", "tensors"):
+        table.add_column(head, no_wrap=True)
+    if shown:
+        table.add_column("shows")
+    for index, row in enumerate(rows):
+        table.add_row(*map(Text, (*row, *shown[index : index + 1])))
+    return table
+
+
+def _tensors(case: Case, chosen: Sequence[str] | None) -> str:
+    kinds = case.kinds if chosen is None else [kind for kind in chosen if case.is_for(kind)]
+    return ", ".join(kinds) or "all"

@@ -155,8 +155,21 @@ def test_list_shows_every_case_and_runs_none(monkeypatch):
             assert case.shows in result.output
 
 
-def test_list_has_no_option_that_does_nothing():
-    assert shim_conformance("list", "--tensors", "numpy").exit_code == 2
+def test_list_shows_the_cases_for_the_kinds_of_tensor_that_are_chosen():
+    text = shim_conformance("list", "--tensors", "numpy").output
+    lines = [line.replace("│", " ").split() for line in text.splitlines()]
+    assert ["ones", "2", "all_gather", "numpy"] in [line[:4] for line in lines]
+    for page in DOCUMENTS:
+        for case in page.cases:
+            assert (case.shows in text) == case.is_for("numpy")
+
+
+def test_list_in_a_narrow_terminal_shows_whole_names():
+    text = shim_conformance("list", width="60").output
+    assert "…" not in text
+    for page in DOCUMENTS:
+        for case in page.cases:
+            assert f"{case.name}\n  ranks: {case.ranks}; collective: {case.collective}; tensors: " in text
 
 
 def test_the_installed_command_writes_to_a_pipe():

@@ -15,7 +15,7 @@ from made_up import a_judgement, a_source_run, an_outcome
 from rich.console import Console
 from typer.testing import CliRunner
 
-from shim.cli.conformance import conformance
+from shim.cli.conformance import conformance, plans
 from shim.conformance import kinds, plan
 from shim.conformance.documents.reference import CASE_SIDES
 from shim.conformance.examples import suite
@@ -49,7 +49,7 @@ def shim_conformance(monkeypatch):
         monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
         monkeypatch.setattr(kinds, "is_installed", lambda name: True)
         monkeypatch.setattr(plan, "DOCUMENTS", ())
-        monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=lambda name: source))
+        monkeypatch.setattr(plans, "make_plan", partial(plan.make_plan, read=lambda name: source))
         monkeypatch.setattr(command, "run_source", run_source)
         return CliRunner().invoke(conformance, list(arguments), env={"COLUMNS": "160"})
 
@@ -130,7 +130,7 @@ def test_a_framework_that_cannot_be_imported_is_told(name, monkeypatch):
         raise ImportError("torch cannot be imported\nImportError: libcudart.so")
 
     monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
-    monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=read))
+    monkeypatch.setattr(plans, "make_plan", partial(plan.make_plan, read=read))
     result = CliRunner().invoke(conformance, [name])
     assert result.exit_code == 2
     assert "torch cannot be imported\nImportError: libcudart.so" in result.output
