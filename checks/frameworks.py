@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.judging.verdicts import Verdict
 
 __all__ = ["PAGE", "RECORDS", "check", "render"]
 
 PAGE = Path("docs/frameworks.md")
-RECORDS = Path("shim/conformance/examples/recorded")
+RECORDS = Path("shim/conformance/examples/judging/recorded")
 _PREAMBLE = """\
 # What the frameworks themselves do on a CPU
 

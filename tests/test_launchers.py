@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.places import free_ports
+from shim.conformance.examples.adapting.places import free_ports
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).with_name("launched_program.py")

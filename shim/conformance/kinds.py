@@ -1,4 +1,4 @@
-"""The kinds of tensor that cases run with; a framework is imported when its tensors are first asked for."""
+"""The kinds of tensor that cases run with, and which are chosen; a framework is imported when its tensors are first asked for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import importlib
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shim.conformance.oracle import Array
 
-__all__ = ["KINDS", "UNWRITTEN", "TensorKind", "is_installed", "kind_named"]
+__all__ = ["KINDS", "UNWRITTEN", "Selection", "TensorKind", "is_installed", "kind_named", "select_kinds"]
 
 UNWRITTEN = 99  # no example's result holds it
 
@@ -113,3 +114,25 @@ def is_installed(name: str) -> bool:
 def kind_named(name: str) -> TensorKind:
     """Import the framework *name* and return its kind of tensor."""
     return _ADAPTERS[name]()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which kinds of tensor run: ``missing`` ones were asked for and are not installed, ``absent`` ones were not asked for."""
+
+    present: tuple[str, ...]
+    missing: tuple[str, ...]
+    absent: tuple[str, ...]
+
+    @property
+    def narrowed(self) -> bool:
+        """Tell whether some kinds were left out on purpose."""
+        return len(self.present) + len(self.missing) + len(self.absent) < len(KINDS)
+
+
+def select_kinds(requested: Sequence[str] | None) -> Selection:
+    """Return what to run: the *requested* kinds, or, with None, all that are installed."""
+    wanted = KINDS if requested is None else tuple(kind for kind in KINDS if kind in requested)
+    present = tuple(kind for kind in wanted if is_installed(kind))
+    away = tuple(kind for kind in wanted if kind not in present)
+    return Selection(present, () if requested is None else away, away if requested is None else ())

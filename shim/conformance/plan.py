@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shim.conformance.case import Document
-from shim.conformance.cases import DOCUMENTS
+from shim.conformance.documents.case import Document, framework_of, name_of
+from shim.conformance.documents.cases import DOCUMENTS
+from shim.conformance.documents.reference import source_of_cases
+from shim.conformance.documents.runner import Run
 from shim.conformance.examples.selection import is_chosen, unmatched
 from shim.conformance.examples.sides import REFERENCE, SHIM, Part
 from shim.conformance.examples.suite import Source, SourceRun, installed_source, sources_in_files
-from shim.conformance.kinds import KINDS, is_installed
+from shim.conformance.kinds import KINDS, Selection, is_installed, select_kinds
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_cases import framework_of, name_of, rows_of_cases
+from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
-from shim.conformance.reference import source_of_cases
-from shim.conformance.runner import Run, Selection, select_kinds
 
 __all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of", "plan_of_files"]
 

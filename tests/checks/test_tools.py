@@ -10,12 +10,13 @@ from checks import tools
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", ".clang-format")}
-LAYERS = (
-    "__main__", "bench/__init__", "cli/__init__", "conformance/__init__", "core/__init__", "errors", "frontends/__init__",
-    "frontends/_paddle/__init__", "frontends/mindspore/__init__", "frontends/paddle", "frontends/paddle_2/__init__",
-    "frontends/paddle_3/__init__", "frontends/torch/__init__", "launch/__init__", "substitution/__init__", "testing",
-    "testing_rank", "__init__",
-)  # fmt: skip
+CONTAINERS = ("shim", "shim/conformance", "shim/conformance/documents", "shim/conformance/examples", "shim/frontends")
+LAYERS = sorted(
+    str(file.relative_to(ROOT))
+    for container in CONTAINERS
+    for pattern in ("*.py", "*/__init__.py")
+    for file in (ROOT / container).glob(pattern)
+)
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def tree(write_tree):
     """Write a tree with the project's settings and layers, and then *files*."""
 
     def write(files: dict[str, str]) -> Path:
-        return write_tree({**SETTINGS, "checks/__init__.py": "", **{f"shim/{name}.py": "" for name in LAYERS}, **files})
+        return write_tree({**SETTINGS, "checks/__init__.py": "", **dict.fromkeys(LAYERS, ""), **files})
 
     return write
 
@@ -76,6 +77,24 @@ def test_good_source_passes(tree, check, file: str, text: str) -> None:
             "shim/frontends/mindspore/__init__.py",
             "def f():\n    import shim.frontends._paddle\n",
             "shim.frontends.mindspore -> shim.frontends._paddle",
+        ),
+        (
+            tools.import_linter,
+            "shim/conformance/examples/__init__.py",
+            "import shim.conformance.documents\n",
+            "shim.conformance.examples -> shim.conformance.documents",
+        ),
+        (
+            tools.import_linter,
+            "shim/conformance/examples/reading/__init__.py",
+            "import shim.conformance.examples.running\n",
+            "shim.conformance.examples.reading -> shim.conformance.examples.running",
+        ),
+        (
+            tools.import_linter,
+            "shim/conformance/documents/cases/__init__.py",
+            "import shim.conformance.documents.runner\n",
+            "shim.conformance.documents.cases -> shim.conformance.documents.runner",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The adapters: what they make, cut and read back, for every kind of tensor."""
+"""The adapters: what they make, cut and read back, for every kind of tensor; and which kinds are chosen."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from shim.conformance import kinds
 from shim.conformance.assertions import assert_same_array
-from shim.conformance.kinds import KINDS, UNWRITTEN, is_installed, kind_named
+from shim.conformance.kinds import KINDS, UNWRITTEN, Selection, is_installed, kind_named, select_kinds
 
 # In a process of its own, because frameworks do not all bear being imported into one.
 ROUND_TRIPS = """
@@ -71,3 +72,8 @@ def test_a_folder_with_a_framework_s_name_is_no_framework(tmp_path, monkeypatch)
     assert not is_installed("no_such_framework")
     assert not is_installed("nor_this_one")
     assert is_installed("numpy")
+
+
+def test_without_frameworks_numpy_runs(monkeypatch):
+    monkeypatch.setattr(kinds, "is_installed", lambda kind: kind == "numpy")
+    assert select_kinds(None) == Selection(("numpy",), (), ("torch", "paddle", "mindspore"))

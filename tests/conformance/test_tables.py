@@ -14,8 +14,7 @@ import pytest
 
 import shim.frontends.torch.distributed as dist
 from shim.conformance import oracle
-from shim.conformance.kinds import KINDS
-from shim.conformance.runner import Selection
+from shim.conformance.kinds import KINDS, Selection
 from shim.conformance.tables import elements
 from shim.conformance.tables.cells import ABSENT, DTYPES, OPERATIONS, Cell, Column
 from shim.conformance.tables.checks import Check, assert_as_expected, reduce_ops_of, refusal, waited

@@ -11,8 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance.kinds import KINDS
-from shim.conformance.runner import Selection
+from shim.conformance.kinds import KINDS, Selection
 from shim.conformance.tables import report, runner
 from shim.conformance.tables.cells import DTYPES, OPERATIONS
 from shim.conformance.tables.columns import CELLS

@@ -13,12 +13,21 @@ from rich.console import Console
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
 
-__all__ = ["Examples", "Frameworks", "Tensors", "check_writable", "chosen", "chosen_kinds", "console_of"]
+__all__ = ["Examples", "Files", "Frameworks", "Tensors", "check_writable", "chosen", "chosen_kinds", "console_of"]
 
 
 _ALL = "all"
 _LOG_WIDTH = 120  # columns where output is no terminal and COLUMNS does not say
 
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES",
+        exists=True,
+        help="Files and folders whose examples are meant instead: Markdown, reStructuredText, HTML, Python.",
+        show_default=False,
+    ),
+]
 Tensors = Annotated[
     str | None,
     typer.Option(

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
-from shim.cli.conformance.options import Examples, Frameworks, Tensors, check_writable, chosen, chosen_kinds, console_of
-from shim.conformance import report, runner
+from shim.cli.conformance.options import Examples, Files, Frameworks, Tensors, check_writable, console_of
+from shim.cli.conformance.plans import plan_from
+from shim.conformance.documents import report, runner
+from shim.conformance.documents.reference import CASE_SIDES
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE, Part
 from shim.conformance.examples.suite import SourceRun, run_source
@@ -23,10 +24,9 @@ from shim.conformance.matrix.html import as_html
 from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
 from shim.conformance.matrix.terminal import print_matrix
-from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, matrix_of, plan_of_files
-from shim.conformance.reference import CASE_SIDES
+from shim.conformance.plan import Plan, matrix_of
 
-__all__ = ["plan_from", "run"]
+__all__ = ["run"]
 
 
 def _file(option: str, what: str) -> Any:
@@ -34,15 +34,7 @@ def _file(option: str, what: str) -> Any:
 
 
 def run(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILES",
-            exists=True,
-            help="Files and folders whose examples to run instead: Markdown, reStructuredText, HTML, Python.",
-            show_default=False,
-        ),
-    ] = None,
+    paths: Files = None,
     framework: Frameworks = None,
     example: Examples = None,
     tensors: Tensors = None,
@@ -71,10 +63,7 @@ def run(
             raise typer.BadParameter(f"{option} and {twin}: two results for one file, {file}")
     console = console_of()
     begin = time.perf_counter()
-    if paths:
-        plan = _plan_of_files(paths, framework, example, tensors, reference, console)
-    else:
-        plan = plan_from(framework, example, tensors, reference, console)
+    plan = plan_from(paths, framework, example, tensors, reference, console)
     cases = _run_cases(plan, console)
     runs = _run_examples(plan, console)
     matrix = matrix_of(plan, cases, runs, time.perf_counter() - begin)
@@ -85,49 +74,6 @@ def run(
     _write(matrix, files)
     if not matrix.passed:
         raise typer.Exit(1)
-
-
-def plan_from(
-    framework: list[str] | None, example: list[str] | None, tensors: str | None, reference: bool, console: Console
-) -> Plan:
-    """Return the plan that the options say. Raises BadParameter for a name that is nothing's, Exit where a framework cannot be imported."""
-    frameworks = chosen("--framework", framework, FRAMEWORKS)
-    kinds = chosen_kinds(tensors)
-    try:
-        with console.status("reading the installed frameworks' documentation"):
-            plan = make_plan(frameworks, example or (), kinds, reference)
-    except ImportError as error:
-        typer.echo(error, err=True)
-        raise typer.Exit(2) from None
-    if plan.unknown:
-        raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
-    return plan
-
-
-def _plan_of_files(
-    paths: list[Path],
-    framework: list[str] | None,
-    example: list[str] | None,
-    tensors: str | None,
-    reference: bool,
-    console: Console,
-) -> Plan:
-    if tensors is not None:
-        raise typer.BadParameter("--tensors goes without FILES: their examples say which tensors they make")
-    try:
-        plan = plan_of_files(paths, chosen("--framework", framework, FRAMEWORKS), example or (), reference)
-    except OSError as error:
-        raise typer.BadParameter(str(error)) from None
-    except ValueError as error:
-        typer.echo(error, err=True)  # a line for each problem, as compilers write it
-        raise typer.Exit(2) from None
-    if plan.unknown:
-        raise typer.BadParameter(f"--example: {'; '.join(plan.unknown)}")
-    if not plan.sources and not plan.absent:
-        raise typer.BadParameter(f"there are no examples of --framework in {', '.join(map(str, paths))}")
-    if plan.without:
-        console.print(Text(f"without examples: {', '.join(map(str, plan.without))}", style="dim"))
-    return plan
 
 
 def _run_cases(plan: Plan, console: Console) -> runner.Run | None:

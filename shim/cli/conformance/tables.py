@@ -14,7 +14,7 @@ def tables(tensors: Tensors = None) -> None:
 
     The exit status is 0 when all cells are as they should be, and every cell has run that --tensors does not leave out; 1 otherwise.
     """
-    from shim.conformance.runner import select_kinds
+    from shim.conformance.kinds import select_kinds
     from shim.conformance.tables import report, runner
     from shim.conformance.tables.columns import CELLS
 

@@ -1,6 +1,7 @@
-"""The frameworks' own examples: read from the documentation that is installed, run as they are written, and judged.
+"""Examples: read from documents, run as they are written, and judged.
 
-``docstrings`` and ``files`` find them, ``reader`` takes them apart, ``runner`` runs them on rank processes (``rank`` is what
-happens there), ``outputs`` compares what was seen with what the document shows, ``verdicts`` says what is known of each.
-Nothing of a document's text is stored here.
+In the order of their way: ``reading`` makes an ``example`` of a text, ``adapting`` gives it what it needs on this machine, ``running`` runs it on
+rank processes, ``converting`` makes other kinds of tensor of its own there, ``comparing`` says whether what was seen is what the document
+shows, ``judging`` says whether that is what is on record. ``suite`` does all of it for the examples of a framework that ``selection`` chooses, on
+the two ``sides``, while ``progress`` is shown. Nothing of a document's text is stored here.
 """

@@ -13,8 +13,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.examples.example import Example
+from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import Part
-from shim.conformance.examples.verdicts import Judgement, Verdict
+from shim.conformance.forms import first_that_fits
 
 __all__ = ["ProgressTable"]
 
@@ -70,14 +71,27 @@ class ProgressTable:
         return sum(self._counts[part].values())
 
     def _picture(self) -> Group:
+        return Group(first_that_fits(self._console, self._by_columns(), self._in_words()), self._bar)
+
+    def _by_columns(self) -> Table:
         table = Table("framework", box=None, padding=(0, 2), header_style="dim")
         for head in ("run", *(verdict.value for verdict in _LIVE), *self._others()):
             table.add_column(head, justify="right")
         for part, counts in self._counts.items():
             numbers = [counts[verdict] for verdict in (*_LIVE, *map(Verdict, self._others()))]
-            run = f"{self._done(part)} of {self._totals[part]}"
-            table.add_row(part.title, run, *(str(number) if number else "" for number in numbers))
-        return Group(table, self._bar)
+            table.add_row(part.title, self._run(part), *(str(number) if number else "" for number in numbers))
+        return table
+
+    def _in_words(self) -> Table:
+        """Return the table for a terminal that has no room for a column for each verdict."""
+        table = Table("framework", "run", "verdicts", box=None, padding=(0, 2), header_style="dim")
+        for part, counts in self._counts.items():
+            words = [f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict]]
+            table.add_row(part.title, self._run(part), ", ".join(words))
+        return table
+
+    def _run(self, part: Part) -> str:
+        return f"{self._done(part)} of {self._totals[part]}"
 
     def _others(self) -> Sequence[str]:
         seen = {verdict for counts in self._counts.values() for verdict in counts}

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from shim.conformance.examples.applicability import judge_kind, refused_by_rule
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.reference import run_reference
-from shim.conformance.examples.reference_verdicts import judge_reference
-from shim.conformance.examples.runner import Outcome, run_examples
-from shim.conformance.examples.verdicts import Judgement, Record, judge
+from shim.conformance.examples.judging.applicability import judge_kind, refused_by_rule
+from shim.conformance.examples.judging.reference_verdicts import judge_reference
+from shim.conformance.examples.judging.verdicts import Judgement, Record, judge
+from shim.conformance.examples.running.reference import run_reference
+from shim.conformance.examples.running.runner import Outcome, run_examples
 
 __all__ = ["REFERENCE", "SHIM", "SIDES", "Judge", "Part", "Runner", "Side"]
 

@@ -8,19 +8,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shim.conformance.examples.docstrings import installed_examples
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.files import examples_in_files
-from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, missing, read_records
+from shim.conformance.examples.reading.docstrings import installed_examples
+from shim.conformance.examples.reading.files import examples_in_files
+from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
-from shim.conformance.examples.verdicts import Judgement, Record, Verdict, missing, read_records
 from shim.substitution.mirrors import version_of
 
-__all__ = ["DOCSTRING", "FILE", "Source", "SourceRun", "installed_source", "run_source", "sources_in_files"]
+__all__ = [
+    "CASE",
+    "DOCSTRING",
+    "FILE",
+    "Source",
+    "SourceRun",
+    "installed_source",
+    "run_source",
+    "sources_in_files",
+    "too_many_ranks",
+]
 
-DOCSTRING, FILE = "docstring", "file"  # where examples stand
-_MOST_RANKS = 16  # a text that says more speaks of another machine
+DOCSTRING, CASE, FILE = "docstring", "case", "file"  # where examples stand; a case is one of our five documents
+_MOST_RANKS = 16  # that are started for what a text says
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,18 @@ class Source:
 
     def is_recorded(self, side: str) -> bool:
         return bool(self.records.get(side))
+
+    def refusal(self, example: Example, kind: str) -> str:
+        """Return why *example* is on record not to go with tensors of *kind*, empty where it is not, or its text is another by now."""
+        record = self.records.get(SHIM, {}).get(example.name)
+        return record.inapplicable.get(kind, "") if record is not None and record.text == example.fingerprint else ""
+
+
+def too_many_ranks(example: Example) -> str:
+    """Return why *example* is not started, empty where it is: a text that speaks of many ranks speaks of another machine."""
+    if example.is_case or example.ranks <= _MOST_RANKS:
+        return ""
+    return f"it speaks of {example.ranks} ranks, and no more than {_MOST_RANKS} are started for what a text says"
 
 
 @dataclass(frozen=True)
@@ -132,19 +154,16 @@ def run_source(
 
     others = []
     for example in examples:
-        if example.ranks > _MOST_RANKS and not example.is_case:
+        reason = too_many_ranks(example)
+        if reason:
             on_begin(example)
-            reason = (
-                f"it speaks of {example.ranks} ranks, and no more than {_MOST_RANKS} are started for what a text says"
-            )
             change = f"needs {example.ranks} ranks" if recorded else None
             judgements.append(
                 Judgement(Outcome(example, (), (), 0.0, tensors=kind), Verdict.NOT_RUNNABLE, reason, change)
             )
             on_judgement(judgements[-1])
             continue
-        record = records.get(example.name)
-        why = record.inapplicable.get(kind, "") if record is not None and record.text == example.fingerprint else ""
+        why = source.refusal(example, kind)
         if why:
             on_begin(example)
             on_outcome(Outcome(example, (), (), 0.0, tensors=kind, refusal=why))

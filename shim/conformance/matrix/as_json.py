@@ -6,7 +6,7 @@ import platform
 from typing import Any
 
 import shim
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
 __all__ = ["SCHEMA", "as_json"]

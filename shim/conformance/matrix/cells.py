@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.suite import CASE
 from shim.conformance.kinds import KINDS
 
 __all__ = [
-    "CASE",
     "ENGINE",
     "Cell",
     "Column",
@@ -25,7 +25,6 @@ __all__ = [
 ]
 
 ENGINE = "shared_memory"  # the one that serves all groups so far
-CASE = "case"  # the kind of rows that are no examples of documents, but cases of ours
 
 
 @dataclass(frozen=True, order=True)

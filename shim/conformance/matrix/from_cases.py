@@ -5,25 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from shim.conformance.case import Case, Document
+from shim.conformance.documents.case import Case, Document, framework_of, name_of
+from shim.conformance.documents.runner import Result, Run, as_text
+from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import SourceRun
-from shim.conformance.examples.verdicts import Judgement, Verdict
-from shim.conformance.matrix.cells import CASE, ENGINE, Cell, Column, Failure, Row, Seen
+from shim.conformance.examples.suite import CASE, SourceRun
+from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen
 from shim.conformance.matrix.from_examples import cell_of, failures_of
-from shim.conformance.runner import Result, Run, as_text
 
-__all__ = ["framework_of", "name_of", "rows_of_cases"]
-
-
-def framework_of(document: Document) -> str:
-    """Return the framework whose function *document* is about."""
-    return document.frontend.split(".")[2].partition("_")[0]
-
-
-def name_of(document: Document, case: Case) -> str:
-    """Return what a case is called in the matrix."""
-    return f"{document.name}: {case.name}"
+__all__ = ["rows_of_cases"]
 
 
 def rows_of_cases(run: Run, on_frameworks: Sequence[SourceRun] = ()) -> list[Row]:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shim.conformance.examples.example import Example, Step
-from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.judging.verdicts import Judgement, Verdict
+from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun
-from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
 __all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.matrix.cells import Cell, Matrix, Row
 
 __all__ = ["as_junit"]

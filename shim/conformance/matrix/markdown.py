@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from shim.conformance.examples.verdicts import Verdict
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.matrix.cells import Column, Matrix, Row
 
 __all__ = ["as_markdown"]

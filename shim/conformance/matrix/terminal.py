@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import indent
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import FILE
-from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import CASE, Cell, Column, Matrix, Row, Subject
+from shim.conformance.examples.suite import CASE, FILE
+from shim.conformance.forms import first_that_fits, fits
+from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
 __all__ = ["STYLES", "counts_table", "print_matrix", "print_rows"]
 
@@ -31,20 +32,45 @@ _FEW = 3  # examples up to which a reason stands after their names
 _IN_FULL = 3  # failed cells up to which tracebacks are printed whole
 
 
-def counts_table(subjects: Iterable[Subject]) -> Table:
-    """Return the table of counts, a line for each framework and side; columns for verdicts of the real ones as they occur."""
+def counts_table(subjects: Iterable[Subject], console: Console) -> Table:
+    """Return the table of counts, a line for each framework and side, in the form that *console* has room for."""
     subjects = list(subjects)
+    return first_that_fits(
+        console,
+        _by_columns(subjects, str),
+        _by_columns(subjects, lambda head: head.replace(" ", "\n")),
+        _in_words(subjects),
+    )
+
+
+def _by_columns(subjects: Sequence[Subject], fold: Callable[[str], str]) -> Table:
+    """Return the table with columns for the usual verdicts, and for others as they occur; *fold* gives its words their lines."""
     others = [each for each in Verdict if each not in _ALWAYS and any(subject.counts.get(each) for subject in subjects)]
     sides = any(subject.on != SHIM for subject in subjects)
     table = Table("framework")
     if sides:
         table.add_column("on")
     for head in ("examples", "run", *(verdict.value for verdict in (*_ALWAYS, *others))):
-        table.add_column(head, justify="right")
+        table.add_column(fold(head), justify="right")
     for subject in subjects:
         counts = [_count(subject.counts.get(verdict, 0), verdict) for verdict in (*_ALWAYS, *others)]
-        side = [Text(subject.on)] if sides else []
-        table.add_row(Text(subject.title), *side, str(subject.found), str(subject.run), *counts)
+        side = [Text(fold(subject.on))] if sides else []
+        table.add_row(Text(fold(subject.title)), *side, str(subject.found), str(subject.run), *counts)
+    return table
+
+
+def _in_words(subjects: Sequence[Subject]) -> Table:
+    """Return the table with the counts as words, one below the other."""
+    sides = any(subject.on != SHIM for subject in subjects)
+    table = Table("framework", "run", "verdicts", show_lines=True)
+    for subject in subjects:
+        title = f"{subject.title}\n{subject.on}" if sides else subject.title
+        counts = [
+            Text(f"{subject.counts[verdict]} {verdict.value}", style=STYLES[verdict])
+            for verdict in Verdict
+            if subject.counts.get(verdict)
+        ]
+        table.add_row(Text(title), f"{subject.run} of {subject.found}", Text("\n").join(counts))
     return table
 
 
@@ -60,7 +86,7 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
     if matrix.subjects:
         whose = "The files' examples" if of_files else "The frameworks' own examples"
         console.print(Text(f"{whose}, run on this machine", style="bold"))
-        console.print(counts_table(matrix.subjects))
+        console.print(counts_table(matrix.subjects, console))
     for subject in matrix.subjects:
         if not subject.recorded and not of_files:
             text = f"{subject.title}: no verdicts are on record of {subject.on}, these are this run's"
@@ -82,13 +108,21 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
 
 
 def print_rows(matrix: Matrix, console: Console) -> None:
-    """Print a line for each example, with its verdict in each column."""
+    """Print each example with its verdict in each column: a line of a table, or where that has no room, a paragraph."""
     table = Table("example", "ranks")
     for column in matrix.columns:
         table.add_column(Text(_head(column)), justify="center")
     for row in matrix.rows:
         table.add_row(Text(row.name), str(row.ranks), *(_verdict(row, column) for column in matrix.columns))
-    console.print(table)
+    if fits(table, console):
+        console.print(table)
+        return
+    for row in matrix.rows:
+        console.print(Text(f"{row.name} ({_number(row.ranks, 'rank')})"), soft_wrap=True)
+        for column in matrix.columns:
+            if column in row.cells:
+                console.print(Text(f"  {column.title}: ") + _verdict(row, column), soft_wrap=True)
+    console.print()
 
 
 def _head(column: Column) -> str:
@@ -101,7 +135,7 @@ def _verdict(row: Row, column: Column) -> Text:
 
 
 def _places(matrix: Matrix, verdict: Verdict) -> list[tuple[Row, Column, Cell]]:
-    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.report`` tells."""
+    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.documents.report`` tells."""
     told_elsewhere = {(CASE, SHIM)}
     return [
         (row, column, cell)

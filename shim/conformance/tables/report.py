@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from shim.conformance.runner import Selection
+from shim.conformance.kinds import Selection
 from shim.conformance.tables import cells
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.runner import SIZE, CellResult, TablesRun, planned

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shim.conformance.runner import QUIET, Selection
+from shim.conformance.kinds import Selection
+from shim.conformance.quiet import QUIET
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.elements import kind_for
 from shim.conformance.tables.ranks import Seen

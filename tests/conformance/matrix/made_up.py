@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
-from shim.conformance.examples.rank import Sight, StepSight
-from shim.conformance.examples.runner import Outcome
+from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict
+from shim.conformance.examples.running.rank import Sight, StepSight
+from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import Source, SourceRun
-from shim.conformance.examples.verdicts import Judgement, Record, Verdict
-from shim.conformance.matrix.cells import CASE, ENGINE, Cell, Column, Failure, Matrix, Row, Seen
+from shim.conformance.examples.suite import CASE, Source, SourceRun
+from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Matrix, Row, Seen
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 
 # Text that would become something else in a page, an XML document or a table of Markdown, were it not for the right escapes.

@@ -6,14 +6,14 @@ import dataclasses
 
 from made_up import TRACEBACK, a_judgement, a_matrix, a_source_run, an_example, an_outcome, source_runs
 
-from shim.conformance.cases import DOCUMENTS
+from shim.conformance.documents.cases import DOCUMENTS
+from shim.conformance.documents.runner import Failure as CaseFailure
+from shim.conformance.documents.runner import Result, Run, Selection
+from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.verdicts import Judgement, Verdict
 from shim.conformance.matrix.cells import ENGINE, Column, Failure, Seen
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import failures_of, rows_of_examples
-from shim.conformance.runner import Failure as CaseFailure
-from shim.conformance.runner import Result, Run, Selection
 
 OURS, THEIRS = Column(SHIM, "torch", ENGINE), Column(REFERENCE, "", "")
 

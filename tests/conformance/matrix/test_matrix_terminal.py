@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
 from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_example
 from rich.console import Console
 
-from shim.conformance.cases import DOCUMENTS
+from shim.conformance.documents.cases import DOCUMENTS
+from shim.conformance.documents.runner import Result, Run, Selection
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.progress import ProgressTable
 from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import CASE, Matrix
+from shim.conformance.examples.suite import CASE
+from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
-from shim.conformance.matrix.terminal import print_matrix
-from shim.conformance.runner import Result, Run, Selection
+from shim.conformance.matrix.terminal import counts_table, print_matrix
 
 
 def printed(matrix, every=False, width=160):
@@ -35,6 +37,36 @@ def test_counts_of_both_sides_stand_one_below_the_other():
     lines = [line.replace("│", " ").split() for line in printed(a_matrix()).splitlines()]
     assert ["torch", "1.2.3", "shim", "4", "4", "1", "1", "1", "1", "0", "0", "0"] in lines
     assert ["torch", "1.2.3", "itself", "4", "4", "1", "0", "0", "0", "1", "1", "1"] in lines
+
+
+@pytest.mark.parametrize("width", [120, 80, 60])
+@pytest.mark.parametrize("matrix", [a_matrix(), a_matrix_of_kinds()], ids=["both sides", "kinds"])
+def test_a_narrow_terminal_shows_the_same_counts_in_whole_words(matrix, width):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(counts_table(matrix.subjects, console))
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    for subject in matrix.subjects:
+        for word in (
+            *subject.title.split(),
+            *subject.on.split(),
+            *(name for each in subject.counts for name in each.value.split()),
+        ):
+            assert re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+
+
+def test_a_terminal_without_room_for_columns_has_a_line_for_each_count():
+    console = Console(file=io.StringIO(), width=60)
+    console.print(counts_table(a_matrix_of_kinds().subjects, console))
+    rows = [" ".join(re.findall(r"[\w.,]+", row)) for row in console.file.getvalue().split("├")]
+    assert rows[2] == "torch 1.2.3 2 of 3 1 pass shim, paddle 1 fail 1 not applicable"
+
+
+def test_a_narrow_terminal_shows_the_whole_names_of_examples():
+    text = printed(a_matrix_of_kinds(), every=True, width=60)
+    assert "torch.distributed.b (2 ranks)\n  shim, numpy, shared_memory: not applicable\n" in text
+    assert "  shim, paddle, shared_memory: fail\n" in text
 
 
 def test_each_reason_and_failure_is_told_with_its_place():
@@ -130,6 +162,15 @@ def test_progress_is_a_live_table_or_a_line(terminal):
     assert ["torch", "itself", "1", "of", "1", "1"] in rows
     assert "hangs" in second
     assert "hangs" not in first
+
+
+def test_progress_in_a_narrow_terminal_shows_the_counts_in_words():
+    part, console = Part("torch", SHIM, "numpy"), Console(file=io.StringIO(), force_terminal=True, width=60)
+    with ProgressTable({part: 2}, console) as progress:
+        progress.count(part, a_judgement("torch.distributed.x", Verdict.UNSUPPORTED, "no kernel"))
+        picture = Console(file=io.StringIO(), width=60)
+        picture.print(progress._picture())
+    assert "torch, numpy tensors 1 of 2 1 unsupported on this backend" in " ".join(picture.file.getvalue().split())
 
 
 def test_progress_shows_the_name_of_a_file_as_it_is():

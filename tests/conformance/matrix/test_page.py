@@ -10,8 +10,8 @@ import pytest
 from chromium import Chromium
 from made_up import NASTY, a_matrix, a_matrix_of_kinds
 
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import REFERENCE
-from shim.conformance.examples.verdicts import Verdict
 from shim.conformance.matrix.cells import Column
 from shim.conformance.matrix.html import as_html
 

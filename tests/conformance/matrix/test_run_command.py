@@ -15,14 +15,13 @@ from made_up import a_judgement, a_source_run, an_outcome
 from rich.console import Console
 from typer.testing import CliRunner
 
-from shim.cli.conformance import conformance
-from shim.conformance import plan, runner
+from shim.cli.conformance import conformance, plans
+from shim.conformance import kinds, plan
+from shim.conformance.documents.reference import CASE_SIDES
 from shim.conformance.examples import suite
+from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
-from shim.conformance.examples.suite import SourceRun
-from shim.conformance.examples.verdicts import Verdict
-from shim.conformance.matrix.cells import CASE
-from shim.conformance.reference import CASE_SIDES
+from shim.conformance.examples.suite import CASE, SourceRun
 
 options = importlib.import_module("shim.cli.conformance.options")
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
@@ -48,9 +47,9 @@ def shim_conformance(monkeypatch):
             return SourceRun(source, side, tuple(chosen), tuple(unseen), 0.5, tensors)
 
         monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
-        monkeypatch.setattr(runner, "is_installed", lambda name: True)
+        monkeypatch.setattr(kinds, "is_installed", lambda name: True)
         monkeypatch.setattr(plan, "DOCUMENTS", ())
-        monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=lambda name: source))
+        monkeypatch.setattr(plans, "make_plan", partial(plan.make_plan, read=lambda name: source))
         monkeypatch.setattr(command, "run_source", run_source)
         return CliRunner().invoke(conformance, list(arguments), env={"COLUMNS": "160"})
 
@@ -110,7 +109,7 @@ def test_the_framework_itself_stands_beside(shim_conformance, tmp_path):
 
 def test_cases_alone_run_on_the_frameworks_themselves(monkeypatch):
     cases = replace(a_source_run([a_judgement("torch.distributed.all_to_all: complex")]).source, kind=CASE)
-    made = plan.Plan((), runner.Selection((), (), ()), (), sides=(SHIM, REFERENCE), cases=(cases,))
+    made = plan.Plan((), kinds.Selection((), (), ()), (), sides=(SHIM, REFERENCE), cases=(cases,))
     ran = []
     monkeypatch.setattr(command, "run_source", lambda source, side, *rest, sides: ran.append((source, side, sides)))
     command._run_examples(made, Console(file=io.StringIO()))
@@ -131,7 +130,7 @@ def test_a_framework_that_cannot_be_imported_is_told(name, monkeypatch):
         raise ImportError("torch cannot be imported\nImportError: libcudart.so")
 
     monkeypatch.setattr(plan, "is_installed", lambda name: name == "torch")
-    monkeypatch.setattr(command, "make_plan", partial(plan.make_plan, read=read))
+    monkeypatch.setattr(plans, "make_plan", partial(plan.make_plan, read=read))
     result = CliRunner().invoke(conformance, [name])
     assert result.exit_code == 2
     assert "torch cannot be imported\nImportError: libcudart.so" in result.output

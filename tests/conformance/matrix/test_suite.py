@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from made_up import TRACEBACK, a_judgement, a_source_run, an_example, an_outcome
 
-from shim.conformance.examples import recording_kinds, suite
+from shim.conformance.examples import suite
+from shim.conformance.examples.judging.verdicts import Record, Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
 from shim.conformance.examples.suite import Source, run_source
-from shim.conformance.examples.verdicts import Record, Verdict
+from shim.conformance.recording import kinds as recording_kinds
 
 EXAMPLES = (an_example("torch.distributed.a"), an_example("torch.distributed.b"), an_example("torch.distributed.b#2"))
 FAILURES = ((0, 4, "item 1: shown 1, seen 2"),)

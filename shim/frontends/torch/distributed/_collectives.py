@@ -337,7 +337,7 @@ def monitored_barrier(
 
     Rank 0 names the first it missed or, when *wait_all_ranks*, all of them; a rank that missed rank 0 names that.
     Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.
-    Deviates: works with every backend string, where torch 2.13 has it for gloo alone.
+    Deviates: works with every backend string, where torch 2.13 has it for gloo alone; without *timeout*, waits its group's, not 30 minutes.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
     """
     return monitored(_MONITORED_BARRIER, group, timeout, wait_all_ranks)

@@ -1,0 +1,106 @@
+"""The five documents' cases on the frameworks themselves: their frontends' modules are replaced by those that they stand for.
+
+A case becomes an example of one step, so that it is run, judged and shown as the frameworks' own examples are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from shim.conformance import assertions
+from shim.conformance.documents.case import Case, Document, framework_of, name_of
+from shim.conformance.documents.cases import case_named
+from shim.conformance.documents.runner import as_text, check_sights
+from shim.conformance.examples.example import Example, Step, Wanted
+from shim.conformance.examples.judging.reference_verdicts import judge_reference
+from shim.conformance.examples.judging.verdicts import read_records
+from shim.conformance.examples.running.rank import Sight, StepSight
+from shim.conformance.examples.running.reference import Variables, enter, run_on_frameworks
+from shim.conformance.examples.running.runner import Outcome
+from shim.conformance.examples.sides import REFERENCE, Side
+from shim.conformance.examples.suite import CASE, Source
+from shim.conformance.kinds import kind_named
+from shim.substitution.mirrors import frontends_of_installed, version_of
+
+__all__ = ["CASE_SIDES", "example_of_case", "on_the_framework", "see_case_on_this_rank", "source_of_cases"]
+
+
+def source_of_cases(framework: str, pages: Sequence[Document]) -> Source:
+    """Return the cases of *pages* that are for the installed *framework*, and what is on record of them."""
+    version = version_of(framework)
+    root = frontends_of_installed()[framework]
+    cases = [(page, case) for page in pages for case in page.cases if framework_of(page) == framework]
+    examples = [
+        example_of_case(page, case)
+        for page, case in cases
+        if f"{case.frontend or page.frontend}.".startswith(f"{root}.") and case.is_for(framework)
+    ]
+    records = {REFERENCE: read_records(f"{framework}-cases", version, REFERENCE)}
+    return Source(framework, version, tuple(examples), records, CASE)
+
+
+def example_of_case(page: Document, case: Case) -> Example:
+    """Return *case* as an example, whose one step shows each rank's tensors."""
+    code = inspect.getsource(case.call)
+    computed = case.documented or case.oracle([case.inputs(rank) for rank in range(case.ranks)])
+    last = len(code.splitlines())
+    wanted = Wanted({rank: as_text(arrays) for rank, arrays in enumerate(computed)}, last)
+    step = Step(code, last, 0, wanted)
+    return Example(framework_of(page), name_of(page, case), 1, code, page.source, (step,), case.ranks)
+
+
+def _run(
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None],
+    *,
+    on_begin: Callable[[Example], None],
+    tensors: str,
+) -> list[Outcome]:
+    target = "shim.conformance.documents.reference:see_case_on_this_rank"
+    return run_on_frameworks(target, examples, on_outcome, on_begin)
+
+
+CASE_SIDES = {REFERENCE: Side(_run, judge_reference)}
+
+
+def see_case_on_this_rank(example: Example, variables: Variables) -> Sight:
+    """Run the case that *example* was made of with the framework itself on the rank that this process is.
+
+    The process is a copy for this case: what is replaced in the case's module stays so.
+    """
+    rank = enter(example.framework, variables)
+    document, _, name = example.function.partition(": ")
+    case, kind = case_named(document, name), kind_named(example.framework)
+    on_the_framework(case.call.__globals__, example.framework)
+    os.chdir(tempfile.mkdtemp())  # frameworks leave files where they run
+    line = example.steps[0].line
+    try:
+        arrays = [kind.read(tensor) for tensor in case.call(kind, rank, case.inputs(rank))]
+    except BaseException as error:  # an exit or interrupt out of a case is its failure, not the end of the process
+        if _is_ours(error):
+            return Sight((StepSight(line, (), str(error)),), ())
+        return Sight((StepSight(line, (), None, traceback.format_exc()),), ())
+    differences = [failure.details for failure in check_sights(case, {rank: arrays})]
+    return Sight((StepSight(line, (as_text(arrays),), differences[0] if differences else None),), ())
+
+
+def on_the_framework(names: dict[str, Any], framework: str) -> None:
+    """Replace the modules of frontends among *names* by the modules of *framework* that they stand for."""
+    root = frontends_of_installed()[framework]
+    for name, value in list(names.items()):
+        if isinstance(value, ModuleType) and value.__name__.startswith(f"{root}."):
+            names[name] = importlib.import_module(value.__name__.replace(root, framework, 1))
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Tell whether *error* is a comparison of the case's own that failed, not an error of the framework."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return isinstance(error, AssertionError) and Path(frames[-1].filename) == Path(assertions.__file__)

@@ -1,0 +1,146 @@
+"""Run cases on rank processes with every kind of tensor, and check what every rank saw."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shim.conformance.assertions import assert_same_arrays
+from shim.conformance.documents.case import Array, Case, Document
+from shim.conformance.documents.ranks import Sight
+from shim.conformance.kinds import Selection
+from shim.conformance.quiet import QUIET
+from shim.launch.original import Original
+from shim.launch.pool import RankPool
+
+__all__ = [
+    "Failure",
+    "Result",
+    "Run",
+    "as_text",
+    "check_sights",
+    "run_documents",
+]
+
+_DEADLINE = 60.0  # seconds for one case; most take milliseconds
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What one rank did not do as it should.
+
+    ``against`` is ``documented`` or ``oracle``, whose values are ``expected``; or ``call``, when the case ended with an
+    error. ``details`` is what differs, or the traceback.
+    """
+
+    rank: int
+    against: str
+    expected: str
+    seen: str
+    details: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one case went with one kind of tensor, in ``seconds``; ``seen`` is each rank's tensors as text, where it has any."""
+
+    document: str
+    case: str
+    kind: str
+    ranks: int
+    seconds: float
+    failures: tuple[Failure, ...]
+    seen: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+@dataclass
+class Run:
+    """Everything that one run of the conformance suite found; ``versions`` is by kind of tensor."""
+
+    documents: tuple[Document, ...]
+    selection: Selection
+    results: list[Result] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether something ran, all that ran passed, and nothing that was asked for was missing."""
+        return bool(self.results) and not self.selection.missing and all(result.passed for result in self.results)
+
+    def results_of(self, document: Document, kind: str) -> list[Result]:
+        return [result for result in self.results if (result.document, result.kind) == (document.name, kind)]
+
+
+def run_documents(
+    documents: Sequence[Document], selection: Selection, on_result: Callable[[Result], None] = lambda result: None
+) -> Run:
+    """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends.
+
+    Ranks are copies of a process that has imported the kind's framework, one pool for each number of ranks.
+    """
+    run = Run(tuple(documents), selection)
+    begin = time.perf_counter()
+    for kind in selection.present:
+        cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
+        with Original([kind, "shim.conformance.documents.ranks"], QUIET) as original:
+            original.start()  # so that no case's seconds have the import in them
+            for ranks in sorted({case.ranks for _, case in cases}):
+                with RankPool(ranks, original=original) as pool:
+                    for page, case in cases:
+                        if case.ranks == ranks:
+                            run.results.append(_run_case(pool, page, case, kind, run.versions))
+                            on_result(run.results[-1])
+    run.seconds = time.perf_counter() - begin
+    return run
+
+
+def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
+    begin = time.perf_counter()
+    outcomes = pool.run("shim.conformance.documents.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
+    seconds = time.perf_counter() - begin
+    errors = dict.fromkeys(range(case.ranks), "this rank said nothing")
+    sights: dict[int, Sight] = {}
+    for outcome in outcomes:
+        if outcome.error is None:
+            del errors[outcome.rank]
+            sights[outcome.rank] = outcome.value
+            versions[kind] = outcome.value.version
+        else:
+            errors[outcome.rank] = outcome.error
+    failures = [Failure(rank, "call", "", "", error) for rank, error in errors.items()]
+    failures += check_sights(case, {rank: sight.arrays for rank, sight in sights.items()})
+    seen = {rank: as_text(sight.arrays) for rank, sight in sights.items()}
+    return Result(document.name, case.name, kind, case.ranks, seconds, tuple(failures), seen)
+
+
+def check_sights(case: Case, seen: dict[int, list[Array]]) -> list[Failure]:
+    """Compare what ranks saw with what the document prints, and with what the oracle computes from all ranks' inputs."""
+    computed = case.oracle([case.inputs(rank) for rank in range(case.ranks)])
+    failures = []
+    for rank, arrays in sorted(seen.items()):
+        if case.documented is not None:
+            failures += _differences(rank, "documented", case.documented[rank], arrays)
+        failures += _differences(rank, "oracle", computed[rank], arrays)
+    return failures
+
+
+def _differences(rank: int, against: str, expected: list[Array], seen: list[Array]) -> list[Failure]:
+    try:
+        assert_same_arrays(seen, expected)
+    except AssertionError as difference:
+        return [Failure(rank, against, as_text(expected), as_text(seen), str(difference))]
+    return []
+
+
+def as_text(arrays: Sequence[Any]) -> str:
+    """Return a rank's tensors as reports show them."""
+    return ", ".join(np.array2string(array, separator=", ", threshold=64) for array in arrays)

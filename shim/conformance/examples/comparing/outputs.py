@@ -1,0 +1,145 @@
+"""Compares what an example gave with what its document shows, where documents are inexact in how they write it.
+
+Numbers are compared as numbers (``1`` and ``1.``, ``1+1j`` and ``1.+1.j`` are the same), spaces, commas, the kind of quotes and where a tensor
+lies are not compared; everything else is: words, brackets, the order of all of it. Where the document shows the bare
+elements of what the framework prints with a header, as Paddle's does, the elements are compared. Documents show ``tensor([1])`` of
+any dtype too; a user's own case means what torch prints, where the dtype and ``requires_grad`` are left out only if they are the default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shim.conformance.examples.comparing.differences import all_differences
+
+__all__ = ["Output", "differs", "output_of", "tokens_of"]
+
+_REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
+_TOKEN = re.compile(rf"[+-]?{_REAL}\s?[+-]\s?{_REAL}j|[+-]?{_REAL}j?(?![A-Za-z_])|\w+|[^\w\s]")
+_PLACES = re.compile(r",?\s*(?:device=[\"'][\w:]+[\"']|place=Place\([\w:]+\)|place=[\w]+Place)")
+_TENSOR = re.compile(r"\b(?:\w+\.)?tensor\(")
+_DECIMALS = re.compile(r"\.(\d*)")
+_IGNORED = frozenset(",;")
+_FEW_DIGITS = 4  # so many decimals are shown of numbers that have more
+_EXACT = 1e-6  # of a number: what single precision loses
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a statement printed, or displayed as its value (``echo``).
+
+    ``text`` is what stood on the screen, ``tensors`` the same with every tensor in it written as ``tensor(`` its elements ``)``.
+    """
+
+    text: str
+    tensors: str = ""
+    echo: bool = False
+
+
+class _Written:
+    """A tensor in the midst of lists and dictionaries, written by its elements."""
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = elements
+
+    def __repr__(self) -> str:
+        elements = repr(self.elements).replace("(", "").replace(")", "")  # around complex numbers
+        return f"tensor({elements})"
+
+
+def output_of(text: str, things: Sequence[Any], echo: bool = False) -> Output:
+    """Return the output that stood on the screen as *text*, of printing or displaying *things*."""
+    return Output(text, " ".join(str(_written(thing)) for thing in things), echo)
+
+
+def _written(thing: Any) -> Any:
+    """Return *thing* with the tensors in it replaced by what writes their elements."""
+    if isinstance(thing, (list, tuple)):
+        return [_written(entry) for entry in thing] if isinstance(thing, list) else tuple(map(_written, thing))
+    if isinstance(thing, dict):
+        return {key: _written(value) for key, value in thing.items()}
+    for name in ("numpy", "asnumpy", "tolist"):
+        if hasattr(thing, name) and hasattr(thing, "shape"):
+            try:
+                found = getattr(thing.detach() if hasattr(thing, "detach") else thing, name)()
+                return _Written(found.tolist() if hasattr(found, "tolist") else found)
+            except Exception:  # what has no such form here is compared as text
+                continue
+    return thing
+
+
+def differs(wanted: str, outputs: Sequence[Output], own: int | None = None, exact: bool = False) -> str | None:
+    """Return None where the last of *outputs* are what the document shows as *wanted*; otherwise say where they differ.
+
+    A document may leave out what was printed a while before, but nothing of the last *own* outputs (None: of all),
+    which are those of the code that the text stands after. Where it is *exact*, a tensor as torch prints it is not compared by its
+    elements alone.
+    """
+    own = len(outputs) if own is None else own
+    first: str | None = None
+    for begin in range(len(outputs) - max(own, 1), -1, -1):
+        difference = _differs(wanted, outputs[begin:], exact)
+        if difference is None:
+            return None
+        if first is None or own == 0:
+            first = difference
+    return first or _differs(wanted, (), exact)
+
+
+def _differs(wanted: str, outputs: Sequence[Output], exact: bool) -> str | None:
+    text = "\n".join(output.text for output in outputs)
+    shown, seen = tokens_of(wanted), tokens_of(text)
+    first = _difference(shown, seen)
+    if first is None:
+        return None
+    written = "\n".join(output.tensors for output in outputs)
+    tensors = bool(_TENSOR.search(wanted))
+    if exact and tensors and _TENSOR.search(text):
+        return f"{first}; {all_differences(shown, seen)}"
+    other = _difference(tokens_of(_TENSOR.sub("tensor(", wanted)), tokens_of(written if tensors else _bare(written)))
+    return None if other is None else f"{first}; {all_differences(shown, seen)}"
+
+
+def _bare(text: str) -> str:
+    """Return *text* without the ``tensor(`` and ``)`` around elements, which are nested lists of numbers."""
+    return re.sub(r"tensor\(([^()]*)\)", r"\1", text)
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return what is compared of *text*: its words, numbers and brackets."""
+    found = _TOKEN.findall(_PLACES.sub("", text).replace('"', "'"))
+    return [token for token in found if token not in _IGNORED]
+
+
+def _difference(wanted: Sequence[str], seen: Sequence[str]) -> str | None:
+    for position, (a, b) in enumerate(zip(wanted, seen, strict=False)):
+        if a != b and not _same_number(a, b):
+            return f"item {position + 1}: shown {a}, seen {b}"
+    if len(wanted) != len(seen):
+        rest = wanted if len(wanted) > len(seen) else seen
+        what = "shown, not seen" if len(wanted) > len(seen) else "seen, not shown"
+        return f"{what}: {' '.join(rest[min(len(wanted), len(seen)) :][:8])}"
+    return None
+
+
+def _same_number(a: str, b: str) -> bool:
+    try:
+        x, y = complex(a.replace(" ", "")), complex(b.replace(" ", ""))
+    except ValueError:
+        return False
+    if x == y or (x.real != x.real and y.real != y.real):
+        return True
+    size = max(abs(x), abs(y))
+    if "e" in (a + b).lower():
+        return abs(x - y) <= 10.0**-_FEW_DIGITS * size
+    if "." not in a + b:
+        return False
+    rounding = 10.0**-_FEW_DIGITS if min(_decimals(a), _decimals(b)) >= _FEW_DIGITS else 0.0
+    return abs(x - y) <= max(rounding, _EXACT * size)
+
+
+def _decimals(number: str) -> int:
+    return max((len(part) for part in _DECIMALS.findall(number)), default=0)
