@@ -50,25 +50,20 @@ def main() -> None:
 def layers() -> list[tuple[str, Callable[[], object]]]:
     caller = Caller("benchmark")
     group = groups.world(caller)
-    engine, native = group.engine, group.engine._group
+    engine = group.engine
     op = ReduceOp.SUM
     array, of_torch = np.zeros(1), torch.zeros(1, dtype=torch.float64)
     of_paddle, of_mindspore = paddle.zeros([1], dtype="float64"), mindspore.Tensor(np.zeros(1))
     return [
         ("an empty function", lambda: None),
-        ("native barrier, prepared and dropped", native.barrier),
-        ("native barrier, carried out", lambda: native.barrier().wait()),
-        ("native all_reduce of a numpy array, prepared and dropped", lambda: native.all_reduce(array, array, 0, 1.0)),
-        ("  of a torch tensor", lambda: native.all_reduce(of_torch, of_torch, 0, 1.0)),
-        ("  of a paddle tensor", lambda: native.all_reduce(of_paddle, of_paddle, 0, 1.0)),
-        ("  of a mindspore tensor", lambda: native.all_reduce(of_mindspore, of_mindspore, 0, 1.0)),
+        ("engine: barrier", lambda: engine.barrier(True)),
+        ("engine: all_reduce of a numpy array", lambda: engine.all_reduce(array, array, op, 1.0, True)),
+        ("  of a torch tensor", lambda: engine.all_reduce(of_torch, of_torch, op, 1.0, True)),
+        ("  of a paddle tensor", lambda: engine.all_reduce(of_paddle, of_paddle, op, 1.0, True)),
+        ("  of a mindspore tensor", lambda: engine.all_reduce(of_mindspore, of_mindspore, op, 1.0, True)),
+        ("core's call, torch tensor", lambda: calls.all_reduce(caller, group, of_torch, of_torch, op, now=True)),
         (
-            "native all_reduce of a torch tensor, carried out",
-            lambda: native.all_reduce(of_torch, of_torch, 0, 1.0).wait(),
-        ),
-        ("the same through the engine's Python class", lambda: engine.all_reduce(of_torch, of_torch, op, 1.0).wait()),
-        (
-            "the same through core's call and Work",
+            "core's call and Work, prepared first and then waited for",
             lambda: calls.all_reduce(caller, group, of_torch, of_torch, op).wait(),
         ),
         ("torch frontend, torch tensor", lambda: dist.all_reduce(of_torch)),

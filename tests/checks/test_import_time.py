@@ -11,6 +11,7 @@ from checks import import_time
 NOT_ALONE = {
     "shim.frontends._paddle.batch_sampler": "is imported once paddle is, whose classes it needs",
     "shim.frontends._paddle.data_parallel": "likewise",
+    "shim.frontends._paddle.same_networks": "likewise",
     "shim.frontends._paddle.gradients": "likewise",
     "shim.frontends.mindspore._recorded": "is imported once mindspore is, whose classes it needs",
     "shim.frontends.mindspore.ops._compiled": "likewise",

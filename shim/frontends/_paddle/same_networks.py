@@ -16,10 +16,8 @@ __all__ = ["start_from_rank_0"]
 
 _paddle: Any = sys.modules["paddle"]
 
-
-_Part = tuple[
-    str, str
-]  # a parameter or buffer as the other ranks are told of it: its name, and what has to be the same
+# A parameter or buffer as the other ranks are told of it: its name, and what has to be the same.
+_Part = tuple[str, str]
 
 
 def start_from_rank_0(caller: Caller, world: ProcessGroup, layers: Any) -> None:
