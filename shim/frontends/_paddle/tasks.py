@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from shim.core.work import ABSENT, Work
+from shim.core.work import ABSENT, ENDED, Work
 from shim.errors import ShimError
 
 __all__ = ["Task", "finish", "forget", "forget_all", "settle"]
@@ -70,8 +70,13 @@ class Task:
         self.wait()
 
 
+_ENDED_TASK = Task(ENDED, True, 0)  # there is nothing in it to tell one call from another
+
+
 def finish(prepared: Work, sync_op: bool, group: Any) -> Task | None:
     """Carry *prepared* out here when *sync_op*, else start it, and return its Task; None outside the *group*."""
+    if prepared is ENDED:
+        return _ENDED_TASK
     group_id = 0 if group is None else group.id
     if sync_op:
         prepared.wait()
