@@ -184,19 +184,21 @@ def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, 
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> NoReturn:
-    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed.
-
-    They know of a MismatchError or EngineError, which ended an operation that they were in too.
-    """
+    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed."""
     explained = caller.explain(error, group)
-    if group.is_alive and not isinstance(error, (StateError, MismatchError, EngineError)):
+    if group.is_alive and not isinstance(error, StateError):
         group.engine.refuse(str(explained))
     raise explained from None
 
 
 def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
-    """Refuse *error*; for a process outside the group, whose caller asks for a warning instead, return what does nothing."""
+    """Raise *error*, with which the engine ended the call, telling the other ranks unless they were in it too.
+
+    For a process outside the group, whose caller asks for a warning instead, return what does nothing.
+    """
     if isinstance(error, NotMemberError) and caller.outsider == "warn":
         warn_user(str(caller.explain(error, group)))
         return ABSENT
+    if isinstance(error, (MismatchError, EngineError)):
+        raise caller.explain(error, group) from None
     refuse(caller, group, error)
