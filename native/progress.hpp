@@ -44,10 +44,12 @@ class Progress {
     std::string refusal;
   };
 
-  // Of turn_: an operation is being carried out, by whichever thread; the queue is not empty; no more may begin.
-  static constexpr unsigned busy = 1, queued = 2, stopping = 4;
+  // Of turn_.
+  static constexpr unsigned busy = 1;      // an operation is being carried out, by whichever thread
+  static constexpr unsigned queued = 2;    // the queue is not empty
+  static constexpr unsigned stopping = 4;  // no more may begin
 
-  bool take_turn();                           // false when something is before the caller
+  bool take_turn();                           // false when anything of turn_ is set
   bool take_turn_or_queue(const Item& item);  // false when it was queued
   void wake_thread();                         // there is something for it in the queue
   void end_turn();

@@ -39,12 +39,10 @@ __all__ = [
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
 _IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
-_LOADED = pytest.StashKey[
-    set[tuple[str, str]]
-]()  # the pool's job, with the path of each test module that it has loaded
-_ORIGINAL = pytest.StashKey[
-    "Original | None"
-]()  # what the rank processes are copies of, where there are modules to preload
+# The pool's job, and the name and path of each test module that its processes have loaded.
+_LOADED = pytest.StashKey[set[tuple[str, str, str]]]()
+# What the rank processes are copies of, where there are modules to preload.
+_ORIGINAL = pytest.StashKey["Original | None"]()
 
 
 class _FilledInByTheRank:
@@ -183,12 +181,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 def _load(config: pytest.Config, pool: RankPool, call: TestCall) -> list[Outcome]:
     """Have the pool's processes load the test's module, once; return the outcomes where it could not be loaded on all of them."""
     loaded = config.stash[_LOADED]
-    if (pool.job, call.path) in loaded:
+    if (pool.job, call.module, call.path) in loaded:
         return []
     outcomes = pool.run("shim.testing_rank:load_test", call, deadline=_IMPORTS)
     if any(outcome.value is None or outcome.value.ended != "loaded" for outcome in outcomes):
         return outcomes
-    config.stash[_LOADED] = {one for one in loaded if one[0] == pool.job} | {(pool.job, call.path)}
+    # What another pool had loaded went with it, and a module of this name is replaced.
+    others = {one for one in loaded if one[0] == pool.job and one[1] != call.module}
+    config.stash[_LOADED] = others | {(pool.job, call.module, call.path)}
     return []
 
 

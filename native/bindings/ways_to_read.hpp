@@ -15,7 +15,7 @@ namespace shim::bindings {
 TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nanobind::handle object, std::string_view role,
                             Owners& owners);
 TensorView read_by_dlpack(nanobind::handle object, std::string_view role, Owners& owners);
-// An array of numpy, whose memory stays where it is while the array is referred to.
+// An array of numpy, whose memory a reference holds as well as an export does.
 TensorView read_by_array(nanobind::handle object, std::string_view role, Owners& owners);
 // Any other object with the buffer protocol: what it exports must not be resized.
 TensorView read_by_buffer(nanobind::handle object, std::string_view role, Owners& owners);

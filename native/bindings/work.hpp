@@ -38,8 +38,7 @@ struct Work {
   void wait(double timeout);
 };
 
-// Carries out what was prepared on the calling thread, or returns false when other operations of the group are before
-// it.
+// Carries it out on the calling thread, or returns false when other operations of the group are before it.
 bool carry_out(Member& member, Operation& operation);
 
 // Lets other Python threads run while the calling one waits, and Ctrl-C interrupt it.

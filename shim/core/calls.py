@@ -4,8 +4,8 @@ Each takes the ``Caller`` whose words errors are told in, the group, the tensors
 ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of
 one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError.
 
-``now`` says that the caller is going to wait for the Work and do nothing before: it may then be carried out here and come
-back ``ENDED``, which costs about half as much.
+``now`` says that the caller is going to wait for the Work and do nothing before: it is carried out before the function returns
+``ENDED``, for which nothing is made that outlives the call. The functions are alike, and none calls a common one, for the same reason.
 """
 
 from __future__ import annotations

@@ -47,10 +47,16 @@ class Access(NamedTuple):
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
-    ``way`` is ``exchange`` (the C functions of the capsule ``exchange``), ``buffer``, ``array`` (a buffer of memory that stays
-    where it is while there is a reference to the object), ``dlpack`` (the ``__dlpack__`` method) or ``describe`` (the function ``describe`` from a tensor to its Description, which is also tried when another
-    way fails: it reads more, or says better what is wrong), or ``attributes`` (those that ``access`` names; what is not
-    contiguous in host memory is described).
+    ``way`` is one of
+
+    - ``exchange``: the C functions of the capsule ``exchange``;
+    - ``buffer``: what the object exports, and must not resize meanwhile;
+    - ``array``: a buffer too, which is given back at once, as a reference to the object holds the memory as well as that;
+    - ``dlpack``: the ``__dlpack__`` method;
+    - ``attributes``: those that ``access`` names; what is not contiguous in host memory is described;
+    - ``describe``: the function ``describe`` from a tensor to its Description, which is also tried when another way fails: it reads
+      more, or says better what is wrong.
+
     ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not, and
     whether it is asked of complex elements alone.
     """
@@ -187,8 +193,7 @@ def _numpy_reader(kind: type) -> Reader:
         raise TensorError(
             "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled()."
         )
-    # A subclass may let go of its memory while there is a reference to it, as one of a file does.
-    return Reader("array" if kind is sys.modules["numpy"].ndarray else "buffer", None, _describe_numpy)
+    return Reader("array", None, _describe_numpy)
 
 
 def _describe_numpy(array: Any) -> Description:

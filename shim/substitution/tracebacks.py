@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import os
 import sys
@@ -33,7 +34,9 @@ def _cut(error: BaseException | None, seen: set[int]) -> None:
         return
     seen.add(id(error))
     error.__traceback__ = _cut_traceback(error)
-    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+    group = getattr(builtins, "BaseExceptionGroup", ())  # which Python 3.10 has not
+    parts = error.exceptions if isinstance(error, group) else ()
+    for other in (error.__cause__, error.__context__, *parts):
         _cut(other, seen)
 
 

@@ -106,7 +106,7 @@ def _cell(run: Run, page: Document, kind: str) -> Text:
 def _print_notes(documents: Sequence[Document], console: Console) -> None:
     console.print(Text("\nWhere the documents are wrong, or hold for one version only", style="bold"))
     for page in documents:
-        console.print(Text(page.name))
+        console.print(Text(page.name), soft_wrap=True)
         for note in page.notes:
             for line in (f"says: {note.says}", f"true: {note.true} (case {note.case!r})"):
                 lines = fill(line, console.width, initial_indent="  ", subsequent_indent="        ")
@@ -169,7 +169,7 @@ def print_cases(documents: Sequence[Document], console: Console, chosen: Sequenc
         cases = [case for case in page.cases if chosen is None or any(map(case.is_for, chosen))]
         if not cases:
             continue
-        console.print(Text(page.name, style="bold"))
+        console.print(Text(page.name, style="bold"), soft_wrap=True)
         console.print(Text(f"{page.version}\n{page.source}"), soft_wrap=True)
         rows = [(case.name, str(case.ranks), case.collective, _tensors(case, chosen)) for case in cases]
         if fits(_table_of(rows), console, besides=_SHOWN):

@@ -11,7 +11,7 @@ __all__ = ["EngineAbsence"]
 
 
 class EngineAbsence:
-    """Raises what *why* returns, whatever is asked of it. So a group need not look whether its engine is there, with every call."""
+    """Raises what *why* returns, whatever is asked of it, so that a group need not look with every call whether its engine is there."""
 
     __slots__ = ("_why",)
 
@@ -19,4 +19,6 @@ class EngineAbsence:
         self._why = why
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python itself asks, as in copying
+            raise AttributeError(name)
         raise self._why()

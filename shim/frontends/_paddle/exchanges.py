@@ -25,7 +25,7 @@ __all__ = ["broadcast_from", "exchange", "exchange_single", "gather_all", "gathe
 def broadcast_from(caller: Caller, tensor: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
     """Put the *tensor* of the world's rank *src* into every rank's *tensor*."""
     root = rank_of(caller, group, "root", src)
-    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root, now=sync_op), sync_op, group)
+    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root, now=bool(sync_op)), sync_op, group)
 
 
 def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:
@@ -34,7 +34,7 @@ def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: b
     return filled(
         outputs,
         places,
-        finish(calls.all_gather(caller, group_of(caller, group), places, tensor, now=sync_op), sync_op, group),
+        finish(calls.all_gather(caller, group_of(caller, group), places, tensor, now=bool(sync_op)), sync_op, group),
     )
 
 
@@ -45,7 +45,7 @@ def gather_at(caller: Caller, tensor: Any, outputs: Any, dst: Any, group: Any, s
     return filled(
         outputs if places is not None else None,
         places,
-        finish(calls.gather(caller, group_of(caller, group), places, tensor, root, now=sync_op), sync_op, group),
+        finish(calls.gather(caller, group_of(caller, group), places, tensor, root, now=bool(sync_op)), sync_op, group),
     )
 
 
@@ -53,7 +53,9 @@ def scatter_from(caller: Caller, tensor: Any, inputs: Any, src: Any, group: Any,
     """Put this rank's part of *src*'s *inputs* into *tensor*."""
     root = rank_of(caller, group, "root", src)
     parts = inputs_at_root(caller, group, inputs, root)
-    return finish(calls.scatter(caller, group_of(caller, group), tensor, parts, root, now=sync_op), sync_op, group)
+    return finish(
+        calls.scatter(caller, group_of(caller, group), tensor, parts, root, now=bool(sync_op)), sync_op, group
+    )
 
 
 def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:
@@ -62,7 +64,7 @@ def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: boo
     return filled(
         outputs,
         places,
-        finish(calls.all_to_all(caller, group_of(caller, group), places, inputs, now=sync_op), sync_op, group),
+        finish(calls.all_to_all(caller, group_of(caller, group), places, inputs, now=bool(sync_op)), sync_op, group),
     )
 
 
@@ -78,7 +80,7 @@ def exchange_single(
             one_of(caller, group, "input", input),
             splits_of(caller, group, "output_splits", output_splits),
             splits_of(caller, group, "input_splits", input_splits),
-            now=sync_op,
+            now=bool(sync_op),
         ),
         sync_op,
         group,

@@ -16,19 +16,23 @@ __all__ = ["reduce_at", "reduce_everywhere", "reduce_one_tensor", "reduce_parts"
 
 def reduce_everywhere(caller: Caller, tensor: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *tensor*, in place."""
-    return finish(calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, now=sync_op), sync_op, group)
+    return finish(
+        calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, now=bool(sync_op)), sync_op, group
+    )
 
 
 def reduce_at(caller: Caller, tensor: Any, dst: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *tensor* into that of the world's rank *dst*."""
     root = rank_of(caller, group, "root", dst)
-    return finish(calls.reduce(caller, group_of(caller, group), tensor, tensor, op, root, now=sync_op), sync_op, group)
+    return finish(
+        calls.reduce(caller, group_of(caller, group), tensor, tensor, op, root, now=bool(sync_op)), sync_op, group
+    )
 
 
 def reduce_parts(caller: Caller, output: Any, inputs: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *inputs*, a tensor for each rank or one to be cut, and put this rank's part in *output*."""
     return finish(
-        calls.reduce_scatter(caller, group_of(caller, group), output, inputs, op, now=sync_op), sync_op, group
+        calls.reduce_scatter(caller, group_of(caller, group), output, inputs, op, now=bool(sync_op)), sync_op, group
     )
 
 

@@ -54,7 +54,7 @@ def caught(group: ProcessGroup, error: ShimError) -> Caught:
     return Caught(type(error).__name__, str(error), ranks, at, again, time.time() - at)
 
 
-def lose_a_rank(how: str, count: int, in_background: bool, note: Path) -> Caught:
+def lose_a_rank(how: str, count: int, way: str, note: Path) -> Caught:
     """Loop over all_reduce until the victim goes, which writes into *note* when."""
     group = world()
     tensor = np.ones(count)
@@ -63,8 +63,8 @@ def lose_a_rank(how: str, count: int, in_background: bool, note: Path) -> Caught
             note.write_text(str(time.time()))
             go(how)
         try:
-            work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX)
-            if in_background:
+            work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX, now=way == "now")
+            if way == "started":
                 work.start()
             work.wait()
         except ShimError as error:
@@ -101,7 +101,7 @@ def wait_for_an_absent_rank(operation: str) -> Caught | None:
             work.start()
             work.wait()
         else:
-            sum_up(group, tensor)
+            calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=operation == "now").wait()
     except ShimError as error:
         return caught(group, error)
     raise AssertionError("it did not time out")
@@ -120,7 +120,7 @@ def never_come() -> tuple[str, str, float] | None:
     raise AssertionError("it met a rank that is not there")
 
 
-def interrupt_a_wait() -> tuple[bool, str]:
+def interrupt_a_wait(way: str) -> tuple[bool, str]:
     """Press Ctrl-C on rank 0 while it waits for the others, who come later."""
     group = world()
     if group.rank > 0:
@@ -130,7 +130,7 @@ def interrupt_a_wait() -> tuple[bool, str]:
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     interrupted = False
     try:
-        calls.barrier(ME, group).wait()
+        calls.barrier(ME, group, now=way == "now").wait()
     except KeyboardInterrupt:
         interrupted = True
     try:

@@ -30,6 +30,7 @@ class Draw:
     def __init__(self, seed: int, size: int) -> None:
         self.random = np.random.default_rng(seed)
         self.size = size
+        self.now = False  # whether the call is carried out at once, which is each rank's own choice
 
     def one(self, choices: Sequence[Any]) -> Any:
         return choices[self.random.integers(len(choices))]
@@ -95,7 +96,7 @@ Step = Callable[[Draw, ProcessGroup, str, int], tuple[Work, list[np.ndarray], li
 def broadcast(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
     inputs, root = draw.arrays(count, dtype), int(draw.random.integers(draw.size))
     mine = [placed(draw, x) for x in inputs][group.rank]
-    return calls.broadcast(ME, group, mine, root), [mine], [oracle.broadcast(inputs, root)[group.rank]]
+    return calls.broadcast(ME, group, mine, root, now=draw.now), [mine], [oracle.broadcast(inputs, root)[group.rank]]
 
 
 def all_reduce(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -104,7 +105,7 @@ def all_reduce(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple
     mine = [placed(draw, x) for x in inputs][group.rank]
     out = mine if draw.one((True, False)) else blank(draw, mine)
     factor = factors[group.rank] if factors else 1.0
-    return calls.all_reduce(ME, group, out, mine, op, factor), [out], [expected]
+    return calls.all_reduce(ME, group, out, mine, op, factor, now=draw.now), [out], [expected]
 
 
 def reduce(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -112,7 +113,7 @@ def reduce(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Wor
     expected = oracle.reduce(inputs, op.name, root, factors)[group.rank]
     mine = [placed(draw, x) for x in inputs][group.rank]
     factor = factors[group.rank] if factors else 1.0
-    work = calls.reduce(ME, group, mine, mine, op, root, factor)
+    work = calls.reduce(ME, group, mine, mine, op, root, factor, now=draw.now)
     return work, [mine], [inputs[group.rank] if expected is None else expected]
 
 
@@ -123,9 +124,9 @@ def all_gather(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple
     mine = [placed(draw, x) for x in inputs][group.rank]
     if draw.one((True, False)):
         outs = [blank(draw, x) for x in expected]
-        return calls.all_gather(ME, group, outs, mine), outs, expected
+        return calls.all_gather(ME, group, outs, mine, now=draw.now), outs, expected
     out = blank(draw, oracle.joined(expected))
-    return calls.all_gather(ME, group, out, mine, counts), [out], [oracle.joined(expected)]
+    return calls.all_gather(ME, group, out, mine, counts, now=draw.now), [out], [oracle.joined(expected)]
 
 
 def gather(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -137,7 +138,7 @@ def gather(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Wor
     expected = oracle.gather(inputs, root)[group.rank]
     mine = [placed(draw, x) for x in inputs][group.rank]
     outs = None if expected is None else [np.ones_like(x) for x in expected]
-    return calls.gather(ME, group, outs, mine, root), outs or [], expected or []
+    return calls.gather(ME, group, outs, mine, root, now=draw.now), outs or [], expected or []
 
 
 def scatter(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -145,7 +146,7 @@ def scatter(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Wo
     expected = oracle.scatter(matrix, root)[group.rank]
     out = np.ones_like(expected)
     inputs = [placed(draw, x) for x in matrix[root]]
-    return calls.scatter(ME, group, out, inputs if group.rank == root else None, root), [out], [expected]
+    return calls.scatter(ME, group, out, inputs if group.rank == root else None, root, now=draw.now), [out], [expected]
 
 
 def reduce_scatter(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -155,9 +156,9 @@ def reduce_scatter(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> t
     expected = oracle.reduce_scatter(inputs, op.name, factors)[group.rank]
     out, factor = np.ones_like(expected), factors[group.rank] if factors else 1.0
     if draw.one((True, False)):
-        return calls.reduce_scatter(ME, group, out, inputs[group.rank], op, factor), [out], [expected]
+        return calls.reduce_scatter(ME, group, out, inputs[group.rank], op, factor, now=draw.now), [out], [expected]
     mine = [placed(draw, oracle.joined(parts)) for parts in inputs][group.rank]
-    return calls.reduce_scatter(ME, group, out, mine, op, factor, counts), [out], [expected]
+    return calls.reduce_scatter(ME, group, out, mine, op, factor, counts, now=draw.now), [out], [expected]
 
 
 def all_to_all(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -165,15 +166,15 @@ def all_to_all(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple
     expected = oracle.all_to_all(matrix)[group.rank]
     if draw.one((True, False)):
         outs = [np.ones_like(x) for x in expected]
-        return calls.all_to_all(ME, group, outs, matrix[group.rank]), outs, expected
+        return calls.all_to_all(ME, group, outs, matrix[group.rank], now=draw.now), outs, expected
     out = blank(draw, np.zeros(sum(x.size for x in oracle.all_to_all(matrix)[group.rank]), dtype))
     mine = oracle.joined(matrix[group.rank])
     splits = [[x.size for x in parts] for parts in (expected, matrix[group.rank])]
-    return calls.all_to_all(ME, group, out, mine, *splits), [out], [oracle.joined(expected)]
+    return calls.all_to_all(ME, group, out, mine, *splits, now=draw.now), [out], [oracle.joined(expected)]
 
 
 def barrier(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
-    return calls.barrier(ME, group), [], []
+    return calls.barrier(ME, group, now=draw.now), [], []
 
 
 def transfer(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[Work, list[Any], list[Any]]:
@@ -189,7 +190,7 @@ def transfer(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[W
     last.wait()
     for send in sends:
         send.wait()
-    return calls.barrier(ME, group), outs, [inputs[0][before], inputs[1][before]]
+    return calls.barrier(ME, group, now=draw.now), outs, [inputs[0][before], inputs[1][before]]
 
 
 STEPS: tuple[Step, ...] = (broadcast, all_reduce, reduce, all_gather, gather, scatter, reduce_scatter, all_to_all, barrier, transfer)  # fmt: skip
@@ -210,10 +211,12 @@ def run(seed: int, steps: int) -> int:
             draw = Draw(int(shared.integers(1 << 30)), group.size)
             dtype, count, call = draw.one(DTYPES), draw.one(COUNTS), draw.one(STEPS)
             draw_alone = draw.one((True, False))  # whether this rank's own choice decides to wait
+            starts = draw_alone and (os.getpid() + step) % 2
+            draw.now = not starts and step % 3 > 0
             work, seen, expected = call(draw, group, dtype, count)
             what = f"seed {seed} step {step}: {call.__name__} of {count} {dtype} on rank {group.rank} of {group.size}"
             made += 1
-            if draw_alone and (os.getpid() + step) % 2:
+            if starts:
                 work.start()
                 pending.append((what, work, seen, expected))
                 continue
@@ -243,9 +246,9 @@ def count_up(times: int) -> None:
         tensor, gathered = np.zeros(1), np.zeros(world.size)
         for step in range(times):
             tensor[0] = step + world.rank
-            calls.all_gather(ME, world, gathered, tensor).wait()
+            calls.all_gather(ME, world, gathered, tensor, now=step % 2 == 0).wait()
             assert gathered.tolist() == [step + rank for rank in range(world.size)]
-            calls.all_reduce(ME, world, tensor, tensor, ReduceOp.MAX).wait()
+            calls.all_reduce(ME, world, tensor, tensor, ReduceOp.MAX, now=step % 3 == 0).wait()
             assert tensor[0] == step + world.size - 1
     finally:
         groups.close_group(world)

@@ -29,14 +29,12 @@ def values(
     return [outcomes[rank].value for rank in ranks]
 
 
-@pytest.mark.parametrize("in_background", [False, True], ids=["waited", "started"])
+@pytest.mark.parametrize("way", ["now", "waited", "started"])
 @pytest.mark.parametrize("count", [1, 300_000])
 @pytest.mark.parametrize("how", ["kill", "exit", "leave", "kill with a forked helper"])
-def test_survivors_are_told_within_a_second(
-    three: RankPool, how: str, count: int, in_background: bool, tmp_path: Path
-) -> None:
+def test_survivors_are_told_within_a_second(three: RankPool, how: str, count: int, way: str, tmp_path: Path) -> None:
     note = tmp_path / "when"
-    for seen in values(three, failing_ranks.lose_a_rank, how, count, in_background, note, ranks=(0, 2)):
+    for seen in values(three, failing_ranks.lose_a_rank, how, count, way, note, ranks=(0, 2)):
         assert isinstance(seen, failing_ranks.Caught)
         assert seen.error == "PeerLostError"
         assert seen.ranks == (failing_ranks.VICTIM,)
@@ -46,7 +44,7 @@ def test_survivors_are_told_within_a_second(
         assert seen.at - float(note.read_text()) < 1.0
 
 
-@pytest.mark.parametrize("operation", ["waited", "started", "receive"])
+@pytest.mark.parametrize("operation", ["now", "waited", "started", "receive"])
 def test_an_absent_rank_is_named_after_the_timeout(three: RankPool, operation: str) -> None:
     for seen in values(three, failing_ranks.wait_for_an_absent_rank, operation, ranks=(0, 2)):
         assert isinstance(seen, failing_ranks.Caught)
@@ -62,8 +60,9 @@ def test_a_rank_that_never_comes_is_named(three: RankPool) -> None:
         assert seconds < 1.4
 
 
-def test_ctrl_c_ends_a_wait(three: RankPool) -> None:
-    interrupted, then = values(three, failing_ranks.interrupt_a_wait)[0]
+@pytest.mark.parametrize("way", ["now", "waited"])
+def test_ctrl_c_ends_a_wait(three: RankPool, way: str) -> None:
+    interrupted, then = values(three, failing_ranks.interrupt_a_wait, way)[0]
     assert interrupted
     assert "interrupted" in then
     assert "The group can no longer be used." in then

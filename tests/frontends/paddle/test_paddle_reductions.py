@@ -224,3 +224,15 @@ def test_wrong_sizes_are_refused_on_every_rank(rank: int, world_size: int) -> No
                 with pytest.raises(MismatchError, match="rank 1"):
                     dist.reduce_scatter(np.ones(2), [np.ones(2)] * world_size)
         dist.barrier()
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("sync_op", [1, 0, None, np.bool_(True), np.bool_(False), "yes"])
+def test_whatever_is_true_is_synchronous(rank: int, world_size: int, version: str, sync_op: Any) -> None:
+    with world(version) as dist:
+        tensor = numbers(rank, 3)
+        task = dist.all_reduce(tensor, sync_op=sync_op)
+        task.wait()
+        assert task.is_sync() == bool(sync_op)
+        check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))

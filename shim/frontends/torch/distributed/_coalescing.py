@@ -129,9 +129,8 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         return _IllegalWork() if async_op else None
 
 
-open_blocks: dict[
-    tuple[int, groups.ProcessGroup], _Block
-] = {}  # by thread and group; while there are any, no call is carried out as soon as it is made
+# By thread and group. While there are any, no call is carried out as soon as it is made.
+open_blocks: dict[tuple[int, groups.ProcessGroup], _Block] = {}
 
 
 def finish_or_collect(
