@@ -36,7 +36,7 @@ class _ZipLoader(zipimporter):
 
 
 def _with_views(found: Any, name: str, origin: str) -> Any:
-    """Return what loads as *found*, and gives views; None for a kind of loader that nobody has thought of."""
+    """Return what loads as *found*, and gives views; None for any other loader."""
     if type(found) is SourceFileLoader:
         return _FileLoader(name, origin)
     if type(found) is zipimporter:

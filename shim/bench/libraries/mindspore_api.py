@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import shim
 from shim.bench.libraries.base import Call, Place
@@ -16,7 +16,7 @@ __all__ = ["MindSporeFrontend"]
 
 
 class MindSporeFrontend(DistApi):
-    asynchronous = {"async_op": True}  # noqa: RUF012  # never written
+    asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ __all__ = ["PaddleFrontend", "PaddleGloo"]
 
 
 class _PaddleApi(DistApi):
-    asynchronous = {"sync_op": False}  # noqa: RUF012  # never written
+    asynchronous: ClassVar[dict[str, bool]] = {"sync_op": False}
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ __all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendWithNumpy"]
 
 
 class _TorchApi(DistApi):
-    asynchronous = {"async_op": True}  # noqa: RUF012  # never written
+    asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}
 
     def all_gather(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_gather_single, tensors.output, tensors.input)
