@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "../process.hpp"
+#include "../reach.hpp"
 #include "../watcher.hpp"
 
 namespace nb = nanobind;
@@ -67,6 +68,7 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
                  [generation](Member* made) {
                    if (generation == process_generation()) delete made;
                  });
+    member->group.reach().set_processes(encounter.pidfds);
     Watcher::instance().watch(member->group, std::move(encounter.pidfds));
   } catch (const Interrupted&) {
     throw nb::python_error();

@@ -56,6 +56,18 @@ class AllToAll final : public Operation {
         });
   }
 
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(2 * agreement.largest * size * size);
+    copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
+    for (int i = 1; i < group.size(); ++i) {
+      const int peer = (rank_ + i) % group.size();  // staggered, as above
+      access.copy(peer, static_cast<std::size_t>(rank_), outputs_[peer], copy_out);
+    }
+  }
+
+  void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }
+
   void store() override {
     for (Buffer& output : outputs_.buffers()) output.store();
   }

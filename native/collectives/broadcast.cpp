@@ -34,6 +34,13 @@ class Broadcast final : public Operation {
           copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
         });
   }
+  void read_directly(Group& group, const Agreement&, const DirectAccess& access) override {
+    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
+    if (!is_root_) access.copy(root_, 0, {tensor_.data(), tensor_.bytes()}, copy_out);
+  }
+  void lend_to(Loan& loan) const override {
+    if (is_root_) loan.add(0, {tensor_.data(), tensor_.bytes()});
+  }
   void store() override {
     if (!is_root_) tensor_.store();
   }

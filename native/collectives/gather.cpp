@@ -36,9 +36,7 @@ class Gather final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part mine{input_.data(), input_.bytes()};
-    const auto size = static_cast<std::size_t>(group.size());
-    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
-    const OutputCopy copy_out(agreement.largest * size * (receivers + 1));
+    const OutputCopy copy_out = output_copy(group, agreement);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
@@ -56,6 +54,26 @@ class Gather final : public Operation {
             if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });
+  }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    if (outputs_.empty()) return;
+    const OutputCopy copy_out = output_copy(group, agreement);
+    copy_out(outputs_[rank_].data, input_.data(), outputs_[rank_].bytes);
+    for (int i = 1; i < group.size(); ++i) {
+      const int peer = (rank_ + i) % group.size();  // staggered, as above
+      access.copy(peer, 0, outputs_[peer], copy_out);
+    }
+  }
+
+  void lend_to(Loan& loan) const override {
+    if (call_.descriptor.root != rank_) loan.add(0, {input_.data(), input_.bytes()});
+  }
+
+  OutputCopy output_copy(const Group& group, const Agreement& agreement) const {
+    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
+    return OutputCopy(agreement.largest * size * (receivers + 1));
   }
 
   void store() override {

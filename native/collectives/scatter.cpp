@@ -53,6 +53,18 @@ class Scatter final : public Operation {
         });
   }
 
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()));
+    if (rank_ == root_)
+      copy_out(output_.data(), inputs_[rank_].data, output_.bytes());
+    else
+      access.copy(root_, static_cast<std::size_t>(rank_), {output_.data(), output_.bytes()}, copy_out);
+  }
+
+  void lend_to(Loan& loan) const override {
+    if (!inputs_.empty()) loan.add_parts(inputs_, rank_);
+  }
+
   void store() override { output_.store(); }
 
   int rank_;
