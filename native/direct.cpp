@@ -2,65 +2,26 @@
 
 #include <algorithm>
 
-#include "reach.hpp"
+#include "loans.hpp"
 
 namespace shim {
 namespace {
 
-constexpr std::size_t never = ~std::size_t{0};
+// Below this, waiting for each other in the end costs what the second copy does; see docs/performance.md.
+constexpr std::size_t least_to_lend = 32 * 1024;  // bytes that a rank moves
 
-// From how many bytes of the largest part on a way is faster than the rings; see docs/performance.md.
-struct Limits {
-  std::size_t mapped = never;
-  std::size_t copied = never;
-};
-
-constexpr std::size_t kb = 1024;
-constexpr std::size_t mb = 1024 * kb;
-
-Limits limits_of(OperationKind kind, int size) {
-  const auto ranks = static_cast<std::size_t>(size);
-  switch (kind) {
-    case OperationKind::all_reduce:
-    case OperationKind::reduce:
-      return {16 * kb, never};
-    case OperationKind::all_gather:
-    case OperationKind::broadcast:
-    case OperationKind::gather:
-      return {16 * kb, 8 * mb};
-    case OperationKind::all_to_all:
-    case OperationKind::scatter:
-      return {16 * kb / ranks, 8 * mb / ranks};
-    case OperationKind::reduce_scatter:
-      return {16 * kb / ranks, never};
-    default:
-      return {};
-  }
-}
-
-constexpr std::size_t least_to_lend = 16 * kb;
-
-bool is_rooted_at_sender(OperationKind kind) {
-  return kind == OperationKind::broadcast || kind == OperationKind::scatter;
-}
-
-bool is_rooted_at_receiver(OperationKind kind) {
-  return kind == OperationKind::reduce || kind == OperationKind::gather;
-}
-
-bool has_parts(OperationKind kind) {
-  return kind == OperationKind::all_to_all || kind == OperationKind::scatter || kind == OperationKind::reduce_scatter;
-}
+// A place for each rank, and for the input and the output of an all_reduce.
+int count_of_places(const Group& group) { return std::max(group.size(), 2); }
 
 }  // namespace
 
 Loan::Loan(Group& group, std::uint64_t sequence) : group_(group), places_(group.places(group.rank(), sequence)) {
-  std::fill_n(places_, std::max(group.size(), 2), Place{});
-  group_.reach().begin_lending();
+  std::fill_n(places_, count_of_places(group), Place{});
+  group.loans().begin();
 }
 
 void Loan::add(std::size_t index, const Part& part) {
-  const unsigned flags = group_.reach().lend(part.data, part.bytes, places_[index]);
+  const unsigned flags = group_.loans().lend(part.data, part.bytes, places_[index]);
   all_ &= flags;
   any_ |= flags;
 }
@@ -71,71 +32,53 @@ void Loan::add_parts(const Parts& parts, int own) {
 }
 
 std::uint16_t Loan::flags() const {
-  const unsigned all = all_ & (offered | lent);
-  return static_cast<std::uint16_t>(all | (all & lent ? any_ & lent_now : 0));
+  return static_cast<std::uint16_t>((all_ & lent) != 0 ? lent | (any_ & lent_now) : 0);
 }
 
 bool is_worth_lending(const Group& group, std::size_t bytes) { return group.size() > 1 && bytes >= least_to_lend; }
 
-DirectAccess::DirectAccess(Group& group, const Agreement& agreement, const CallDescriptor& call)
-    : group_(group), call_(call), sequence_(agreement.sequence) {
-  if ((agreement.reach_of_all & offered) == 0) return;
-  const Limits limits = limits_of(call.kind, group.size());
-  Reach& reach = group.reach();
-  if ((agreement.reach_of_all & lent) != 0 && agreement.largest >= limits.mapped && reach.mapping_works.value_or(true)) {
-    const bool is_new = (agreement.reach_of_any & lent_now) != 0 || !reach.mapping_works;
-    if (is_new) reach.mapping_works = agree_that(map_all(), 0);
-    if (is_new && *reach.mapping_works) reach.confirm_lent();
-    if (*reach.mapping_works) way_ = Way::mapped;
+DirectAccess::DirectAccess(Group& group, const Agreement& agreement) : group_(group), sequence_(agreement.sequence) {
+  Loans& loans = group.loans();
+  if ((agreement.loan_of_all & lent) == 0 || !loans.mapping_works.value_or(true)) return;
+  if ((agreement.loan_of_any & lent_now) != 0 || !loans.mapping_works) {
+    loans.mapping_works = agree_that_mapped(map_all());
+    if (*loans.mapping_works) loans.confirm();
   }
-  if (way_ == Way::rings && agreement.largest >= limits.copied) {
-    if (!reach.copying_works) reach.copying_works = agree_that(reach.can_copy(), 1);
-    if (*reach.copying_works) way_ = Way::copied;
-  }
+  is_given_ = *loans.mapping_works;
 }
 
-bool DirectAccess::reads(int reader, int owner) const {
-  if (reader == owner) return false;
-  if (is_rooted_at_sender(call_.kind)) return owner == call_.root;
-  if (is_rooted_at_receiver(call_.kind)) return reader == call_.root;
-  return true;
-}
-
-// All of everybody's, also what only others read this time: the next operation with this memory does not ask again.
+// All places of everybody, also what only others need this time: the next operation with this memory does not ask again.
 bool DirectAccess::map_all() const {
-  const std::size_t count = has_parts(call_.kind)                      ? static_cast<std::size_t>(group_.size())
-                            : call_.kind == OperationKind::all_reduce ? 2
-                                                                      : 1;
   for (int peer = 0; peer < group_.size(); ++peer) {
     if (peer == group_.rank()) continue;
-    for (std::size_t index = 0; index < count; ++index) {
+    for (int index = 0; index < count_of_places(group_); ++index) {
       const Place& place = group_.places(peer, sequence_)[index];
-      if (place.allocation != 0 && group_.reach().map(peer, place) == nullptr) return false;
+      if (place.allocation != 0 && group_.loans().map(peer, place) == nullptr) return false;
     }
   }
   return true;
 }
 
-bool DirectAccess::agree_that(bool reached, unsigned attempt) const {
-  const std::uint64_t number = 2 * sequence_ + attempt;
+bool DirectAccess::agree_that_mapped(bool mapped) const {
   DirectLine& mine = group_.direct(group_.rank());
-  if (reached) mine.reached.store(number);
-  mine.tried.exchange(number);
+  if (mapped) mine.mapped.store(sequence_);
+  mine.tried.exchange(sequence_);
   group_.ring_bells();
-  const auto has_tried = [this, number](int rank) { return group_.direct(rank).tried.load() >= number; };
-  bool all = reached;
+  const auto has_tried = [this](int rank) { return group_.direct(rank).tried.load() >= sequence_; };
+  bool all = mapped;
   for (int peer = 0; peer < group_.size(); ++peer) {
     if (peer == group_.rank()) continue;
     group_.wait_for(peer, has_tried);
-    all = all && group_.direct(peer).reached.load() == number;
+    all = all && group_.direct(peer).mapped.load() == sequence_;
   }
   return all;
 }
 
 std::byte* DirectAccess::at(int peer, std::size_t index) const {
-  std::byte* data = group_.reach().map(peer, group_.places(peer, sequence_)[index]);
-  if (data == nullptr) group_.fail(Failure(FailureKind::engine, "shared memory of rank " + std::to_string(peer) +
-                                                       " is not mapped\nThe group can no longer be used."));
+  std::byte* data = group_.loans().map(peer, group_.places(peer, sequence_)[index]);
+  if (data == nullptr)
+    group_.fail(Failure(FailureKind::engine, "the shared memory of rank " + std::to_string(peer) +
+                                                 " cannot be mapped again\nThe group can no longer be used."));
   return data;
 }
 
@@ -145,28 +88,18 @@ std::vector<const std::byte*> DirectAccess::inputs(std::size_t index, const std:
   return all;
 }
 
-void DirectAccess::copy(int peer, std::size_t index, const Part& to, const OutputCopy& copy_out) const {
-  if (to.bytes == 0) return;
-  if (way_ == Way::mapped)
-    copy_out(to.data, at(peer, index), to.bytes);
-  else
-    group_.reach().copy(peer, group_.places(peer, sequence_)[index].address, to.data, to.bytes);
-}
-
 void DirectAccess::finish() const {
   DirectLine& mine = group_.direct(group_.rank());
-  // What was read must have been read before the ranks are looked at: one that gives up says so before its caller can
-  // write to its tensors again.
+  // All has been read before the ranks are looked at: one that gives up says so before its caller can write to its
+  // tensors again, and no rank leaves before it has seen this one finish.
   mine.finished.fetch_or(0);
-  for (int peer = 0; peer < group_.size(); ++peer) {
-    if (!reads(group_.rank(), peer)) continue;
-    way_ == Way::copied ? group_.reach().check_present(peer) : group_.check_present(peer);
-  }
+  for (int peer = 0; peer < group_.size(); ++peer)
+    if (peer != group_.rank()) group_.check_present(peer);
   mine.finished.exchange(sequence_);
   group_.ring_bells();
   const auto has_finished = [this](int rank) { return group_.direct(rank).finished.load() >= sequence_; };
   for (int peer = 0; peer < group_.size(); ++peer)
-    if (reads(peer, group_.rank())) group_.wait_for(peer, has_finished);
+    if (peer != group_.rank()) group_.wait_for(peer, has_finished);
 }
 
 }  // namespace shim

@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "loans.hpp"
 #include "process.hpp"
-#include "reach.hpp"
 
 namespace shim {
 namespace {
@@ -49,7 +49,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       generation_(process_generation()),
       spin_polls_(layout_.size() > usable_processors() ? spin_polls_crowded : spin_polls_alone),
       lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
-  reach_ = std::make_unique<Reach>(*this);
+  loans_ = std::make_unique<Loans>(*this);
 }
 
 Group::~Group() { leave(); }

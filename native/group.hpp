@@ -49,7 +49,7 @@ class BackgroundWork {
   virtual bool advance() = 0;  // whether anything moved
 };
 
-class Reach;
+class Loans;
 
 // Threads: operations are carried out by one thread at a time; Progress sees to that. `mark_lost` may come from any
 // thread. After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
@@ -132,7 +132,7 @@ class Group {
   void ring_bell(int peer) const;
 
   // Of the one thread that carries out an operation.
-  Reach& reach() const { return *reach_; }
+  Loans& loans() const { return *loans_; }
 
   // `work` is carried on with while a thread of this group waits; null ends that.
   void set_background_work(BackgroundWork* work) { background_.store(work); }
@@ -173,7 +173,7 @@ class Group {
   std::shared_ptr<Segment> segment_;
   std::uint64_t generation_;
   int spin_polls_;
-  std::unique_ptr<Reach> reach_;
+  std::unique_ptr<Loans> loans_;
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};

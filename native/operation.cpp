@@ -1,11 +1,11 @@
 #include "operation.hpp"
 
-#include "reach.hpp"
+#include "loans.hpp"
 
 namespace shim {
 
 void Operation::execute(Group& group) {
-  group.reach().drop_freed();
+  group.loans().drop_freed();
   load();
   const Agreement agreement = arrive(group, call_, *this);
   if (agreement.is_inline)
@@ -16,8 +16,8 @@ void Operation::execute(Group& group) {
 }
 
 void Operation::read_large(Group& group, const Agreement& agreement) {
-  const DirectAccess access(group, agreement, call_.descriptor);
-  if (access.way() == DirectAccess::Way::rings) return read_rings(group, agreement);
+  const DirectAccess access(group, agreement);
+  if (!access.is_given()) return read_rings(group, agreement);
   read_directly(group, agreement, access);
   access.finish();
 }

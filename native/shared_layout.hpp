@@ -46,7 +46,7 @@ struct alignas(line_bytes) ArrivalLine {
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
   std::uint16_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
-  std::uint16_t reach;                  // how the others can read this rank's tensors: see reach.hpp
+  std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
   std::byte payload[inline_bytes];
 };
 static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");
@@ -86,19 +86,16 @@ struct LentAllocation {
 
 // Where a part of a rank's tensors begins, beside its arrival; there is one for each rank.
 struct Place {
-  std::uint64_t allocation;  // the number of a lent one, or 0 for memory of the process's own
+  std::uint64_t allocation;  // the number of a lent one, or 0 where there is nothing
   std::uint64_t slot;        // which of its LentAllocations that is
   std::uint64_t offset;      // in the allocation
-  std::uint64_t address;     // in the rank's process
 };
 
 // How far a rank has come with the operations in which the ranks read each other's tensors where they are.
 struct alignas(line_bytes) DirectLine {
-  std::atomic<std::uint64_t> tried;     // the last attempt at reaching the others' tensors that it has made, and
-  std::atomic<std::uint64_t> reached;   // the last one in which it has reached them all; written first
-  std::atomic<std::uint64_t> finished;  // the last operation in which it needs nothing more of the others' tensors
-  std::atomic<std::uint64_t> word;      // any number but 0, which lies in its own memory too,
-  std::uint64_t word_at;                // ... here, for the others to try whether they can read that
+  std::atomic<std::uint64_t> tried;     // the last operation for which it has tried to map the others' tensors, and
+  std::atomic<std::uint64_t> mapped;    // the last one for which it has mapped them all; written first
+  std::atomic<std::uint64_t> finished;  // the last one in which it needs nothing more of the others' tensors
 };
 
 // Where a rank that found nothing to do sleeps.

@@ -1,6 +1,5 @@
 #include "watcher.hpp"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -51,16 +50,6 @@ void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
       throw Failure(FailureKind::engine, std::string("cannot watch a process: ") + std::strerror(errno));
     peers_.emplace(fd, Peer{&group, static_cast<int>(rank), std::move(pidfds[rank])});
   }
-}
-
-bool Watcher::has_ended(const Group& group, int rank) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [fd, peer] : peers_) {
-    if (peer.group != &group || peer.rank != rank) continue;
-    pollfd entry{fd, POLLIN, 0};
-    return ::poll(&entry, 1, 0) > 0;
-  }
-  return false;
 }
 
 void Watcher::forget(Group& group) {

@@ -19,8 +19,6 @@ class Watcher {
 
   // Calls group.mark_lost(rank) when the process behind pidfds[rank] ends, until forget(group). Empty ones are skipped.
   void watch(Group& group, std::vector<Descriptor> pidfds);
-  // Whether the process behind that pidfd has ended, even when the group has not been told yet.
-  bool has_ended(const Group& group, int rank);
   // Afterwards `group` is not called again.
   void forget(Group& group);
 

@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "../loans.hpp"
 #include "../process.hpp"
-#include "../reach.hpp"
 #include "../watcher.hpp"
 
 namespace nb = nanobind;
@@ -68,7 +68,7 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
                  [generation](Member* made) {
                    if (generation == process_generation()) delete made;
                  });
-    member->group.reach().set_processes(encounter.pidfds);
+    member->group.loans().set_processes(encounter.pidfds);
     Watcher::instance().watch(member->group, std::move(encounter.pidfds));
   } catch (const Interrupted&) {
     throw nb::python_error();

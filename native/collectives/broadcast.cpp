@@ -1,4 +1,5 @@
 // broadcast: the root fills its ring, the others copy out of it. Root: S bytes in; others: S bytes out.
+// Direct, where all tensors lie in shared memory: (N-1)/N*S copied by each rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -34,13 +35,16 @@ class Broadcast final : public Operation {
           copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
         });
   }
+  // The root, which would have nothing to do, stores its share to the others' tensors; the rest they copy themselves.
   void read_directly(Group& group, const Agreement&, const DirectAccess& access) override {
-    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
-    if (!is_root_) access.copy(root_, 0, {tensor_.data(), tensor_.bytes()}, copy_out);
+    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t share = tensor_.bytes() / size / cell_unit * cell_unit;
+    const OutputCopy copy_out(tensor_.bytes() * size);
+    if (!is_root_) copy_out(tensor_.data() + share, access.at(root_, 0) + share, tensor_.bytes() - share);
+    for (int peer = 0; is_root_ && peer < group.size(); ++peer)
+      if (peer != root_) copy_out(access.at(peer, 0), tensor_.data(), share);
   }
-  void lend_to(Loan& loan) const override {
-    if (is_root_) loan.add(0, {tensor_.data(), tensor_.bytes()});
-  }
+  void lend_to(Loan& loan) const override { loan.add(0, {tensor_.data(), tensor_.bytes()}); }
   void store() override {
     if (!is_root_) tensor_.store();
   }

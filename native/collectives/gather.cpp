@@ -1,5 +1,6 @@
 // all_gather and gather: every rank fills its ring; those who get the result copy each ring into that rank's part.
 // Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
+// Direct, where all inputs lie in shared memory: N*S copied by each receiving rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -62,7 +63,8 @@ class Gather final : public Operation {
     copy_out(outputs_[rank_].data, input_.data(), outputs_[rank_].bytes);
     for (int i = 1; i < group.size(); ++i) {
       const int peer = (rank_ + i) % group.size();  // staggered, as above
-      access.copy(peer, 0, outputs_[peer], copy_out);
+      const Part part = outputs_[peer];
+      if (part.bytes > 0) copy_out(part.data, access.at(peer, 0), part.bytes);
     }
   }
 

@@ -1,5 +1,6 @@
 // reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
 // it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
+// Direct, where all inputs lie in shared memory: S read, S/N written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
@@ -58,6 +59,7 @@ class ReduceScatter final : public Operation {
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    if (output_.bytes() == 0) return;
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1));
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);

@@ -1,5 +1,6 @@
 // scatter: the root puts a cell for each rank into its ring's slots, each rank copies its own cell out.
 // Root: (N-1)/N*S bytes in for S bytes of input, and its own part copied directly; others: their part out.
+// Direct, where the root's input lies in shared memory: S/N copied by each rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -57,8 +58,8 @@ class Scatter final : public Operation {
     const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()));
     if (rank_ == root_)
       copy_out(output_.data(), inputs_[rank_].data, output_.bytes());
-    else
-      access.copy(root_, static_cast<std::size_t>(rank_), {output_.data(), output_.bytes()}, copy_out);
+    else if (output_.bytes() > 0)
+      copy_out(output_.data(), access.at(root_, static_cast<std::size_t>(rank_)), output_.bytes());
   }
 
   void lend_to(Loan& loan) const override {

@@ -16,7 +16,7 @@ from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at
 from shim.bench.patterns import Array
 
-__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendWithNumpy"]
+__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
 
 
 class _TorchApi(CollectiveLibrary):
@@ -85,6 +85,14 @@ class TorchFrontend(_WithTorchTensors):
 
     def versions(self) -> dict[str, str]:
         return {"shim": shim.__version__, "torch": self.torch.__version__}
+
+
+class TorchFrontendShared(TorchFrontend):
+    """The same with tensors that the other ranks read where they are."""
+
+    def make(self, count: int, dtype: str) -> tuple[Any, Array]:
+        tensor = shim.empty(count, dtype, like="torch")
+        return tensor, array_at(tensor.data_ptr(), count, dtype)
 
 
 class TorchFrontendWithNumpy(_TorchApi):
