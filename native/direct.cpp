@@ -47,7 +47,8 @@ DirectAccess::DirectAccess(Group& group, const Agreement& agreement) : group_(gr
   is_given_ = *loans.mapping_works;
 }
 
-// All places of everybody, also what only others need this time: the next operation with this memory does not ask again.
+// All places of everybody, also what only others need this time: the next operation with this memory does not ask
+// again.
 bool DirectAccess::map_all() const {
   for (int peer = 0; peer < group_.size(); ++peer) {
     if (peer == group_.rank()) continue;
@@ -74,17 +75,17 @@ bool DirectAccess::agree_that_mapped(bool mapped) const {
   return all;
 }
 
-std::byte* DirectAccess::at(int peer, std::size_t index) const {
-  std::byte* data = group_.loans().map(peer, group_.places(peer, sequence_)[index]);
-  if (data == nullptr)
-    group_.fail(Failure(FailureKind::engine, "the shared memory of rank " + std::to_string(peer) +
-                                                 " cannot be mapped again\nThe group can no longer be used."));
-  return data;
-}
-
-std::vector<const std::byte*> DirectAccess::inputs(std::size_t index, const std::byte* own) const {
-  std::vector<const std::byte*> all;
-  for (int rank = 0; rank < group_.size(); ++rank) all.push_back(rank == group_.rank() ? own : at(rank, index));
+std::vector<std::byte*> DirectAccess::tensors(std::size_t index, std::byte* own) const {
+  std::vector<std::byte*> all;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const Place& place = group_.places(rank, sequence_)[index];
+    const bool is_lent = rank != group_.rank() && place.allocation != 0;
+    std::byte* data = rank == group_.rank() ? own : is_lent ? group_.loans().map(rank, place) : nullptr;
+    if (is_lent && data == nullptr)
+      group_.fail(Failure(FailureKind::engine, "the shared memory of rank " + std::to_string(rank) +
+                                                   " cannot be mapped again\nThe group can no longer be used."));
+    all.push_back(data);
+  }
   return all;
 }
 

@@ -38,6 +38,8 @@ class Loan {
 // Whether a rank that moves so many bytes should lend its tensors. Ranks need not agree: if one does not, none reads.
 bool is_worth_lending(const Group& group, std::size_t bytes);
 
+inline constexpr std::size_t direct_chunk = 128 * 1024;  // bytes that are read from one rank before the next
+
 // The other ranks' tensors in one operation.
 class DirectAccess {
  public:
@@ -45,10 +47,9 @@ class DirectAccess {
   DirectAccess(Group& group, const Agreement& agreement);
 
   bool is_given() const { return is_given_; }
-  // The memory at the place `index` of `peer`. It stays what it is until the ranks that need it have finished.
-  std::byte* at(int peer, std::size_t index) const;
-  // That of each rank, in rank order; this rank's is `own`.
-  std::vector<const std::byte*> inputs(std::size_t index, const std::byte* own) const;
+  // What each rank has at its place `index`, in rank order, this rank `own`; null where there are no bytes. The ranks
+  // may use it until they have finished.
+  std::vector<std::byte*> tensors(std::size_t index, std::byte* own) const;
   // Waits until all ranks have come here. Throws Failure(peer_lost) when one has given its tensors up before.
   void finish() const;
 

@@ -28,7 +28,7 @@ class Operation : private Contribution {
   virtual void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) = 0;
   // Adds what the others read of this rank's tensors.
   virtual void lend_to(Loan& loan) const = 0;
-  virtual void store() = 0;                                               // bring staged outputs to their tensors
+  virtual void store() = 0;  // bring staged outputs to their tensors
 
   Call call_;
 

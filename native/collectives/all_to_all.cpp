@@ -59,13 +59,14 @@ class AllToAll final : public Operation {
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(2 * agreement.largest * size * size);
-    copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
-    for (int i = 1; i < group.size(); ++i) {
-      const int peer = (rank_ + i) % group.size();  // staggered, as above
-      const Part part = outputs_[peer];
-      if (part.bytes > 0) copy_out(part.data, access.at(peer, static_cast<std::size_t>(rank_)), part.bytes);
-    }
+    const OutputCopy copy_out(agreement.largest * size * size);
+    const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
+    for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
+      for (int i = 0; i < group.size(); ++i) {
+        const int peer = (rank_ + i) % group.size();  // staggered, as above
+        const Part piece = piece_of(outputs_[peer], start, direct_chunk);
+        if (piece.bytes > 0) copy_out(piece.data, inputs[static_cast<std::size_t>(peer)] + start, piece.bytes);
+      }
   }
 
   void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }

@@ -39,12 +39,18 @@ class Broadcast final : public Operation {
   void read_directly(Group& group, const Agreement&, const DirectAccess& access) override {
     const auto size = static_cast<std::size_t>(group.size());
     const std::size_t share = tensor_.bytes() / size / cell_unit * cell_unit;
-    const OutputCopy copy_out(tensor_.bytes() * size);
-    if (!is_root_) copy_out(tensor_.data() + share, access.at(root_, 0) + share, tensor_.bytes() - share);
-    for (int peer = 0; is_root_ && peer < group.size(); ++peer)
-      if (peer != root_) copy_out(access.at(peer, 0), tensor_.data(), share);
+    const OutputCopy copy_out(tensor_.bytes() * (size - 1));
+    const std::vector<std::byte*> tensors = access.tensors(0, tensor_.data());
+    if (!is_root_)
+      return copy_out(tensor_.data() + share, tensors[static_cast<std::size_t>(root_)] + share,
+                      tensor_.bytes() - share);
+    for (std::size_t start = 0; start < share; start += direct_chunk)
+      for (std::byte* tensor : tensors)
+        copy_out(tensor + start, tensor_.data() + start, std::min(direct_chunk, share - start));
   }
+
   void lend_to(Loan& loan) const override { loan.add(0, {tensor_.data(), tensor_.bytes()}); }
+
   void store() override {
     if (!is_root_) tensor_.store();
   }

@@ -37,7 +37,8 @@ class Gather final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part mine{input_.data(), input_.bytes()};
-    const OutputCopy copy_out = output_copy(group, agreement);
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
@@ -59,23 +60,22 @@ class Gather final : public Operation {
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     if (outputs_.empty()) return;
-    const OutputCopy copy_out = output_copy(group, agreement);
-    copy_out(outputs_[rank_].data, input_.data(), outputs_[rank_].bytes);
-    for (int i = 1; i < group.size(); ++i) {
-      const int peer = (rank_ + i) % group.size();  // staggered, as above
-      const Part part = outputs_[peer];
-      if (part.bytes > 0) copy_out(part.data, access.at(peer, 0), part.bytes);
-    }
+    const OutputCopy copy_out(outputs_.total_bytes() * receivers(group));
+    const std::vector<std::byte*> inputs = access.tensors(0, input_.data());
+    for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
+      for (int i = 0; i < group.size(); ++i) {
+        const int peer = (rank_ + i) % group.size();  // staggered, as above
+        const Part piece = piece_of(outputs_[peer], start, direct_chunk);
+        if (piece.bytes > 0) copy_out(piece.data, inputs[static_cast<std::size_t>(peer)] + start, piece.bytes);
+      }
   }
 
   void lend_to(Loan& loan) const override {
     if (call_.descriptor.root != rank_) loan.add(0, {input_.data(), input_.bytes()});
   }
 
-  OutputCopy output_copy(const Group& group, const Agreement& agreement) const {
-    const auto size = static_cast<std::size_t>(group.size());
-    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
-    return OutputCopy(agreement.largest * size * (receivers + 1));
+  std::size_t receivers(const Group& group) const {
+    return call_.descriptor.kind == OperationKind::all_gather ? static_cast<std::size_t>(group.size()) : 1;
   }
 
   void store() override {

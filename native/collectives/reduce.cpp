@@ -13,7 +13,7 @@ namespace shim {
 namespace {
 
 constexpr std::size_t most_in_one_shot = 64 * 1024;  // bytes
-constexpr std::size_t pushed_at_once = 16 * 1024;    // bytes, which stay in the L1 cache for the next output
+constexpr std::size_t stored_at_once = 16 * 1024;    // bytes, which stay in the L1 cache for the next output
 
 // Bytes of a rank's cell of a piece: as large as fits, and such that all pieces are about equally large.
 std::size_t balanced_cell(std::size_t bytes, std::size_t ranks) {
@@ -111,25 +111,24 @@ class Reduce final : public Operation {
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     if (!output_) return;
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    const std::vector<const std::byte*> inputs = access.inputs(0, input_.data());
+    const std::vector<std::byte*> inputs = access.tensors(0, input_.data());
     const auto at = [&](std::size_t start) {
       return [&inputs, start](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; };
     };
     if (call_.descriptor.kind == OperationKind::reduce) return combine(output_->data(), nullptr, input_.bytes(), at(0));
     // Each rank combines a slice and stores it to all outputs. No other rank reads or writes that slice of any tensor,
     // so they may be worked on in place.
+    const std::vector<std::byte*> outputs = access.tensors(Loan::output, output_->data());
     const auto size = static_cast<std::size_t>(group.size());
     const auto rank = static_cast<std::size_t>(group.rank());
     const std::size_t slice = ((input_.bytes() + size - 1) / size + cell_unit - 1) / cell_unit * cell_unit;
-    const std::size_t end = std::min(input_.bytes(), (rank + 1) * slice);
-    for (std::size_t start = rank * slice; start < end; start += pushed_at_once) {
-      const std::size_t bytes = std::min(pushed_at_once, end - start);
-      const auto output_of = [&](std::size_t offset) {
-        return access.at(static_cast<int>((rank + offset) % size), Loan::output) + start;
-      };
-      std::byte* own = output_->data() + start;
-      combine(own, output_of(1), bytes, at(start));
-      for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), own, bytes);
+    const Part mine = piece_of({output_->data(), output_->bytes()}, rank * slice, slice);
+    for (std::size_t done = 0; done < mine.bytes; done += stored_at_once) {
+      const std::size_t start = rank * slice + done;
+      const std::size_t bytes = std::min(stored_at_once, mine.bytes - done);
+      const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
+      combine(output_of(0), output_of(1), bytes, at(start));
+      for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
     }
   }
 

@@ -60,18 +60,9 @@ class ReduceScatter final : public Operation {
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     if (output_.bytes() == 0) return;
-    const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(agreement.largest * size * (size + 1));
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    const std::vector<const std::byte*> inputs = access.inputs(static_cast<std::size_t>(rank_), inputs_[rank_].data);
-    const std::size_t chunk = copy_out.streams() ? ring_slot_bytes : output_.bytes();
-    for (std::size_t start = 0; start < output_.bytes(); start += chunk) {
-      const Part piece = piece_of({output_.data(), output_.bytes()}, start, chunk);
-      // What is streamed is combined in the own ring, which nobody uses now.
-      std::byte* to = copy_out.streams() ? group.ring_slot(rank_, 0) : piece.data;
-      combine(to, nullptr, piece.bytes, [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; });
-      copy_out(piece.data, to, piece.bytes);
-    }
+    const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
+    combine(output_.data(), nullptr, output_.bytes(), [&](int rank) { return inputs[static_cast<std::size_t>(rank)]; });
   }
 
   void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }

@@ -55,11 +55,10 @@ class Scatter final : public Operation {
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
-    const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()));
-    if (rank_ == root_)
-      copy_out(output_.data(), inputs_[rank_].data, output_.bytes());
-    else if (output_.bytes() > 0)
-      copy_out(output_.data(), access.at(root_, static_cast<std::size_t>(rank_)), output_.bytes());
+    const OutputCopy copy_out(agreement.largest * static_cast<std::size_t>(group.size()));
+    std::byte* own = rank_ == root_ ? inputs_[rank_].data : nullptr;
+    const std::byte* input = access.tensors(static_cast<std::size_t>(rank_), own)[static_cast<std::size_t>(root_)];
+    if (output_.bytes() > 0) copy_out(output_.data(), input, output_.bytes());
   }
 
   void lend_to(Loan& loan) const override {
