@@ -80,7 +80,7 @@ def _dtype(dtype: Any, like: Any) -> str:
 def _lent_memory(size: int) -> ctypes.Array[ctypes.c_char]:
     """Return *size* bytes as an object with a buffer, which every tensor made of it keeps alive."""
     owner = _native.SharedMemory(size)
-    memory = (ctypes.c_char * size).from_address(owner.address)
+    memory = (ctypes.c_char * size).from_address(owner.address())
     memory.owner = owner  # type: ignore[attr-defined]
     return memory
 

@@ -30,13 +30,15 @@ def values(
 
 
 @pytest.mark.parametrize("in_background", [False, True], ids=["waited", "started"])
-@pytest.mark.parametrize("count", [1, 300_000])
+@pytest.mark.parametrize(
+    ("count", "is_shared"), [(1, False), (300_000, False), (300_000, True)], ids=["small", "large", "shared"]
+)
 @pytest.mark.parametrize("how", ["kill", "exit", "leave", "kill with a forked helper"])
 def test_survivors_are_told_within_a_second(
-    three: RankPool, how: str, count: int, in_background: bool, tmp_path: Path
+    three: RankPool, how: str, count: int, is_shared: bool, in_background: bool, tmp_path: Path
 ) -> None:
     note = tmp_path / "when"
-    for seen in values(three, failing_ranks.lose_a_rank, how, count, in_background, note, ranks=(0, 2)):
+    for seen in values(three, failing_ranks.lose_a_rank, how, count, is_shared, in_background, note, ranks=(0, 2)):
         assert isinstance(seen, failing_ranks.Caught)
         assert seen.error == "PeerLostError"
         assert seen.ranks == (failing_ranks.VICTIM,)
