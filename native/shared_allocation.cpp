@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "failure.hpp"
 #include "process.hpp"
 
 namespace shim {
@@ -42,10 +46,25 @@ Allocations& allocations() {
   return *instance;
 }
 
+// What the machine can still give; everything where it does not say.
+std::size_t available_bytes() {
+  std::ifstream facts("/proc/meminfo");
+  for (std::string line; std::getline(facts, line);)
+    if (line.rfind("MemAvailable:", 0) == 0) return std::strtoull(line.c_str() + 13, nullptr, 10) * 1024;
+  return ~std::size_t{0};
+}
+
+// Reserving more than there is would not fail: the kernel would look for a process to kill.
+std::size_t checked(std::size_t bytes) {
+  if (bytes <= available_bytes()) return bytes;
+  throw Failure(FailureKind::engine, "cannot reserve " + std::to_string(bytes) +
+                                         " bytes of shared memory: the machine has not as much left");
+}
+
 }  // namespace
 
 SharedAllocation::SharedAllocation(std::size_t bytes)
-    : segment_(Segment::create(bytes, Inheritance::by_children)), generation_(process_generation()) {
+    : segment_(Segment::create(checked(bytes), Inheritance::by_children)), generation_(process_generation()) {
   segment_.populate();
   struct stat status{};
   ::fstat(segment_.file(), &status);

@@ -25,9 +25,11 @@ def new_shared(shape: int | Sequence[int], dtype: Any, like: Any) -> Any:
     extents = _extents(shape)
     framework = _framework(like)
     name = _dtype(dtype, like)
-    count = math.prod(extents)
     # Frameworks do not take memory without bytes; nothing of it will ever be read.
-    memory = _lent_memory(max(1, count) * _native.dtype_bytes(name))
+    size = max(1, math.prod(extents)) * _native.dtype_bytes(name)
+    if size > sys.maxsize:
+        raise ArgumentError(f"shim.empty: shape {shape!r} has more elements than any memory")
+    memory = _lent_memory(size)
     try:
         tensor = _MAKERS[framework](memory, name, extents)
     except (AttributeError, TypeError, ValueError) as error:  # each framework has its own way to say so

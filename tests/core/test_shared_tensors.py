@@ -20,7 +20,6 @@ from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError, EngineError, StateError, UnsupportedError
 
 ME = Caller("test")
-NAMES = ("numpy", "torch", "paddle", "mindspore")
 
 
 def files() -> int:
@@ -36,18 +35,22 @@ def address_of(framework: str, tensor: Any) -> int:
     return address
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def framework(request: pytest.FixtureRequest) -> str:
-    importlib.import_module("mindspore")  # before Paddle, with which it does not get along the other way round
-    importlib.import_module(request.param)
-    name: str = request.param
-    return name
+def load(framework: str) -> None:
+    """Import a framework, MindSpore before Paddle: the other way round, they do not get along."""
+    importlib.import_module("mindspore")
+    importlib.import_module(framework)
 
 
+of_every_framework = pytest.mark.parametrize("framework", ["numpy", "torch", "paddle", "mindspore"])
+
+
+@pytest.mark.ranks(1)
+@of_every_framework
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
                                    "complex64", "complex128"])  # fmt: skip
 @pytest.mark.parametrize("shape", [(3, 5), (0, 3), (), 4], ids=str)
 def test_a_tensor_has_the_shape_and_dtype_asked_for(framework: str, shape: Any, dtype: str) -> None:
+    load(framework)
     before = mappings()
     tensor = shim.empty(shape, dtype, framework)
     assert type(tensor).__module__.partition(".")[0] == framework
@@ -61,13 +64,14 @@ def test_a_tensor_has_the_shape_and_dtype_asked_for(framework: str, shape: Any, 
         assert (type(again), again.dtype) == (type(tensor), tensor.dtype)
 
 
-@pytest.mark.parametrize("framework_", ["torch", "paddle", "mindspore"])
-def test_bfloat16_is_the_frameworks_own(framework_: str) -> None:
-    importlib.import_module("mindspore")
-    importlib.import_module(framework_)
-    assert str(shim.empty(3, "bfloat16", framework_).dtype).lower().endswith("bfloat16")
+@pytest.mark.ranks(1)
+@pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
+def test_bfloat16_is_the_frameworks_own(framework: str) -> None:
+    load(framework)
+    assert str(shim.empty(3, "bfloat16", framework).dtype).lower().endswith("bfloat16")
 
 
+@pytest.mark.ranks(1)
 def test_dtypes_are_taken_as_frameworks_write_them() -> None:
     torch = importlib.import_module("torch")
     assert shim.empty(2, np.int16).dtype == np.int16
@@ -77,7 +81,10 @@ def test_dtypes_are_taken_as_frameworks_write_them() -> None:
     assert shim.empty(2, torch.bfloat16, "torch").dtype == torch.bfloat16
 
 
+@pytest.mark.ranks(1)
+@of_every_framework
 def test_memory_lives_as_long_as_a_view_of_it(framework: str) -> None:
+    load(framework)
     gc.collect()
     before = files(), mappings()
     tensor = shim.empty((4, 3), "float32", framework)
@@ -101,6 +108,7 @@ def test_memory_lives_as_long_as_a_view_of_it(framework: str) -> None:
         (ArgumentError, "dtype must be given", (3,)),
         (ArgumentError, "like must be a tensor", (3, "int8", "jax")),
         (ArgumentError, "like must be a tensor", (3, "int8", 5)),
+        (ArgumentError, "more elements than any memory", ((1 << 40, 1 << 40), "int8")),
         (EngineError, "cannot reserve", (1 << 50, "int8")),
     ],
 )
@@ -115,7 +123,10 @@ def test_a_framework_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) 
         shim.empty(3, "int8", "torch")
 
 
+@pytest.mark.ranks(1)
+@of_every_framework
 def test_a_dtype_that_the_framework_has_not_is_told(framework: str) -> None:
+    load(framework)
     dtype = {"numpy": "float8_e4m3", "torch": "float8_e3m4", "paddle": "uint16", "mindspore": "float8_e3m4"}[framework]
     with pytest.raises(UnsupportedError, match=dtype):
         shim.empty(3, dtype, framework)
@@ -130,7 +141,8 @@ def test_nothing_is_left_of_a_thousand_tensors(rank: int, world_size: int) -> No
             tensor, gathered = shim.empty(10_000, "float32"), shim.empty(20_000, "float32")
             tensor[:] = rank + cycle
             calls.all_gather(ME, group, gathered, tensor).wait()
-            assert gathered[0] == cycle and gathered[-1] == 1 + cycle
+            assert gathered[0] == cycle
+            assert gathered[-1] == 1 + cycle
             calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
             assert tensor[0] == tensor[-1] == 1 + 2 * cycle
             if cycle > 10:
