@@ -114,29 +114,34 @@ SHIM_TEST(a_rank_that_gave_up_is_told_of_instead_of_what_it_wrote_since) {
     void about_to_block() override {}
     void check_interrupted() override { throw Interrupted(); }
   };
-  std::atomic<bool> overwritten{false};
-  on_ranks(2, [&](Rank& me) {
-    Floats input(some, true, me.rank());
-    Floats output(2 * some, true, 100);
-    gather_all(me, output, input);
-    const auto again = [&] {
-      return make_all_gather(me.seat(), output.as("output"), input.as("input"), no_splits("output_splits"));
-    };
-    if (me.rank() == 1) {
-      GivingUp hooks;
-      const WaitHooksScope scope(hooks);
-      try {
-        me.run(again());
-        throw std::runtime_error("not interrupted");
-      } catch (const Interrupted&) {
+  for (const bool is_freed : {false, true}) {
+    std::atomic<bool> overwritten{false};
+    std::atomic<bool> ended{false};
+    on_ranks(2, [&](Rank& me) {
+      auto input = std::make_unique<Floats>(some, true, me.rank());
+      Floats output(2 * some, true, 100);
+      gather_all(me, output, *input);
+      auto again = make_all_gather(me.seat(), output.as("output"), input->as("input"), no_splits("output_splits"));
+      if (me.rank() == 1) {
+        GivingUp hooks;
+        const WaitHooksScope scope(hooks);
+        try {
+          me.run(std::move(again));
+          throw std::runtime_error("not interrupted");
+        } catch (const Interrupted&) {
+        }
+        std::fill_n(input->data(), some, -1.0f);
+        if (is_freed) input.reset();
+        overwritten.store(true);
+        while (!ended.load()) std::this_thread::yield();
+      } else {
+        while (!overwritten.load()) std::this_thread::yield();
+        const auto kind = me.failure_of(std::move(again));
+        ended.store(true);
+        CHECK_EQUAL(static_cast<int>(kind), static_cast<int>(FailureKind::peer_lost));
       }
-      std::fill_n(input.data(), some, -1.0f);
-      overwritten.store(true);
-    } else {
-      while (!overwritten.load()) std::this_thread::yield();
-      CHECK(me.failure_of(again()) == FailureKind::peer_lost);
-    }
-  });
+    });
+  }
 }
 
 SHIM_TEST(a_forked_child_has_the_memory_as_its_own) {
