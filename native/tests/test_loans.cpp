@@ -26,6 +26,33 @@ std::size_t mapped_files() {
   return count;
 }
 
+// Interrupts the first wait that is long enough.
+struct GivingUp final : WaitHooks {
+  void about_to_block() override {}
+  void check_interrupted() override { throw Interrupted(); }
+};
+
+// An operation of which the test says what a rank does while it reads.
+class Reading final : public Operation {
+ public:
+  Reading(Floats& tensor, std::function<void()> read)
+      : Operation(Call(OperationKind::barrier, Dtype::none)), tensor_(tensor), read_(std::move(read)) {}
+  std::size_t bytes() const override { return some * sizeof(float); }
+
+ private:
+  void load() override {}
+  std::size_t contributed_bytes() const override { return bytes(); }
+  void write_contribution(std::byte*) const override {}
+  void read_lines(Group&, const Agreement&) override {}
+  void read_rings(Group&, const Agreement&) override { throw std::runtime_error("not direct"); }
+  void read_directly(Group&, const Agreement&, const DirectAccess&) override { read_(); }
+  void lend_to(Loan& loan) const override { loan.add(0, {reinterpret_cast<std::byte*>(tensor_.data()), bytes()}); }
+  void store() override {}
+
+  Floats& tensor_;
+  std::function<void()> read_;
+};
+
 void gather_all(Rank& me, Floats& output, Floats& input) {
   me.run(make_all_gather(me.seat(), output.as("output"), input.as("input"), no_splits("output_splits")));
 }
@@ -109,11 +136,30 @@ SHIM_TEST(memory_that_one_rank_cannot_map_goes_through_the_rings) {
   });
 }
 
+SHIM_TEST(a_rank_that_gives_up_while_another_still_reads_is_told_of) {
+  std::atomic<bool> given_up{false};
+  on_ranks(2, [&](Rank& me) {
+    Floats tensor(some, true, me.rank());
+    me.run(std::make_unique<Reading>(tensor, [] {}));
+    if (me.rank() == 1) {
+      GivingUp hooks;
+      const WaitHooksScope scope(hooks);
+      try {
+        me.run(std::make_unique<Reading>(tensor, [] {}));
+        throw std::runtime_error("not interrupted");
+      } catch (const Interrupted&) {
+      }
+      given_up.store(true);
+    } else {
+      const auto kind = me.failure_of(std::make_unique<Reading>(tensor, [&] {
+        while (!given_up.load()) std::this_thread::yield();
+      }));
+      CHECK_EQUAL(static_cast<int>(kind), static_cast<int>(FailureKind::peer_lost));
+    }
+  });
+}
+
 SHIM_TEST(a_rank_that_gave_up_is_told_of_instead_of_what_it_wrote_since) {
-  struct GivingUp final : WaitHooks {
-    void about_to_block() override {}
-    void check_interrupted() override { throw Interrupted(); }
-  };
   for (const bool is_freed : {false, true}) {
     std::atomic<bool> overwritten{false};
     std::atomic<bool> ended{false};
