@@ -124,16 +124,17 @@ SHIM_TEST(memory_that_one_rank_cannot_map_goes_through_the_rings) {
   ::waitpid(child, nullptr, 0);
   std::vector<Descriptor> gone(3);
   gone[1] = Descriptor(pidfd);
-  on_ranks(3, [&](Rank& me) {
-    if (me.rank() == 2) me.group().loans().set_processes(gone);
-    for (int turn = 0; turn < 2; ++turn) {
-      Floats input(some, true, me.rank());
-      Floats output(3 * some, true, 100);
-      gather_all(me, output, input);
-      CHECK(!was_direct(me));
-      check_gathered(me, output);
-    }
-  });
+  for (const bool worked_before : {false, true})
+    on_ranks(3, [&](Rank& me) {
+      for (int turn = worked_before ? 0 : 1; turn < 3; ++turn) {
+        if (turn == 1 && me.rank() == 2) me.group().loans().set_processes(gone);
+        Floats input(some, true, me.rank());
+        Floats output(3 * some, true, 100);
+        gather_all(me, output, input);
+        CHECK_EQUAL(was_direct(me), turn == 0);
+        check_gathered(me, output);
+      }
+    });
 }
 
 SHIM_TEST(a_rank_that_gives_up_while_another_still_reads_is_told_of) {
@@ -194,7 +195,7 @@ SHIM_TEST(a_forked_child_has_the_memory_as_its_own) {
   SharedAllocation memory(8192);
   CHECK(SharedAllocation::find(memory.data() + 100, 8000).has_value());
   CHECK(!SharedAllocation::find(memory.data() + 100, 8192).has_value());
-  CHECK(!SharedAllocation::find(memory.data() + 8192, 1).has_value());
+  for (const std::size_t behind : {8192, 8200}) CHECK(!SharedAllocation::find(memory.data() + behind, 1).has_value());
   const pid_t child = ::fork();
   if (child == 0) {
     const bool is_private = !SharedAllocation::find(memory.data(), 1).has_value();
