@@ -8,6 +8,9 @@
 namespace shim {
 namespace {
 
+constexpr std::size_t combined_at_once = 64 * 1024;  // bytes
+static_assert(combined_at_once <= ring_slot_bytes);
+
 class ReduceScatter final : public Operation {
  public:
   ReduceScatter(Call call, Seat seat, const TensorView& output, Parts inputs)
@@ -59,10 +62,16 @@ class ReduceScatter final : public Operation {
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
-    if (output_.bytes() == 0) return;
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
-    combine(output_.data(), nullptr, output_.bytes(), [&](int rank) { return inputs[static_cast<std::size_t>(rank)]; });
+    // Combined in the own ring, which nobody uses now and which is in the cache, and copied from there: a copy of many
+    // lines does not fetch what it overwrites.
+    std::byte* combined = group.ring_slot(rank_, 0);
+    for (std::size_t start = 0; start < output_.bytes(); start += combined_at_once) {
+      const Part piece = piece_of({output_.data(), output_.bytes()}, start, combined_at_once);
+      combine(combined, nullptr, piece.bytes, [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; });
+      copy_bytes(piece.data, combined, piece.bytes);
+    }
   }
 
   void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }
