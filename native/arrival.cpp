@@ -45,10 +45,15 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
   write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
-  line.bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
+  line.bytes = 0;
+  line.loan = 0;
+  if (contribution != nullptr) {
+    line.bytes = contribution->contributed_bytes();
+    line.loan = contribution->lend(group, sequence);
+    if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
+  }
   line.fingerprint = fingerprint_of(call.descriptor);
   line.varied = call.is_varied() ? 1 : 0;
-  if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   line.sequence.exchange(sequence);
   group.ring_bells();
 }
@@ -111,17 +116,21 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   const ArrivalLine& mine = group.arrival(group.rank(), sequence);
   bool agreed = mine.varied == 0;
   std::size_t most = 0;
+  unsigned loan_of_all = mine.loan;
+  unsigned loan_of_any = 0;
   for (int rank = 0; rank < group.size(); ++rank) {
     const ArrivalLine& line = group.arrival(rank, sequence);
     agreed = agreed && line.varied == 0 && line.fingerprint == mine.fingerprint;
     most = std::max(most, static_cast<std::size_t>(line.bytes));
+    loan_of_all &= line.loan;
+    loan_of_any |= line.loan;
   }
   if (!agreed) check_agreement(group, sequence);
-  if (agreed && most <= inline_bytes) return {true, 0, sequence};
+  if (agreed && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   std::size_t largest = 0;
   for (int rank = 0; rank < group.size(); ++rank)
     largest = std::max(largest, static_cast<std::size_t>(group.call(rank, sequence).largest));
-  return {false, largest, sequence};
+  return {false, largest, sequence, loan_of_all, loan_of_any};
 }
 
 void arrive_refused(Group& group, const std::string& reason) {

@@ -36,6 +36,8 @@ struct Agreement {
   bool is_inline;          // every contribution is in its rank's arrival line
   std::size_t largest;     // bytes of the largest part of any rank
   std::uint64_t sequence;  // of the operation
+  unsigned loan_of_all;    // what holds of every rank's loan, and
+  unsigned loan_of_any;    // of at least one's; see loans.hpp
 };
 
 // What a rank gives to an operation.
@@ -43,6 +45,8 @@ class Contribution {
  public:
   virtual std::size_t contributed_bytes() const = 0;
   virtual void write_contribution(std::byte* to) const = 0;
+  // Says where the others can read it, if that may be worth it, and returns how: see loans.hpp.
+  virtual std::uint16_t lend(Group& group, std::uint64_t sequence) const = 0;
 
  protected:
   ~Contribution() = default;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "loans.hpp"
 #include "process.hpp"
 
 namespace shim {
@@ -47,7 +48,9 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       segment_(std::move(segment)),
       generation_(process_generation()),
       spin_polls_(layout_.size() > usable_processors() ? spin_polls_crowded : spin_polls_alone),
-      lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {}
+      lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
+  loans_ = std::make_unique<Loans>(*this);
+}
 
 Group::~Group() { leave(); }
 
@@ -78,6 +81,10 @@ void Group::leave() {
 void Group::mark_lost(int rank) {
   lost_[static_cast<std::size_t>(rank)].store(now_ns());
   ring_bell(rank_);
+}
+
+void Group::check_present(int rank) {
+  if (is_gone(rank)) fail(lost_failure(rank, {}));
 }
 
 bool Group::is_gone(int rank) const {

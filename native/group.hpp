@@ -49,6 +49,8 @@ class BackgroundWork {
   virtual bool advance() = 0;  // whether anything moved
 };
 
+class Loans;
+
 // Threads: operations are carried out by one thread at a time; Progress sees to that. `mark_lost` may come from any
 // thread. After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
 class Group {
@@ -81,6 +83,8 @@ class Group {
   bool is_alone() const;
   // Says that group rank `rank` died.
   void mark_lost(int rank);
+  // Throws Failure(peer_lost), and fails the group, when `rank` is gone.
+  void check_present(int rank);
 
   ArrivalLine& arrival(int rank, std::uint64_t sequence) const {
     return *at<ArrivalLine>(layout_.arrival(rank, sequence & 1));
@@ -100,6 +104,10 @@ class Group {
   std::byte* ring_slot(int rank, std::uint64_t step) const {
     return at<std::byte>(layout_.ring(rank)) + (step % ring_slots) * ring_slot_bytes;
   }
+  LentAllocation* lent_by(int rank) const { return at<LentAllocation>(layout_.lent(rank)); }
+  // `size` places, and at least two.
+  Place* places(int rank, std::uint64_t sequence) const { return at<Place>(layout_.places(rank, sequence & 1)); }
+  DirectLine& direct(int rank) const { return *at<DirectLine>(layout_.direct(rank)); }
   Channel& channel(int from, int to) const { return *at<Channel>(layout_.channel(from, to)); }
   ChannelSlot& channel_slot(int from, int to, std::uint64_t slot) const {
     return *at<ChannelSlot>(layout_.channel_slot(from, to, slot));
@@ -122,6 +130,9 @@ class Group {
     for (int peer = 0; peer < size(); ++peer) ring_bell(peer);
   }
   void ring_bell(int peer) const;
+
+  // Of the one thread that carries out an operation.
+  Loans& loans() const { return *loans_; }
 
   // `work` is carried on with while a thread of this group waits; null ends that.
   void set_background_work(BackgroundWork* work) { background_.store(work); }
@@ -162,6 +173,7 @@ class Group {
   std::shared_ptr<Segment> segment_;
   std::uint64_t generation_;
   int spin_polls_;
+  std::unique_ptr<Loans> loans_;
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrival.hpp"
+#include "direct.hpp"
 #include "group.hpp"
 #include "tensor_view.hpp"
 
@@ -23,9 +24,17 @@ class Operation : private Contribution {
   virtual void load() = 0;                                                // make inputs readable as bytes
   virtual void read_lines(Group& group, const Agreement& agreement) = 0;  // small: everything is in the arrival lines
   virtual void read_rings(Group& group, const Agreement& agreement) = 0;  // large
-  virtual void store() = 0;                                               // bring staged outputs to their tensors
+  // Large, where the others' tensors can be reached. The outputs are the same, bit by bit.
+  virtual void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) = 0;
+  // Adds what the others read of this rank's tensors.
+  virtual void lend_to(Loan& loan) const = 0;
+  virtual void store() = 0;  // bring staged outputs to their tensors
 
   Call call_;
+
+ private:
+  void read_large(Group& group, const Agreement& agreement);
+  std::uint16_t lend(Group& group, std::uint64_t sequence) const override;
 };
 
 }  // namespace shim

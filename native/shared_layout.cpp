@@ -27,6 +27,10 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   progress_ = add(ranks, sizeof(ProgressLine));
   doorbells_ = add(ranks, sizeof(Doorbell));
   status_ = add(ranks, sizeof(StatusLine));
+  places_stride_ = rounded_up(std::max(ranks, std::size_t{2}) * sizeof(Place), line_bytes);
+  lent_ = add(ranks, lent_allocations * sizeof(LentAllocation));
+  places_ = add(ranks, 2 * places_stride_);
+  directs_ = add(ranks, sizeof(DirectLine));
   channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * (sizeof(ChannelSlot) + channel_payload_));
   total_ = rounded_up(total_, page_bytes);
   rings_ = add(ranks, ring_slots * ring_slot_bytes);

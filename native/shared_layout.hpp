@@ -12,7 +12,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes about a gigabyte
@@ -21,6 +21,7 @@ inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t ring_slot_bytes = 128 * 1024;  // half of what stays in an L2 cache beside its source
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
+inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -44,7 +45,8 @@ struct alignas(line_bytes) ArrivalLine {
   std::atomic<std::uint64_t> sequence;  // written last
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
-  std::uint32_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint16_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
   std::byte payload[inline_bytes];
 };
 static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");
@@ -72,6 +74,28 @@ struct alignas(line_bytes) ProgressLine {
   std::atomic<std::uint64_t> ready;  // chunks this rank has put into its ring
   std::atomic<std::uint64_t> made;   // of these, how many it has completed with what it made of the others'
   std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
+};
+
+// Shared memory of a rank's own that it lends to the group, so that the others can map it.
+struct LentAllocation {
+  std::atomic<std::uint64_t> number;  // no two of a process have the same; 0 when it has been freed, or was never there
+  std::uint64_t bytes;
+  std::uint64_t inode;  // of the file, by which it is known again
+  std::int32_t file;    // a descriptor of the lending process
+};
+
+// Where a part of a rank's tensors begins, beside its arrival; there is one for each rank.
+struct Place {
+  std::uint64_t allocation;  // the number of a lent one, or 0 where there is nothing
+  std::uint64_t slot;        // which of its LentAllocations that is
+  std::uint64_t offset;      // in the allocation
+};
+
+// How far a rank has come with the operations in which the ranks read each other's tensors where they are.
+struct alignas(line_bytes) DirectLine {
+  std::atomic<std::uint64_t> tried;     // the last operation for which it has tried to map the others' tensors, and
+  std::atomic<std::uint64_t> mapped;    // the last one for which it has mapped them all; written first
+  std::atomic<std::uint64_t> finished;  // the last one in which it needs nothing more of the others' tensors
 };
 
 // Where a rank that found nothing to do sleeps.
@@ -117,6 +141,9 @@ class SharedLayout {
   std::size_t doorbell(int rank) const { return at(doorbells_, rank); }
   std::size_t status(int rank) const { return at(status_, rank); }
   std::size_t ring(int rank) const { return at(rings_, rank); }
+  std::size_t lent(int rank) const { return at(lent_, rank); }
+  std::size_t places(int rank, unsigned parity) const { return at(places_, rank) + parity * places_stride_; }
+  std::size_t direct(int rank) const { return at(directs_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
     return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * (sizeof(ChannelSlot) + channel_payload_);
@@ -136,7 +163,8 @@ class SharedLayout {
   std::size_t total_ = 0;
   std::size_t channel_payload_ = 0;
   std::size_t call_stride_ = 0;
-  Region arrivals_, calls_, progress_, doorbells_, status_, channels_, rings_;
+  std::size_t places_stride_ = 0;
+  Region arrivals_, calls_, progress_, doorbells_, status_, lent_, places_, directs_, channels_, rings_;
 };
 
 }  // namespace shim

@@ -10,6 +10,19 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
     """
 
+def dtype_bytes(name: str) -> int:
+    """
+    The bytes of an element of the dtype called so, 0 when there is none.
+    """
+
+class SharedMemory:
+    """
+    Zeroed memory that the ranks of any group can read where it is; freed with this object.
+    """
+
+    def __init__(self, bytes: int) -> None: ...
+    def address(self) -> int: ...
+
 class Work:
     """A prepared call; see shim.core.work.EngineWork."""
 

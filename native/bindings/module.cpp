@@ -10,6 +10,7 @@
 #include "../collectives/collectives.hpp"
 #include "../rendezvous.hpp"
 #include "errors.hpp"
+#include "shared_memory.hpp"
 #include "work.hpp"
 
 namespace nb = nanobind;
@@ -204,6 +205,8 @@ NB_MODULE(_native, module) {
 #endif
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
+
+  define_shared_memory(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
       .def("start", &start)

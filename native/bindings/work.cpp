@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "../loans.hpp"
 #include "../process.hpp"
 #include "../watcher.hpp"
 
@@ -67,6 +68,7 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
                  [generation](Member* made) {
                    if (generation == process_generation()) delete made;
                  });
+    member->group.loans().set_processes(encounter.pidfds);
     Watcher::instance().watch(member->group, std::move(encounter.pidfds));
   } catch (const Interrupted&) {
     throw nb::python_error();

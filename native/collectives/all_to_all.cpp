@@ -1,5 +1,6 @@
 // all_to_all: every rank puts a cell for each rank into its ring's slots; each copies the cells meant for it.
 // Each rank: (N-1)/N*S bytes in and out through the ring, its own part copied directly.
+// Direct, where all inputs lie in shared memory: S copied.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -55,6 +56,20 @@ class AllToAll final : public Operation {
           }
         });
   }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(agreement.largest * size * size);
+    const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
+    for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
+      for (int i = 0; i < group.size(); ++i) {
+        const int peer = (rank_ + i) % group.size();  // staggered, as above
+        const Part piece = piece_of(outputs_[peer], start, direct_chunk);
+        if (piece.bytes > 0) copy_out(piece.data, inputs[static_cast<std::size_t>(peer)] + start, piece.bytes);
+      }
+  }
+
+  void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }
 
   void store() override {
     for (Buffer& output : outputs_.buffers()) output.store();

@@ -15,6 +15,8 @@ class Barrier final : public Operation {
   void write_contribution(std::byte*) const override {}
   void read_lines(Group&, const Agreement&) override {}
   void read_rings(Group&, const Agreement&) override {}
+  void read_directly(Group&, const Agreement&, const DirectAccess&) override {}
+  void lend_to(Loan&) const override {}
   void store() override {}
 };
 

@@ -1,4 +1,5 @@
 // broadcast: the root fills its ring, the others copy out of it. Root: S bytes in; others: S bytes out.
+// Direct, where all tensors lie in shared memory: (N-1)/N*S copied by each rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -34,6 +35,22 @@ class Broadcast final : public Operation {
           copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
         });
   }
+  // The root, which would have nothing to do, stores its share to the others' tensors; the rest they copy themselves.
+  void read_directly(Group& group, const Agreement&, const DirectAccess& access) override {
+    const auto size = static_cast<std::size_t>(group.size());
+    const std::size_t share = tensor_.bytes() / size / cell_unit * cell_unit;
+    const OutputCopy copy_out(tensor_.bytes() * (size - 1));
+    const std::vector<std::byte*> tensors = access.tensors(0, tensor_.data());
+    if (!is_root_)
+      return copy_out(tensor_.data() + share, tensors[static_cast<std::size_t>(root_)] + share,
+                      tensor_.bytes() - share);
+    for (std::size_t start = 0; start < share; start += direct_chunk)
+      for (std::byte* tensor : tensors)
+        copy_out(tensor + start, tensor_.data() + start, std::min(direct_chunk, share - start));
+  }
+
+  void lend_to(Loan& loan) const override { loan.add(0, {tensor_.data(), tensor_.bytes()}); }
+
   void store() override {
     if (!is_root_) tensor_.store();
   }

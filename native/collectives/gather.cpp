@@ -1,5 +1,6 @@
 // all_gather and gather: every rank fills its ring; those who get the result copy each ring into that rank's part.
 // Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
+// Direct, where all inputs lie in shared memory: N*S copied by each receiving rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -37,8 +38,7 @@ class Gather final : public Operation {
     Exchange exchange(group, agreement.largest, ring_slot_bytes);
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
-    const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;
-    const OutputCopy copy_out(agreement.largest * size * (receivers + 1));
+    const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1));
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
@@ -56,6 +56,26 @@ class Gather final : public Operation {
             if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });
+  }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    if (outputs_.empty()) return;
+    const OutputCopy copy_out(outputs_.total_bytes() * receivers(group));
+    const std::vector<std::byte*> inputs = access.tensors(0, input_.data());
+    for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
+      for (int i = 0; i < group.size(); ++i) {
+        const int peer = (rank_ + i) % group.size();  // staggered, as above
+        const Part piece = piece_of(outputs_[peer], start, direct_chunk);
+        if (piece.bytes > 0) copy_out(piece.data, inputs[static_cast<std::size_t>(peer)] + start, piece.bytes);
+      }
+  }
+
+  void lend_to(Loan& loan) const override {
+    if (call_.descriptor.root != rank_) loan.add(0, {input_.data(), input_.bytes()});
+  }
+
+  std::size_t receivers(const Group& group) const {
+    return call_.descriptor.kind == OperationKind::all_gather ? static_cast<std::size_t>(group.size()) : 1;
   }
 
   void store() override {

@@ -3,7 +3,8 @@
 // One-shot: every rank fills its ring; those who get the result combine all rings. Each rank: S bytes in; each
 // receiving rank: N*S bytes read, S written. Two-shot, for an all_reduce that is worth another wait: every rank
 // combines one cell of each piece and passes it on. Each rank: (N-1)/N*S in, S read and 2/N*S written to combine,
-// (N-1)/N*S out.
+// (N-1)/N*S out. Direct, where all inputs and outputs lie in shared memory: every rank combines a slice of all inputs
+// and stores it to all outputs. Each rank: S read, S written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
@@ -12,6 +13,7 @@ namespace shim {
 namespace {
 
 constexpr std::size_t most_in_one_shot = 64 * 1024;  // bytes
+constexpr std::size_t stored_at_once = 16 * 1024;    // bytes, which stay in the L1 cache for the next output
 
 // Bytes of a rank's cell of a piece: as large as fits, and such that all pieces are about equally large.
 std::size_t balanced_cell(std::size_t bytes, std::size_t ranks) {
@@ -104,6 +106,35 @@ class Reduce final : public Operation {
             copy_bytes(piece.data, made + peer * cell, piece.bytes);
           }
         });
+  }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    if (!output_) return;
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    const std::vector<std::byte*> inputs = access.tensors(0, input_.data());
+    const auto at = [&](std::size_t start) {
+      return [&inputs, start](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; };
+    };
+    if (call_.descriptor.kind == OperationKind::reduce) return combine(output_->data(), nullptr, input_.bytes(), at(0));
+    // Each rank combines a slice and stores it to all outputs. No other rank reads or writes that slice of any tensor,
+    // so they may be worked on in place.
+    const std::vector<std::byte*> outputs = access.tensors(Loan::output, output_->data());
+    const auto size = static_cast<std::size_t>(group.size());
+    const auto rank = static_cast<std::size_t>(group.rank());
+    const std::size_t slice = ((input_.bytes() + size - 1) / size + cell_unit - 1) / cell_unit * cell_unit;
+    const Part mine = piece_of({output_->data(), output_->bytes()}, rank * slice, slice);
+    for (std::size_t done = 0; done < mine.bytes; done += stored_at_once) {
+      const std::size_t start = rank * slice + done;
+      const std::size_t bytes = std::min(stored_at_once, mine.bytes - done);
+      const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
+      combine(output_of(0), output_of(1), bytes, at(start));
+      for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
+    }
+  }
+
+  void lend_to(Loan& loan) const override {
+    if (call_.descriptor.kind == OperationKind::all_reduce) loan.add(Loan::output, {output_->data(), output_->bytes()});
+    if (call_.descriptor.kind == OperationKind::all_reduce || !output_) loan.add(0, {input_.data(), input_.bytes()});
   }
 
   void store() override {

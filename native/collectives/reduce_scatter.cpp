@@ -1,11 +1,15 @@
 // reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
 // it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
+// Direct, where all inputs lie in shared memory: S read, S/N written.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
 
 namespace shim {
 namespace {
+
+constexpr std::size_t combined_at_once = 64 * 1024;  // bytes
+static_assert(combined_at_once <= ring_slot_bytes);
 
 class ReduceScatter final : public Operation {
  public:
@@ -56,6 +60,21 @@ class ReduceScatter final : public Operation {
           copy_out(piece.data, to, piece.bytes);
         });
   }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
+    // Combined in the own ring, which nobody uses now and which is in the cache, and copied from there: a copy of many
+    // lines does not fetch what it overwrites.
+    std::byte* combined = group.ring_slot(rank_, 0);
+    for (std::size_t start = 0; start < output_.bytes(); start += combined_at_once) {
+      const Part piece = piece_of({output_.data(), output_.bytes()}, start, combined_at_once);
+      combine(combined, nullptr, piece.bytes, [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; });
+      copy_bytes(piece.data, combined, piece.bytes);
+    }
+  }
+
+  void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }
 
   void store() override { output_.store(); }
 

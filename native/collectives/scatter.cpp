@@ -1,5 +1,6 @@
 // scatter: the root puts a cell for each rank into its ring's slots, each rank copies its own cell out.
 // Root: (N-1)/N*S bytes in for S bytes of input, and its own part copied directly; others: their part out.
+// Direct, where the root's input lies in shared memory: S/N copied by each rank.
 #include "../exchange.hpp"
 #include "collectives.hpp"
 
@@ -51,6 +52,17 @@ class Scatter final : public Operation {
                                                  : cell(exchange.slot_of(root_, step), rank_);
           copy_out(piece.data, from, piece.bytes);
         });
+  }
+
+  void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
+    const OutputCopy copy_out(agreement.largest * static_cast<std::size_t>(group.size()));
+    std::byte* own = rank_ == root_ ? inputs_[rank_].data : nullptr;
+    const std::byte* input = access.tensors(static_cast<std::size_t>(rank_), own)[static_cast<std::size_t>(root_)];
+    if (output_.bytes() > 0) copy_out(output_.data(), input, output_.bytes());
+  }
+
+  void lend_to(Loan& loan) const override {
+    if (!inputs_.empty()) loan.add_parts(inputs_, rank_);
   }
 
   void store() override { output_.store(); }

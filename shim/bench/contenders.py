@@ -37,6 +37,10 @@ _LIBRARIES = "shim.bench.libraries"
 OURS = (
     Contender("engine", "our engine without a frontend", f"{_LIBRARIES}.engine:Engine"),
     Contender("torch", "our torch frontend, torch's tensors", f"{_LIBRARIES}.torch_api:TorchFrontend", ("torch",)),
+    Contender(
+        "torch-shared", "our torch frontend, torch's tensors in shared memory", f"{_LIBRARIES}.torch_api:TorchFrontendShared",
+        ("torch",),
+    ),
     Contender("torch-numpy", "our torch frontend, numpy's arrays", f"{_LIBRARIES}.torch_api:TorchFrontendWithNumpy"),
     Contender("paddle_3", "our paddle_3 frontend, paddle's tensors", f"{_LIBRARIES}.paddle_api:PaddleFrontend", ("paddle",)),
     Contender(

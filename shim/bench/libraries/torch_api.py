@@ -16,7 +16,7 @@ from shim.bench.libraries.collective_library import Tensors, array_at, numpy_ten
 from shim.bench.libraries.dist_api import DistApi
 from shim.bench.patterns import Array
 
-__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendWithNumpy"]
+__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
 
 
 class _TorchApi(DistApi):
@@ -66,6 +66,14 @@ class _OfFrontend(_TorchApi):
 class TorchFrontend(_OfFrontend, _WithTorchTensors):
     def versions(self) -> dict[str, str]:
         return {"shim": shim.__version__, "torch": self.torch.__version__}
+
+
+class TorchFrontendShared(TorchFrontend):
+    """The same with tensors that the other ranks read where they are."""
+
+    def make(self, count: int, dtype: str) -> tuple[Any, Array]:
+        tensor = shim.empty(count, dtype, like="torch")
+        return tensor, array_at(tensor.data_ptr(), count, dtype)
 
 
 class TorchFrontendWithNumpy(_OfFrontend):

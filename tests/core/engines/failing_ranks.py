@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import shim
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
@@ -54,10 +55,10 @@ def caught(group: ProcessGroup, error: ShimError) -> Caught:
     return Caught(type(error).__name__, str(error), ranks, at, again, time.time() - at)
 
 
-def lose_a_rank(how: str, count: int, way: str, note: Path) -> Caught:
+def lose_a_rank(how: str, count: int, is_shared: bool, way: str, note: Path) -> Caught:
     """Loop over all_reduce until the victim goes, which writes into *note* when."""
     group = world()
-    tensor = np.ones(count)
+    tensor = shim.empty(count, "float64") if is_shared else np.ones(count)
     for step in range(1_000_000):
         if group.rank == VICTIM and step == 50:
             note.write_text(str(time.time()))

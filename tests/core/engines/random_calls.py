@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import shim
 from shim.conformance import oracle
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -27,10 +28,11 @@ OPS["i"] = OPS["u"] = OPS["b"]
 class Draw:
     """Random choices that come out the same on every rank."""
 
-    def __init__(self, seed: int, size: int) -> None:
+    def __init__(self, seed: int, size: int, in_shared_memory: bool) -> None:
         self.random = np.random.default_rng(seed)
         self.size = size
         self.now = False  # whether the call is carried out at once, which is each rank's own choice
+        self.in_shared_memory = in_shared_memory
 
     def one(self, choices: Sequence[Any]) -> Any:
         return choices[self.random.integers(len(choices))]
@@ -61,7 +63,11 @@ class Draw:
 
 
 def placed(draw: Draw, array: np.ndarray) -> np.ndarray:
-    """Return a copy of a one-dimensional array that lies somewhere awkward: strided, backwards or unaligned."""
+    """Return a copy of a one-dimensional array that lies in shared memory, or somewhere awkward: strided, backwards or unaligned."""
+    if draw.in_shared_memory:
+        copy = shim.empty(array.size + 3, array.dtype)[3:]
+        copy[:] = array
+        return copy
     way = draw.one(("plain", "plain", "strided", "backwards", "unaligned"))
     if way == "strided":
         wide = np.zeros(array.size * 3, array.dtype)
@@ -196,7 +202,7 @@ def transfer(draw: Draw, group: ProcessGroup, dtype: str, count: int) -> tuple[W
 STEPS: tuple[Step, ...] = (broadcast, all_reduce, reduce, all_gather, gather, scatter, reduce_scatter, all_to_all, barrier, transfer)  # fmt: skip
 
 
-def run(seed: int, steps: int) -> int:
+def run(seed: int, steps: int, in_shared_memory: bool = False) -> int:
     """Make *steps* random calls in the world and two subgroups, some of them in the background; return how many."""
     world = groups.enter_world(ME, "test", timeout=30.0)
     try:
@@ -208,7 +214,7 @@ def run(seed: int, steps: int) -> int:
             group = chosen[shared.integers(len(chosen))]
             if group.rank < 0:
                 continue
-            draw = Draw(int(shared.integers(1 << 30)), group.size)
+            draw = Draw(int(shared.integers(1 << 30)), group.size, in_shared_memory)
             dtype, count, call = draw.one(DTYPES), draw.one(COUNTS), draw.one(STEPS)
             draw_alone = draw.one((True, False))  # whether this rank's own choice decides to wait
             starts = draw_alone and (os.getpid() + step) % 2

@@ -17,6 +17,14 @@ def test_random_calls_agree_with_the_oracle(size: int) -> None:
                 assert outcome.value > 30
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_random_calls_on_shared_memory_agree_with_the_oracle(size: int) -> None:
+    with RankPool(size) as pool:
+        for outcome in pool.run(random_calls.run, 7, 150, True, deadline=60.0):
+            assert outcome.error is None, f"rank {outcome.rank}: {outcome.error}"
+            assert outcome.value > 30
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_small_calls_in_great_number(size: int) -> None:
     """The same few bytes of arrival lines, used again and again."""

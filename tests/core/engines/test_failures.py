@@ -30,11 +30,15 @@ def values(
 
 
 @pytest.mark.parametrize("way", ["now", "waited", "started"])
-@pytest.mark.parametrize("count", [1, 300_000])
+@pytest.mark.parametrize(
+    ("count", "is_shared"), [(1, False), (300_000, False), (300_000, True)], ids=["small", "large", "shared"]
+)
 @pytest.mark.parametrize("how", ["kill", "exit", "leave", "kill with a forked helper"])
-def test_survivors_are_told_within_a_second(three: RankPool, how: str, count: int, way: str, tmp_path: Path) -> None:
+def test_survivors_are_told_within_a_second(
+    three: RankPool, how: str, count: int, is_shared: bool, way: str, tmp_path: Path
+) -> None:
     note = tmp_path / "when"
-    for seen in values(three, failing_ranks.lose_a_rank, how, count, way, note, ranks=(0, 2)):
+    for seen in values(three, failing_ranks.lose_a_rank, how, count, is_shared, way, note, ranks=(0, 2)):
         assert isinstance(seen, failing_ranks.Caught)
         assert seen.error == "PeerLostError"
         assert seen.ranks == (failing_ranks.VICTIM,)

@@ -1,0 +1,112 @@
+#include "loans.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "group.hpp"
+
+namespace shim {
+namespace {
+
+// The number of the process in this pid namespace; 0 when it has none.
+int process_behind(const Descriptor& pidfd) {
+  std::ifstream facts("/proc/self/fdinfo/" + std::to_string(pidfd.get()));
+  for (std::string line; std::getline(facts, line);)
+    if (line.rfind("Pid:", 0) == 0) return std::max(0, std::atoi(line.c_str() + 4));
+  return 0;
+}
+
+}  // namespace
+
+Loans::Loans(Group& group)
+    : group_(group), processes_(static_cast<std::size_t>(group.size()), static_cast<int>(::getpid())) {
+  SharedAllocation::add_lender(*this);
+}
+
+Loans::~Loans() { SharedAllocation::remove_lender(*this); }
+
+void Loans::set_processes(const std::vector<Descriptor>& pidfds) {
+  for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
+    if (pidfds[rank]) processes_[rank] = process_behind(pidfds[rank]);
+}
+
+unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
+  place = {};
+  if (bytes == 0) return lent;
+  const std::optional<SharedPlace> found = SharedAllocation::find(data, bytes);
+  if (!found) return 0;
+  const std::lock_guard lock(lending_);
+  auto known = lent_.find(found->allocation);
+  if (known == lent_.end()) {
+    const std::uint64_t slot = next_slot_++ % lent_allocations;
+    LentAllocation& entry = group_.lent_by(group_.rank())[slot];
+    lent_.erase(entry.number.load());  // the one that was lent first; it will be lent anew when it is used again
+    entry.bytes = found->bytes;
+    entry.inode = found->inode;
+    entry.file = found->file;
+    entry.number.store(found->allocation);
+    known = lent_.emplace(found->allocation, Lent{slot, false}).first;
+  }
+  place = {found->allocation, known->second.slot, found->offset};
+  if (known->second.confirmed) return lent;
+  unconfirmed_.push_back(found->allocation);
+  return lent | lent_now;
+}
+
+void Loans::confirm() {
+  const std::lock_guard lock(lending_);
+  for (const std::uint64_t allocation : unconfirmed_)
+    if (const auto known = lent_.find(allocation); known != lent_.end()) known->second.confirmed = true;
+}
+
+void Loans::allocation_is_freed(std::uint64_t allocation) {
+  const std::lock_guard lock(lending_);
+  const auto known = lent_.find(allocation);
+  if (known == lent_.end() || !group_.is_of_this_process()) return;
+  group_.lent_by(group_.rank())[known->second.slot].number.store(0);
+  lent_.erase(known);
+}
+
+std::byte* Loans::map(int rank, const Place& place) {
+  if (place.slot >= lent_allocations) return nullptr;
+  const std::uint64_t key = static_cast<std::uint64_t>(rank) * lent_allocations + place.slot;
+  auto known = mapped_.find(key);
+  if (known != mapped_.end() && known->second.allocation != place.allocation) {
+    mapped_.erase(known);
+    known = mapped_.end();
+  }
+  if (known == mapped_.end()) {
+    const LentAllocation& entry = group_.lent_by(rank)[place.slot];
+    const int process = processes_[static_cast<std::size_t>(rank)];
+    const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(entry.file);
+    Descriptor file(process == 0 ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat status{};
+    if (entry.number.load() != place.allocation) return nullptr;  // one operation lends more than there are slots
+    if (!file || ::fstat(file.get(), &status) != 0 || status.st_ino != entry.inode) return nullptr;
+    try {
+      Segment segment = Segment::attach(std::move(file), entry.bytes);
+      segment.close_file();
+      segment.populate();
+      known = mapped_.emplace(key, Mapped{place.allocation, std::move(segment)}).first;
+    } catch (const Failure&) {
+      return nullptr;
+    }
+  }
+  const Segment& segment = known->second.segment;
+  return place.offset <= segment.size() ? segment.data() + place.offset : nullptr;
+}
+
+void Loans::drop_freed_now() {
+  std::erase_if(mapped_, [this](const auto& entry) {
+    const auto rank = static_cast<int>(entry.first / lent_allocations);
+    return group_.lent_by(rank)[entry.first % lent_allocations].number.load() != entry.second.allocation;
+  });
+}
+
+}  // namespace shim

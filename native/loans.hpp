@@ -1,0 +1,77 @@
+// What the ranks of a group lend each other: tensors that the others read, and write, where they are.
+//
+// A rank says in shared memory in which file a SharedAllocation of its own lies. The others open that file through
+// /proc/<pid>/fd, which the kernel allows to processes of the same user in one pid namespace, and map it until it is
+// freed. Whether they can is tried, and agreed on, before it is relied on.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "segment.hpp"
+#include "shared_allocation.hpp"
+#include "shared_layout.hpp"
+
+namespace shim {
+
+class Group;
+
+// What a rank's ArrivalLine says of its tensors in one operation.
+enum LoanFlag : std::uint16_t {
+  lent = 1,      // all that the others need of them lies in lent allocations
+  lent_now = 2,  // of one of which it is not known yet that the others could map it
+};
+
+// What one rank lends to the others of its group and what it has mapped of theirs. Used by the thread that carries out
+// an operation; allocations may be freed by any.
+class Loans final : private LenderOfAllocations {
+ public:
+  explicit Loans(Group& group);
+  ~Loans();
+
+  // Reads from the pidfds which processes the others are; before the first operation. Else they are this process.
+  void set_processes(const std::vector<Descriptor>& pidfds);
+
+  // Lends [data, data + bytes) and makes `place` say where that is. Returns the flags that hold of it. begin() comes
+  // first, once for each operation.
+  void begin() { unconfirmed_.clear(); }
+  unsigned lend(const std::byte* data, std::size_t bytes, Place& place);
+  // All ranks have mapped what was lent since begin().
+  void confirm();
+
+  // The memory at `place` of `rank`, mapped if it was not; null when that cannot be done.
+  std::byte* map(int rank, const Place& place);
+  // Gives up what is mapped of allocations that are no longer lent.
+  void drop_freed() {
+    if (!mapped_.empty()) drop_freed_now();
+  }
+
+  // Whether mapping has worked so far, as all ranks have agreed; nothing before it was tried.
+  std::optional<bool> mapping_works;
+
+ private:
+  struct Lent {
+    std::uint64_t slot;
+    bool confirmed;
+  };
+  struct Mapped {
+    std::uint64_t allocation;
+    Segment segment;
+  };
+
+  void allocation_is_freed(std::uint64_t allocation) override;
+  void drop_freed_now();
+
+  Group& group_;
+  std::vector<int> processes_;                        // by rank; 0 for those that have no number here
+  std::unordered_map<std::uint64_t, Mapped> mapped_;  // by rank and slot
+  std::mutex lending_;
+  std::unordered_map<std::uint64_t, Lent> lent_;  // by allocation; guarded by lending_
+  std::vector<std::uint64_t> unconfirmed_;        // allocations
+  std::uint64_t next_slot_ = 0;
+};
+
+}  // namespace shim

@@ -1,0 +1,170 @@
+"""Tensors of ``shim.empty``: of each framework, in memory that goes with the last of them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shim
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import ArgumentError, EngineError, StateError, UnsupportedError
+
+ME = Caller("test")
+
+
+def files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def mappings() -> int:
+    return Path("/proc/self/maps").read_text().count("memfd:shim")
+
+
+def address_of(framework: str, tensor: Any) -> int:
+    address: int = tensor.ctypes.data if framework == "numpy" else tensor.data_ptr()
+    return address
+
+
+def load(framework: str) -> None:
+    """Import a framework, MindSpore before Paddle: the other way round, they do not get along."""
+    importlib.import_module("mindspore")
+    importlib.import_module(framework)
+
+
+of_every_framework = pytest.mark.parametrize("framework", ["numpy", "torch", "paddle", "mindspore"])
+
+
+@pytest.mark.ranks(1)
+@of_every_framework
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+                                   "complex64", "complex128"])  # fmt: skip
+@pytest.mark.parametrize("shape", [(3, 5), (0, 3), (), 4], ids=str)
+def test_a_tensor_has_the_shape_and_dtype_asked_for(framework: str, shape: Any, dtype: str) -> None:
+    load(framework)
+    before = mappings()
+    tensor = shim.empty(shape, dtype, framework)
+    assert type(tensor).__module__.partition(".")[0] == framework
+    assert tuple(tensor.shape) == (shape if isinstance(shape, tuple) else (shape,))
+    assert str(tensor.dtype).lower().rpartition(".")[2] == dtype
+    if np.prod(shape) > 0:
+        assert mappings() == before + 1
+        elements = (ctypes.c_char * np.dtype(dtype).itemsize).from_address(address_of(framework, tensor))
+        assert elements.raw == bytes(np.dtype(dtype).itemsize)
+        again = shim.empty(shape, like=tensor)
+        assert (type(again), again.dtype) == (type(tensor), tensor.dtype)
+
+
+@pytest.mark.ranks(1)
+@pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
+def test_bfloat16_is_the_frameworks_own(framework: str) -> None:
+    load(framework)
+    assert str(shim.empty(3, "bfloat16", framework).dtype).lower().endswith("bfloat16")
+
+
+@pytest.mark.ranks(1)
+def test_dtypes_are_taken_as_frameworks_write_them() -> None:
+    torch = importlib.import_module("torch")
+    assert shim.empty(2, np.int16).dtype == np.int16
+    assert shim.empty(2, np.dtype("int16")).dtype == np.int16
+    assert shim.empty(2, torch.int16).dtype == np.int16
+    assert shim.empty(2, bool).dtype == np.bool_
+    assert shim.empty(2, torch.bfloat16, "torch").dtype == torch.bfloat16
+
+
+@pytest.mark.ranks(1)
+@of_every_framework
+def test_memory_lives_as_long_as_a_view_of_it(framework: str) -> None:
+    load(framework)
+    gc.collect()
+    before = files(), mappings()
+    tensor = shim.empty((4, 3), "float32", framework)
+    view = tensor[2:]
+    del tensor
+    gc.collect()
+    assert (files(), mappings()) == (before[0] + 1, before[1] + 1)
+    del view
+    gc.collect()
+    assert (files(), mappings()) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "arguments"),
+    [
+        (ArgumentError, "shape must be an integer or a sequence", ("three", "int8")),
+        (ArgumentError, "shape must be an integer or a sequence", ((1.5,), "int8")),
+        (ArgumentError, "negative", ((3, -1), "int8")),
+        (ArgumentError, "one that the engine carries", (3, "float31")),
+        (ArgumentError, "one that the engine carries", (3, object())),
+        (ArgumentError, "dtype must be given", (3,)),
+        (ArgumentError, "like must be a tensor", (3, "int8", "jax")),
+        (ArgumentError, "like must be a tensor", (3, "int8", 5)),
+        (ArgumentError, "more elements than any memory", ((1 << 40, 1 << 40), "int8")),
+        (EngineError, "cannot reserve", (1 << 50, "int8")),
+    ],
+)
+def test_wrong_arguments_are_told(error: type[Exception], told: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(error, match=told):
+        shim.empty(*arguments)
+
+
+def test_a_framework_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(StateError, match="torch is not imported"):
+        shim.empty(3, "int8", "torch")
+
+
+@pytest.mark.ranks(1)
+@of_every_framework
+def test_a_dtype_that_the_framework_has_not_is_told(framework: str) -> None:
+    load(framework)
+    dtype = {"numpy": "float8_e4m3", "torch": "float8_e3m4", "paddle": "uint16", "mindspore": "float8_e3m4"}[framework]
+    with pytest.raises(UnsupportedError, match=dtype):
+        shim.empty(3, dtype, framework)
+
+
+@pytest.mark.ranks(2)
+def test_nothing_is_left_of_a_thousand_tensors(rank: int, world_size: int) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        seen = set()
+        for cycle in range(1000):
+            tensor, gathered = shim.empty(10_000, "float32"), shim.empty(20_000, "float32")
+            tensor[:] = rank + cycle
+            calls.all_gather(ME, group, gathered, tensor).wait()
+            assert gathered[0] == cycle
+            assert gathered[-1] == 1 + cycle
+            calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+            assert tensor[0] == tensor[-1] == 1 + 2 * cycle
+            if cycle > 10:
+                seen.add((files(), mappings()))
+        assert len(seen) == 1
+        assert mappings() > 3  # the group's memory, two tensors, and what the other rank has lent
+        del tensor, gathered
+        for _ in range(2):  # the second one begins when the other rank has dropped its tensors
+            calls.barrier(ME, group).wait()
+        assert mappings() == 1
+    finally:
+        groups.close_group(group)
+
+
+@pytest.mark.ranks(2, 3)
+def test_every_group_reads_the_same_tensor(rank: int, world_size: int) -> None:
+    world = groups.enter_world(ME, "test")
+    try:
+        tensor = shim.empty(20_000, "int64")
+        for group in (world, groups.new_group(ME), world):
+            tensor[:] = np.arange(20_000) * (rank + 1)
+            calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+            assert np.array_equal(tensor, np.arange(20_000) * (world_size * (world_size + 1) // 2))
+    finally:
+        groups.close_group(world)
