@@ -65,8 +65,6 @@ class Exchange {
     return group_.ring_slot(peer, base_ + step);
   }
 
-  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step); }
-
   // Waits until `peer` has made what it makes of `step`.
   const std::byte* made_slot_of(int peer, std::uint64_t step) const {
     const std::uint64_t wanted = base_ + step + 1;
@@ -101,6 +99,11 @@ class Exchange {
   std::size_t chunk_;
   std::uint64_t steps_;
 };
+
+// What is for all ranks alike goes through a slot in pieces of at most this many bytes, half of what stays in an L2
+// cache beside its source.
+inline constexpr std::size_t whole_piece_bytes = 128 * 1024;
+static_assert(whole_piece_bytes <= ring_slot_bytes);
 
 // Cells are multiples of this many bytes: whole elements, whole cache lines.
 inline constexpr std::size_t cell_unit = 64;

@@ -12,13 +12,13 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes about a gigabyte
 inline constexpr std::size_t max_dimensions = 16;
 inline constexpr std::size_t ring_slots = 4;
-inline constexpr std::size_t ring_slot_bytes = 128 * 1024;  // half of what stays in an L2 cache beside its source
+inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
 

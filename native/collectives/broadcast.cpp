@@ -19,7 +19,7 @@ class Broadcast final : public Operation {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    Exchange exchange(group, agreement.largest, whole_piece_bytes);
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
     exchange.run(

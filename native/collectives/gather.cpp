@@ -34,7 +34,7 @@ class Gather final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    Exchange exchange(group, agreement.largest, whole_piece_bytes);
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
     const std::size_t receivers = call_.descriptor.kind == OperationKind::all_gather ? size : 1;

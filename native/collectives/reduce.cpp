@@ -56,7 +56,7 @@ class Reduce final : public Operation {
   }
 
   void one_shot(Group& group, const RankCombiner& combine) {
-    Exchange exchange(group, input_.bytes(), ring_slot_bytes);
+    Exchange exchange(group, input_.bytes(), whole_piece_bytes);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -76,6 +76,7 @@ class Reduce final : public Operation {
   void two_shot(Group& group, const RankCombiner& combine) {
     const auto size = static_cast<std::size_t>(group.size());
     const auto rank_at = [&](std::size_t offset) { return (static_cast<std::size_t>(group.rank()) + offset) % size; };
+    const bool is_large = exceeds_caches(input_.bytes() * size);
     const std::size_t cell = balanced_cell(input_.bytes(), size);
     Exchange exchange(group, input_.bytes(), cell * size);
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
@@ -93,8 +94,16 @@ class Reduce final : public Operation {
           const std::size_t me = rank_at(0);
           const Part own = cell_of(input_.data(), step, me);
           if (own.bytes == 0) return;
-          combine(cell_of(output_->data(), step, me).data, slot + me * cell, own.bytes,
-                  [&](int rank) { return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell; });
+          const auto source_of = [&](int rank) {
+            return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell;
+          };
+          std::byte* to = cell_of(output_->data(), step, me).data;
+          if (!is_large) return combine(to, slot + me * cell, own.bytes, source_of);
+          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+            copy_bytes(to + at, block, bytes);
+            copy_bytes(slot + me * cell + at, block, bytes);
+          };
+          combine.in_blocks(group.rank(), own.bytes, source_of, take);
         },
         [&](std::uint64_t step) {
           for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring

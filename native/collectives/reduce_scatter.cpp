@@ -48,12 +48,13 @@ class ReduceScatter final : public Operation {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
           const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
-          // What is streamed is combined in the own cell, which is free.
-          std::byte* to = copy_out.streams() ? exchange.own_slot(step) + cell : piece.data;
           const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
-          combine(to, nullptr, piece.bytes,
-                  [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; });
-          copy_out(piece.data, to, piece.bytes);
+          const auto source_of = [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; };
+          if (!copy_out.streams()) return combine(piece.data, nullptr, piece.bytes, source_of);
+          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+            copy_out(piece.data + at, block, bytes);
+          };
+          combine.in_blocks(rank_, piece.bytes, source_of, take);
         });
   }
 

@@ -251,6 +251,24 @@ SHIM_TEST(outputs_larger_than_the_caches) {
   });
 }
 
+SHIM_TEST(reductions_larger_than_the_caches_give_the_same_bits) {
+  on_ranks(2, [](Rank& me) {
+    constexpr std::size_t count = 4'000'002;  // 16 MB for each rank, and not whole blocks
+    std::mt19937 random(static_cast<unsigned>(me.rank()));
+    std::vector<float> input(count);
+    for (float& x : input) x = static_cast<float>(random()) / static_cast<float>(1 + random() % 1000);
+    std::vector<float> whole(count);
+    me.run(make_reduce(me.seat(), one("output", whole), one("input", input), sum, 0));
+    me.run(make_broadcast(me.seat(), one("tensor", whole), 0));
+    std::vector<float> part(count / 2);
+    me.run(make_reduce_scatter(me.seat(), one("output", part), one("input", input), no_splits("input_splits"), sum));
+    CHECK(std::memcmp(part.data(), whole.data() + part.size() * static_cast<std::size_t>(me.rank()),
+                      part.size() * sizeof(float)) == 0);
+    me.run(make_all_reduce(me.seat(), one("output", input), one("input", input), sum));
+    CHECK(std::memcmp(input.data(), whole.data(), count * sizeof(float)) == 0);
+  });
+}
+
 SHIM_TEST(thousands_of_mixed_operations) {
   for (const int size : {2, 3, 4})
     on_ranks(size, [](Rank& me) {
