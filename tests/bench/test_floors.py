@@ -49,9 +49,9 @@ def test_every_byte_of_an_input_is_read_by_somebody(collective: str, kind: str, 
     case = Case(collective, ranks, "float32", SIZE)
     for rank in range(ranks):
         movement = movement_of(case, kind, rank)
-        read = {range(0, movement.into_ring), range(movement.own_at, movement.own_at + movement.own + movement.update)}
+        read = {range(movement.into_ring), range(movement.own_at, movement.own_at + movement.own + movement.update)}
         if movement.slices:
-            read = {range(0, movement.slices)}
+            read = {range(movement.slices)}
         for other in range(ranks) if kind == ONE_COPY else ():
             movement = movement_of(case, kind, other)
             if other != rank and movement.shared:
