@@ -43,11 +43,14 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
 }
 
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
+  const std::size_t bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
+  const bool filled = bytes > inline_bytes && contribution->fill_first_slot(group);
   write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
-  line.bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
+  line.bytes = bytes;
   line.fingerprint = fingerprint_of(call.descriptor);
   line.varied = call.is_varied() ? 1 : 0;
+  line.filled = filled ? 1 : 0;
   if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   line.sequence.exchange(sequence);
   group.ring_bells();

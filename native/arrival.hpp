@@ -43,6 +43,9 @@ class Contribution {
  public:
   virtual std::size_t contributed_bytes() const = 0;
   virtual void write_contribution(std::byte* to) const = 0;
+  // Puts what the others need of this rank into its slot of the first step, if that is little enough to be worth it
+  // before it is known that the ranks agree. Whether it has.
+  virtual bool fill_first_slot(Group& group) const = 0;
 
  protected:
   ~Contribution() = default;

@@ -110,7 +110,7 @@ class Group {
   // says in the message what was waited for, the current operation unless it is given.
   template <class ReadyFor>
   void wait_for(int peer, const ReadyFor& ready_for, const std::function<std::string()>& what = {}) {
-    for (int poll = 0; poll < quick_polls; ++poll) {
+    for (int poll = 0; poll < quick_polls_; ++poll) {
       if (ready_for(peer)) return;
       pause_processor();
     }
@@ -136,8 +136,6 @@ class Group {
   std::deque<std::string> owed_refusals;  // refused calls the others have not been told of
 
  private:
-  static constexpr int quick_polls = 64;
-
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(segment_->data() + offset);
@@ -161,7 +159,8 @@ class Group {
   SharedLayout layout_;
   std::shared_ptr<Segment> segment_;
   std::uint64_t generation_;
-  int spin_polls_;
+  int quick_polls_;                                    // before anything else is looked at
+  int spin_polls_;                                     // after that, before others are let run
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};

@@ -44,7 +44,8 @@ struct alignas(line_bytes) ArrivalLine {
   std::atomic<std::uint64_t> sequence;  // written last
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
-  std::uint32_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint16_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint16_t filled;                 // this rank's slot of the operation's first step has been filled
   std::byte payload[inline_bytes];
 };
 static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");

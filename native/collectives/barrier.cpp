@@ -13,6 +13,7 @@ class Barrier final : public Operation {
   void load() override {}
   std::size_t contributed_bytes() const override { return 0; }
   void write_contribution(std::byte*) const override {}
+  bool fill_first_slot(Group&) const override { return false; }
   void read_lines(Group&, const Agreement&) override {}
   void read_rings(Group&, const Agreement&) override {}
   void store() override {}
