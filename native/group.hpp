@@ -112,6 +112,11 @@ class Group {
   void wait_for(int peer, const ReadyFor& ready_for, const std::function<std::string()>& what = {}) {
     for (int poll = 0; poll < quick_polls_; ++poll) {
       if (ready_for(peer)) return;
+      BackgroundWork* background = background_.load(std::memory_order_relaxed);
+      if (background != nullptr && background->advance()) {
+        if (ready_for(peer)) return;
+        break;  // there is more to do than to poll, which the owner of the thread should know of
+      }
       pause_processor();
     }
     wait_slowly(peer, ready_for, what);

@@ -88,20 +88,23 @@ struct alignas(line_bytes) StatusLine {
   std::atomic<std::int32_t> cause;  // of `failed`: the group rank that was lost, or -1
 };
 
-// One direction between two ranks. The sender writes `written` and the slots, the receiver the rest.
+// One direction between two ranks. The receiver writes this, the sender the slots behind it.
 struct alignas(line_bytes) Channel {
-  alignas(line_bytes) std::atomic<std::uint64_t> written;  // slots filled so far
-  alignas(line_bytes) std::atomic<std::uint64_t> read;     // slots emptied so far
-  std::atomic<std::uint64_t> refused;                      // number of the last message that did not fit its receive
+  std::atomic<std::uint64_t> read;     // slots emptied so far
+  std::atomic<std::uint64_t> refused;  // number of the last message that did not fit its receive
 };
 
-struct ChannelSlot {
-  std::uint64_t message;  // number of the message in this channel, from 1
-  std::uint64_t bytes;    // of the whole message
-  std::uint64_t offset;   // of this slot's payload in it
+// One cache line, which has a small payload too; a larger one follows it.
+struct alignas(64) ChannelSlot {
+  std::atomic<std::uint64_t> number;  // written last: how often a slot of the channel has been filled, with this one
+  std::uint64_t message;              // number of the message in this channel, from 1
+  std::uint64_t bytes;                // of the whole message
+  std::uint64_t offset;               // of this slot's payload in it
   std::int32_t tag;
   Dtype dtype;
+  alignas(8) std::byte small[24];
 };
+static_assert(sizeof(ChannelSlot) == 64);
 
 // Offsets into the segment of a group of `size` ranks.
 class SharedLayout {
@@ -120,7 +123,7 @@ class SharedLayout {
   std::size_t ring(int rank) const { return at(rings_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
-    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * (sizeof(ChannelSlot) + channel_payload_);
+    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride_;
   }
 
  private:
@@ -136,6 +139,7 @@ class SharedLayout {
   int size_;
   std::size_t total_ = 0;
   std::size_t channel_payload_ = 0;
+  std::size_t channel_slot_stride_ = 0;
   std::size_t call_stride_ = 0;
   Region arrivals_, calls_, progress_, doorbells_, status_, channels_, rings_;
 };
