@@ -43,17 +43,17 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
 }
 
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
+  const std::size_t bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
+  const std::uint16_t loan = contribution == nullptr ? 0 : contribution->lend(group, sequence);
+  const bool filled = bytes > inline_bytes && loan == 0 && contribution->fill_first_slot(group);
   write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
-  line.bytes = 0;
-  line.loan = 0;
-  if (contribution != nullptr) {
-    line.bytes = contribution->contributed_bytes();
-    line.loan = contribution->lend(group, sequence);
-    if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
-  }
+  line.bytes = bytes;
+  line.loan = loan;
   line.fingerprint = fingerprint_of(call.descriptor);
   line.varied = call.is_varied() ? 1 : 0;
+  line.filled = filled ? 1 : 0;
+  if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   line.sequence.exchange(sequence);
   group.ring_bells();
 }

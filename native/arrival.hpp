@@ -47,6 +47,9 @@ class Contribution {
   virtual void write_contribution(std::byte* to) const = 0;
   // Says where the others can read it, if that may be worth it, and returns how: see loans.hpp.
   virtual std::uint16_t lend(Group& group, std::uint64_t sequence) const = 0;
+  // Puts what the others need of this rank into its slot of the first step, if that is little enough to be worth it
+  // before it is known that the ranks agree. Whether it has.
+  virtual bool fill_first_slot(Group& /* group */) const { return false; }
 
  protected:
   ~Contribution() = default;

@@ -1,23 +1,17 @@
 #include "copies.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
+#include "caches.hpp"
+
 namespace shim {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr std::size_t usual_cache = 32 * 1024 * 1024;  // where the system does not say
-
-std::size_t last_cache_bytes() {
-  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : usual_cache;
-}
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 
 namespace shim {
 
+// std::memcpy, and no loop of ours: from a few KB on it is one instruction that claims whole lines without reading them
+// first, and lines that another processor has read are slow to read back.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }

@@ -31,10 +31,18 @@ class Exchange {
   std::size_t chunk() const { return chunk_; }
   std::size_t start_of(std::uint64_t step) const { return step * chunk_; }
 
+  // Calls write(slot) with this rank's slot of the first step of the operation it is about to arrive at, once that is
+  // free. The arrival says to the others that it is filled.
+  template <class Write>
+  static void fill_first(Group& group, const Write& write) {
+    wait_until_free(group, group.steps + 1);
+    write(group.ring_slot(group.rank(), group.steps));
+  }
+
   // write(step, slot) fills this rank's slot; read(step) takes what it needs through slot_of.
   template <class Write, class Read>
   void run(const Write& write, const Read& read) {
-    if (steps_ > 0) fill(0, write);
+    begin(write);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
       finish(step, read);
@@ -46,7 +54,7 @@ class Exchange {
   // of them; read(step) takes what the others have made, through made_slot_of.
   template <class Write, class Make, class Read>
   void run(const Write& write, const Make& make, const Read& read) {
-    if (steps_ > 0) fill(0, write);
+    begin(write);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
       make(step, group_.ring_slot(group_.rank(), base_ + step));
@@ -61,11 +69,10 @@ class Exchange {
   // Waits until `peer` has filled its slot of `step`.
   const std::byte* slot_of(int peer, std::uint64_t step) const {
     const std::uint64_t wanted = base_ + step + 1;
-    group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).ready.load() >= wanted; });
+    if (step > 0 || !has_filled_first(peer))
+      group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).ready.load() >= wanted; });
     return group_.ring_slot(peer, base_ + step);
   }
-
-  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step); }
 
   // Waits until `peer` has made what it makes of `step`.
   const std::byte* made_slot_of(int peer, std::uint64_t step) const {
@@ -75,6 +82,22 @@ class Exchange {
   }
 
  private:
+  bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }
+
+  // Waits until no rank needs what is in the slot of chunk `number`, counted from 1.
+  static void wait_until_free(Group& group, std::uint64_t number) {
+    if (number <= ring_slots) return;
+    const auto is_done = [&group, number](int rank) {
+      return rank == group.rank() || group.progress(rank).done.load() >= number - ring_slots;
+    };
+    for (int peer = 0; peer < group.size(); ++peer) group.wait_for(peer, is_done);
+  }
+
+  template <class Write>
+  void begin(const Write& write) {
+    if (steps_ > 0 && !has_filled_first(group_.rank())) fill(0, write);
+  }
+
   template <class Read>
   void finish(std::uint64_t step, const Read& read) {
     read(step);
@@ -85,12 +108,7 @@ class Exchange {
   template <class Write>
   void fill(std::uint64_t step, const Write& write) {
     const std::uint64_t number = base_ + step + 1;
-    if (number > ring_slots) {
-      const auto is_done = [this, number](int rank) {
-        return rank == group_.rank() || group_.progress(rank).done.load() >= number - ring_slots;
-      };
-      for (int peer = 0; peer < group_.size(); ++peer) group_.wait_for(peer, is_done);
-    }
+    wait_until_free(group_, number);
     write(step, group_.ring_slot(group_.rank(), base_ + step));
     group_.progress(group_.rank()).ready.exchange(number);
     group_.ring_bells();
@@ -102,12 +120,26 @@ class Exchange {
   std::uint64_t steps_;
 };
 
+// What is for all ranks alike goes through a slot in pieces of at most this many bytes, half of what stays in an L2
+// cache beside its source.
+inline constexpr std::size_t whole_piece_bytes = 128 * 1024;
+static_assert(whole_piece_bytes <= ring_slot_bytes);
+
 // Cells are multiples of this many bytes: whole elements, whole cache lines.
 inline constexpr std::size_t cell_unit = 64;
 
 // Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
 inline std::size_t cell_bytes(const Group& group) {
   return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
+}
+
+// Fills a slot that has a cell for each rank with their bytes of `parts` from `start` on, all but this rank's own.
+inline void fill_cells(const Group& group, std::byte* slot, std::size_t cell, const Parts& parts, std::size_t start) {
+  for (int peer = 0; peer < group.size(); ++peer) {
+    if (peer == group.rank()) continue;
+    const Part piece = piece_of(parts[peer], start, cell);
+    copy_bytes(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
+  }
 }
 
 }  // namespace shim

@@ -17,8 +17,8 @@
 namespace shim {
 namespace {
 
-constexpr int spin_polls_alone = 1000;  // about 30 us: less than a futex costs to wake
-constexpr int spin_polls_crowded = 1;   // more ranks than processors: who spins keeps the other from running
+constexpr int quick_polls = 64;
+constexpr int spin_polls = 1000;  // about 30 us: less than a futex costs to wake
 constexpr int yields = 4;
 constexpr long sleep_slice_ns = 50'000'000;  // how late Ctrl-C and deadlines are noticed
 
@@ -47,7 +47,9 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       layout_(static_cast<int>(world_ranks_.size())),
       segment_(std::move(segment)),
       generation_(process_generation()),
-      spin_polls_(layout_.size() > usable_processors() ? spin_polls_crowded : spin_polls_alone),
+      // With more ranks than processors, who polls keeps the one that is waited for from running.
+      quick_polls_(layout_.size() > usable_processors() ? 1 : quick_polls),
+      spin_polls_(layout_.size() > usable_processors() ? 0 : spin_polls),
       lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
   loans_ = std::make_unique<Loans>(*this);
 }

@@ -118,8 +118,13 @@ class Group {
   // says in the message what was waited for, the current operation unless it is given.
   template <class ReadyFor>
   void wait_for(int peer, const ReadyFor& ready_for, const std::function<std::string()>& what = {}) {
-    for (int poll = 0; poll < quick_polls; ++poll) {
+    for (int poll = 0; poll < quick_polls_; ++poll) {
       if (ready_for(peer)) return;
+      BackgroundWork* background = background_.load(std::memory_order_relaxed);
+      if (background != nullptr && background->advance()) {
+        if (ready_for(peer)) return;
+        break;  // there is more to do than to poll, which the owner of the thread should know of
+      }
       pause_processor();
     }
     wait_slowly(peer, ready_for, what);
@@ -147,8 +152,6 @@ class Group {
   std::deque<std::string> owed_refusals;  // refused calls the others have not been told of
 
  private:
-  static constexpr int quick_polls = 64;
-
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(segment_->data() + offset);
@@ -172,7 +175,8 @@ class Group {
   SharedLayout layout_;
   std::shared_ptr<Segment> segment_;
   std::uint64_t generation_;
-  int spin_polls_;
+  int quick_polls_;  // before anything else is looked at
+  int spin_polls_;   // after that, before others are let run
   std::unique_ptr<Loans> loans_;
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};

@@ -13,8 +13,12 @@ std::string size_of(Dtype dtype, std::uint64_t bytes) {
   return std::to_string(bytes / bytes_of(dtype)) + " elements of " + std::string(name_of(dtype));
 }
 
-std::byte* payload_of(ChannelSlot& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
-const std::byte* payload_of(const ChannelSlot& slot) { return reinterpret_cast<const std::byte*>(&slot + 1); }
+// In one go, so that a thread that was only polling soon comes back, and can say that it is going to be busy.
+constexpr int most_pieces_at_once = 2 * channel_slots;
+
+std::byte* payload_of(ChannelSlot& slot, std::size_t bytes) {
+  return bytes <= sizeof(slot.small) ? slot.small : reinterpret_cast<std::byte*>(&slot + 1);
+}
 
 bool takes(const Transfer& receive, int peer, int tag) {
   return (receive.peer == peer || receive.peer == Transfer::any_rank) && receive.tag == tag;
@@ -32,7 +36,10 @@ PointToPoint::PointToPoint(Group& group)
     : group_(group),
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size())),
-      sent_(static_cast<std::size_t>(group.size())) {}
+      sent_(static_cast<std::size_t>(group.size())),
+      filled_(static_cast<std::size_t>(group.size())),
+      seen_read_(static_cast<std::size_t>(group.size())),
+      read_(static_cast<std::size_t>(group.size())) {}
 
 void PointToPoint::post(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
@@ -115,49 +122,54 @@ void PointToPoint::fail_all(const Failure& failure) {
 }
 
 bool PointToPoint::advance_send(int peer) {
-  auto& queue = outgoing_[static_cast<std::size_t>(peer)];
+  const auto i = static_cast<std::size_t>(peer);
+  auto& queue = outgoing_[i];
   const std::size_t room = group_.layout().channel_payload_bytes();
-  bool moved = false;
-  while (!queue.empty()) {
+  int pieces = 0;
+  while (!queue.empty() && pieces < most_pieces_at_once) {
     Channel& channel = group_.channel(group_.rank(), peer);
-    const std::uint64_t written = channel.written.load();
-    if (written - channel.read.load() >= channel_slots) break;
+    // The receiver's line is fetched only when there may be no room.
+    if (filled_[i] - seen_read_[i] >= channel_slots) seen_read_[i] = channel.read.load();
+    if (filled_[i] - seen_read_[i] >= channel_slots) break;
     Transfer& transfer = *queue.front();
-    ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, written);
-    slot = {transfer.number, transfer.buffer.bytes(), transfer.moved, transfer.tag, transfer.dtype};
+    ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, filled_[i]);
+    slot.message = transfer.number;
+    slot.bytes = transfer.buffer.bytes();
+    slot.offset = transfer.moved;
+    slot.tag = transfer.tag;
+    slot.dtype = transfer.dtype;
     const Part piece = piece_of({transfer.buffer.data(), transfer.buffer.bytes()}, transfer.moved, room);
-    copy_bytes(payload_of(slot), piece.data, piece.bytes);
+    copy_bytes(payload_of(slot, piece.bytes), piece.data, piece.bytes);
     transfer.moved += piece.bytes;
-    channel.written.exchange(written + 1);
+    slot.number.exchange(++filled_[i]);
     group_.ring_bell(peer);
     pieces_moved_.fetch_add(1);
-    moved = true;
+    ++pieces;
     if (transfer.moved < transfer.buffer.bytes()) continue;
-    if (channel.refused.load() == transfer.number)
+    if (transfer.buffer.bytes() > room && channel.refused.load() == transfer.number)
       transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " did not expect " +
                                                             size_of(transfer.dtype, transfer.buffer.bytes()) +
                                                             " with tag " + std::to_string(transfer.tag));
     queue.pop_front();
     end(transfer);
   }
-  return moved;
+  return pieces > 0;
 }
 
 bool PointToPoint::advance_receive(int peer) {
   Channel& channel = group_.channel(peer, group_.rank());
-  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
-  bool moved = false;
-  for (;;) {
-    const std::uint64_t read = channel.read.load();
-    if (read == channel.written.load()) return moved;
-    const ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read);
-    if (!incoming.in_message && !begin_message(peer, slot)) return moved;
+  const auto i = static_cast<std::size_t>(peer);
+  Incoming& incoming = incoming_[i];
+  int pieces = 0;
+  for (; pieces < most_pieces_at_once; ++pieces) {
+    ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read_[i]);
+    if (slot.number.load() != read_[i] + 1) break;
+    if (!incoming.in_message && !begin_message(peer, slot)) break;
     take_payload(incoming, slot);
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
-    channel.read.exchange(read + 1);
+    channel.read.exchange(++read_[i]);
     group_.ring_bell(peer);
     pieces_moved_.fetch_add(1);
-    moved = true;
     if (!is_last) continue;
     incoming.in_message = false;
     if (Transfer* target = std::exchange(incoming.target, nullptr)) {
@@ -170,6 +182,7 @@ bool PointToPoint::advance_receive(int peer) {
       if (receive != posted_.end() && take_from_aside(**receive, peer)) posted_.erase(receive);
     }
   }
+  return pieces > 0;
 }
 
 // Decides where a new message goes. False when it stays in the channel, because nobody waits for anything of this rank.
@@ -198,7 +211,7 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   return true;
 }
 
-void PointToPoint::take_payload(Incoming& incoming, const ChannelSlot& slot) {
+void PointToPoint::take_payload(Incoming& incoming, ChannelSlot& slot) {
   if (incoming.dropped) return;
   Part whole{};
   if (incoming.target != nullptr)
@@ -206,7 +219,8 @@ void PointToPoint::take_payload(Incoming& incoming, const ChannelSlot& slot) {
   else
     whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
   const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
-  copy_bytes(piece.data, payload_of(slot), piece.bytes);
+  const OutputCopy copy_out(2 * whole.bytes);
+  copy_out(piece.data, payload_of(slot, piece.bytes), piece.bytes);
   if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
 }
 

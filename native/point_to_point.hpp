@@ -74,7 +74,7 @@ class PointToPoint final : public BackgroundWork {
   bool advance_send(int peer);
   bool advance_receive(int peer);
   bool begin_message(int peer, const ChannelSlot& slot);
-  void take_payload(Incoming& incoming, const ChannelSlot& slot);
+  void take_payload(Incoming& incoming, ChannelSlot& slot);
   bool take_from_aside(Transfer& transfer, int peer);
   bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
   void end(Transfer& transfer);
@@ -87,6 +87,9 @@ class PointToPoint final : public BackgroundWork {
   std::list<Transfer*> posted_;                  // receives without a message yet, in order
   std::vector<Incoming> incoming_;               // by rank
   std::vector<std::uint64_t> sent_;              // messages begun, by rank
+  std::vector<std::uint64_t> filled_;            // slots of the channel to each rank, so far
+  std::vector<std::uint64_t> seen_read_;         // of these, how many that rank has emptied, as last seen
+  std::vector<std::uint64_t> read_;              // slots of the channel from each rank, emptied so far
 };
 
 }  // namespace shim

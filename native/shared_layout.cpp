@@ -13,7 +13,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (
 // Pairs grow with the square of the ranks, so a channel's slots shrink in large groups.
 std::size_t channel_payload_for(std::size_t size) {
   const std::size_t share = channels_budget / (size * size * channel_slots);
-  return std::clamp(share / line_bytes * line_bytes, std::size_t{1024}, std::size_t{32 * 1024});
+  return std::clamp(share / line_bytes * line_bytes, std::size_t{1024}, std::size_t{64 * 1024});
 }
 
 }  // namespace
@@ -21,6 +21,7 @@ std::size_t channel_payload_for(std::size_t size) {
 SharedLayout::SharedLayout(int size) : size_(size) {
   const auto ranks = static_cast<std::size_t>(size);
   channel_payload_ = channel_payload_for(ranks);
+  channel_slot_stride_ = rounded_up(sizeof(ChannelSlot) + channel_payload_, line_bytes);
   call_stride_ = rounded_up(sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes, line_bytes);
   arrivals_ = add(ranks, 2 * sizeof(ArrivalLine));
   calls_ = add(ranks, 2 * call_stride_);
@@ -31,7 +32,7 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   lent_ = add(ranks, lent_allocations * sizeof(LentAllocation));
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
-  channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * (sizeof(ChannelSlot) + channel_payload_));
+  channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * channel_slot_stride_);
   total_ = rounded_up(total_, page_bytes);
   rings_ = add(ranks, ring_slots * ring_slot_bytes);
   total_ = rounded_up(total_, page_bytes);

@@ -18,7 +18,7 @@ inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes about a gigabyte
 inline constexpr std::size_t max_dimensions = 16;
 inline constexpr std::size_t ring_slots = 4;
-inline constexpr std::size_t ring_slot_bytes = 128 * 1024;  // half of what stays in an L2 cache beside its source
+inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
@@ -45,7 +45,8 @@ struct alignas(line_bytes) ArrivalLine {
   std::atomic<std::uint64_t> sequence;  // written last
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
-  std::uint16_t varied;                 // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint8_t varied;                  // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint8_t filled;                  // this rank's slot of the operation's first step has been filled
   std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
   std::byte payload[inline_bytes];
 };
@@ -111,20 +112,23 @@ struct alignas(line_bytes) StatusLine {
   std::atomic<std::int32_t> cause;  // of `failed`: the group rank that was lost, or -1
 };
 
-// One direction between two ranks. The sender writes `written` and the slots, the receiver the rest.
+// One direction between two ranks. The receiver writes this, the sender the slots behind it.
 struct alignas(line_bytes) Channel {
-  alignas(line_bytes) std::atomic<std::uint64_t> written;  // slots filled so far
-  alignas(line_bytes) std::atomic<std::uint64_t> read;     // slots emptied so far
-  std::atomic<std::uint64_t> refused;                      // number of the last message that did not fit its receive
+  std::atomic<std::uint64_t> read;     // slots emptied so far
+  std::atomic<std::uint64_t> refused;  // number of the last message that did not fit its receive
 };
 
-struct ChannelSlot {
-  std::uint64_t message;  // number of the message in this channel, from 1
-  std::uint64_t bytes;    // of the whole message
-  std::uint64_t offset;   // of this slot's payload in it
+// One cache line, which has a small payload too; a larger one follows it.
+struct alignas(64) ChannelSlot {
+  std::atomic<std::uint64_t> number;  // written last: how often a slot of the channel has been filled, with this one
+  std::uint64_t message;              // number of the message in this channel, from 1
+  std::uint64_t bytes;                // of the whole message
+  std::uint64_t offset;               // of this slot's payload in it
   std::int32_t tag;
   Dtype dtype;
+  alignas(8) std::byte small[24];
 };
+static_assert(sizeof(ChannelSlot) == 64);
 
 // Offsets into the segment of a group of `size` ranks.
 class SharedLayout {
@@ -146,7 +150,7 @@ class SharedLayout {
   std::size_t direct(int rank) const { return at(directs_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
-    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * (sizeof(ChannelSlot) + channel_payload_);
+    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride_;
   }
 
  private:
@@ -162,6 +166,7 @@ class SharedLayout {
   int size_;
   std::size_t total_ = 0;
   std::size_t channel_payload_ = 0;
+  std::size_t channel_slot_stride_ = 0;
   std::size_t call_stride_ = 0;
   std::size_t places_stride_ = 0;
   Region arrivals_, calls_, progress_, doorbells_, status_, lent_, places_, directs_, channels_, rings_;

@@ -24,6 +24,12 @@ class AllToAll final : public Operation {
   }
   std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
   void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
+  bool fill_first_slot(Group& group) const override {
+    const std::size_t cell = cell_bytes(group);
+    if (call_.descriptor.largest > cell) return false;
+    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    return true;
+  }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     for (int peer = 0; peer < group.size(); ++peer) {
@@ -39,22 +45,16 @@ class AllToAll final : public Operation {
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(2 * agreement.largest * size * size);
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
-    exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
-          for (int peer = 0; peer < group.size(); ++peer) {
-            if (peer == rank_) continue;
-            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
-            copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
-          }
-        },
-        [&](std::uint64_t step) {
-          const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
-          for (int i = 1; i < group.size(); ++i) {
-            const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
-            const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
-          }
-        });
+    exchange.run([&](std::uint64_t step,
+                     std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
+                 [&](std::uint64_t step) {
+                   const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
+                   for (int i = 1; i < group.size(); ++i) {
+                     const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
+                     const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
+                     if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
+                   }
+                 });
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

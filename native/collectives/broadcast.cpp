@@ -16,11 +16,16 @@ class Broadcast final : public Operation {
   void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
   std::size_t contributed_bytes() const override { return is_root_ ? tensor_.bytes() : 0; }
   void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
+  bool fill_first_slot(Group& group) const override {
+    if (tensor_.bytes() > whole_piece_bytes) return false;
+    Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+    return true;
+  }
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    Exchange exchange(group, agreement.largest, whole_piece_bytes);
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
     exchange.run(

@@ -27,6 +27,11 @@ class Gather final : public Operation {
   }
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
+  bool fill_first_slot(Group& group) const override {
+    if (input_.bytes() > whole_piece_bytes) return false;
+    Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+    return true;
+  }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (outputs_.empty()) return;
@@ -35,7 +40,7 @@ class Gather final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, ring_slot_bytes);
+    Exchange exchange(group, agreement.largest, whole_piece_bytes);
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1));
@@ -43,13 +48,11 @@ class Gather final : public Operation {
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
           copy_bytes(slot, piece.data, piece.bytes);
-          if (!outputs_.empty()) {
-            const Part own = piece_of(outputs_[rank_], exchange.start_of(step), exchange.chunk());
-            copy_out(own.data, piece.data, own.bytes);
-          }
         },
         [&](std::uint64_t step) {
           if (outputs_.empty()) return;
+          const Part own = piece_of(outputs_[rank_], exchange.start_of(step), exchange.chunk());
+          copy_out(own.data, mine.data + exchange.start_of(step), own.bytes);
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());

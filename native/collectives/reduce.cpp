@@ -41,6 +41,32 @@ class Reduce final : public Operation {
   }
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
+  bool fill_first_slot(Group& group) const override {
+    if (is_two_shot(group)) {
+      const auto size = static_cast<std::size_t>(group.size());
+      const std::size_t cell = balanced_cell(input_.bytes(), size);
+      if (input_.bytes() > cell * size) return false;
+      Exchange::fill_first(group, [&](std::byte* slot) { fill_others(group, slot, 0, cell); });
+    } else {
+      if (input_.bytes() > whole_piece_bytes) return false;
+      Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+    }
+    return true;
+  }
+
+  bool is_two_shot(const Group& group) const {
+    return call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > most_in_one_shot && group.size() > 1;
+  }
+
+  // The cells that other ranks combine, of the piece that begins at `start`.
+  void fill_others(const Group& group, std::byte* slot, std::size_t start, std::size_t cell) const {
+    const auto size = static_cast<std::size_t>(group.size());
+    for (std::size_t i = 1; i < size; ++i) {
+      const std::size_t peer = (static_cast<std::size_t>(group.rank()) + i) % size;
+      const Part piece = piece_of({input_.data(), input_.bytes()}, start + peer * cell, cell);
+      copy_bytes(slot + peer * cell, piece.data, piece.bytes);
+    }
+  }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!output_) return;
@@ -51,14 +77,14 @@ class Reduce final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    if (call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > most_in_one_shot && group.size() > 1)
+    if (is_two_shot(group))
       two_shot(group, combine);
     else
       one_shot(group, combine);
   }
 
   void one_shot(Group& group, const RankCombiner& combine) {
-    Exchange exchange(group, input_.bytes(), ring_slot_bytes);
+    Exchange exchange(group, input_.bytes(), whole_piece_bytes);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -78,34 +104,36 @@ class Reduce final : public Operation {
   void two_shot(Group& group, const RankCombiner& combine) {
     const auto size = static_cast<std::size_t>(group.size());
     const auto rank_at = [&](std::size_t offset) { return (static_cast<std::size_t>(group.rank()) + offset) % size; };
+    const bool is_large = exceeds_caches(input_.bytes() * size);
     const std::size_t cell = balanced_cell(input_.bytes(), size);
     Exchange exchange(group, input_.bytes(), cell * size);
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
       return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
     };
-    exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
-          for (std::size_t i = 1; i < size; ++i) {
-            const std::size_t peer = rank_at(i);
-            const Part piece = cell_of(input_.data(), step, peer);
-            copy_bytes(slot + peer * cell, piece.data, piece.bytes);
-          }
-        },
-        [&](std::uint64_t step, std::byte* slot) {
-          const std::size_t me = rank_at(0);
-          const Part own = cell_of(input_.data(), step, me);
-          if (own.bytes == 0) return;
-          combine(cell_of(output_->data(), step, me).data, slot + me * cell, own.bytes,
-                  [&](int rank) { return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell; });
-        },
-        [&](std::uint64_t step) {
-          for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
-            const std::size_t peer = rank_at(i);
-            const Part piece = cell_of(output_->data(), step, peer);
-            const std::byte* made = exchange.made_slot_of(static_cast<int>(peer), step);
-            copy_bytes(piece.data, made + peer * cell, piece.bytes);
-          }
-        });
+    exchange.run([&](std::uint64_t step, std::byte* slot) { fill_others(group, slot, exchange.start_of(step), cell); },
+                 [&](std::uint64_t step, std::byte* slot) {
+                   const std::size_t me = rank_at(0);
+                   const Part own = cell_of(input_.data(), step, me);
+                   if (own.bytes == 0) return;
+                   const auto source_of = [&](int rank) {
+                     return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell;
+                   };
+                   std::byte* to = cell_of(output_->data(), step, me).data;
+                   if (!is_large) return combine(to, slot + me * cell, own.bytes, source_of);
+                   const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+                     copy_bytes(to + at, block, bytes);
+                     copy_bytes(slot + me * cell + at, block, bytes);
+                   };
+                   combine.in_blocks(group.rank(), own.bytes, source_of, take);
+                 },
+                 [&](std::uint64_t step) {
+                   for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
+                     const std::size_t peer = rank_at(i);
+                     const Part piece = cell_of(output_->data(), step, peer);
+                     const std::byte* made = exchange.made_slot_of(static_cast<int>(peer), step);
+                     copy_bytes(piece.data, made + peer * cell, piece.bytes);
+                   }
+                 });
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

@@ -27,6 +27,12 @@ class ReduceScatter final : public Operation {
   }
   std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
   void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
+  bool fill_first_slot(Group& group) const override {
+    const std::size_t cell = cell_bytes(group);
+    if (call_.descriptor.largest > cell) return false;
+    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    return true;
+  }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
@@ -42,22 +48,19 @@ class ReduceScatter final : public Operation {
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
-          for (int peer = 0; peer < group.size(); ++peer) {
-            if (peer == rank_) continue;
-            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
-            copy_bytes(slot + static_cast<std::size_t>(peer) * exchange.chunk(), piece.data, piece.bytes);
-          }
+          fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
           const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
-          // What is streamed is combined in the own cell, which is free.
-          std::byte* to = copy_out.streams() ? exchange.own_slot(step) + cell : piece.data;
           const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
-          combine(to, nullptr, piece.bytes,
-                  [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; });
-          copy_out(piece.data, to, piece.bytes);
+          const auto source_of = [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; };
+          if (!copy_out.streams()) return combine(piece.data, nullptr, piece.bytes, source_of);
+          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+            copy_out(piece.data + at, block, bytes);
+          };
+          combine.in_blocks(rank_, piece.bytes, source_of, take);
         });
   }
 

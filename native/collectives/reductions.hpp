@@ -1,8 +1,10 @@
 // What the reducing collectives share: the ranks' data of one piece, in rank order, combined.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
+#include "../copies.hpp"
 #include "../group.hpp"
 #include "../reduce_kernels.hpp"
 
@@ -26,7 +28,25 @@ class RankCombiner {
     kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
   }
 
+  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache. The data of
+  // `fetched`, a rank, comes from memory: it is asked for a block ahead.
+  template <class SourceOf, class Take>
+  void in_blocks(int fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
+    alignas(64) std::byte made[block_bytes];
+    for (std::size_t at = 0; at < bytes; at += block_bytes) {
+      const std::size_t length = std::min(block_bytes, bytes - at);
+      const std::byte* next = source_of(fetched) + at + length;
+      const std::size_t ahead = std::min(block_bytes, bytes - at - length);
+      for (std::size_t i = 0; i < ahead; i += line) __builtin_prefetch(next + i);
+      (*this)(made, nullptr, length, [&](int rank) { return source_of(rank) + at; });
+      take(at, made, length);
+    }
+  }
+
  private:
+  static constexpr std::size_t block_bytes = 4096;  // whole elements of every dtype
+  static constexpr std::size_t line = 64;
+
   int size_;
   std::size_t itemsize_;
   Kernel kernel_;

@@ -24,6 +24,12 @@ class Scatter final : public Operation {
   }
   std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
   void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
+  bool fill_first_slot(Group& group) const override {
+    const std::size_t cell = cell_bytes(group);
+    if (inputs_.empty() || call_.descriptor.largest > cell) return false;
+    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    return true;
+  }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::byte* all = group.arrival(root_, agreement.sequence).payload;
@@ -38,12 +44,7 @@ class Scatter final : public Operation {
     };
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
-          if (inputs_.empty()) return;
-          for (int peer = 0; peer < group.size(); ++peer) {
-            if (peer == rank_) continue;
-            const Part piece = piece_of(inputs_[peer], exchange.start_of(step), exchange.chunk());
-            copy_bytes(cell(slot, peer), piece.data, piece.bytes);
-          }
+          if (!inputs_.empty()) fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());

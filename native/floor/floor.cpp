@@ -99,15 +99,17 @@ extern "C" {
 
 // How many bytes one rank moves, by kind, in one call; see Movement in shim/bench/floors.py.
 struct Movement {
-  std::uint64_t in;      // from its own tensor into its ring
-  std::uint64_t out;     // from the peers' rings to its output
-  std::uint64_t own;     // from its own tensor to its output
-  std::uint64_t direct;  // from the peers' areas to its output
-  std::uint64_t read;    // from the peers' areas, not stored
-  std::uint64_t fold;    // from the peers' rings, not stored
-  std::uint64_t cached;  // from the peers' rings into its own
-  std::uint64_t update;  // of its own tensor, loaded and stored in place
-  std::uint64_t slices;  // of all ranks' areas, one slice of each, loaded and stored in place
+  std::uint64_t in;         // from its own tensor into its ring
+  std::uint64_t out;        // from the peers' rings to its output
+  std::uint64_t own;        // from its own tensor to its output
+  std::uint64_t direct;     // from the peers' areas to its output
+  std::uint64_t read;       // from the peers' areas, not stored
+  std::uint64_t fold;       // from the peers' rings, not stored
+  std::uint64_t cached;     // from the peers' rings into its own
+  std::uint64_t update;     // of its own tensor, loaded and stored in place
+  std::uint64_t slices;     // of all ranks' areas, one slice of each, loaded and stored in place
+  std::uint64_t own_at;     // where in its own tensor the bytes of `own` or `update` begin
+  std::uint64_t direct_at;  // where in each peer's area those of `direct` or `read` begin
 };
 
 // Where that is. `segment` has `ranks` parts of `part` bytes; the peers are `peers` ranks from `first_peer` on, going
@@ -159,12 +161,12 @@ double shim_floor_move(const Movement* movement, const Memory* memory, std::uint
       }
       if (own.any()) {
         const std::size_t at = own.done, bytes = own.take();
-        copy(memory->output + written, memory->source + at, bytes, streaming != 0);
+        copy(memory->output + written, memory->source + movement->own_at + at, bytes, streaming != 0);
         written += bytes;
       }
       if (updated.any()) {
         const std::size_t at = updated.done;
-        update(memory->output + at, updated.take());
+        update(memory->output + movement->own_at + at, updated.take());
       }
       if (slices.any()) {
         const std::size_t at = slices.done, bytes = slices.take(), slice = slice_of_a_rank;
@@ -175,14 +177,14 @@ double shim_floor_move(const Movement* movement, const Memory* memory, std::uint
       if (direct.any()) {
         const std::size_t at = direct.done, bytes = direct.take();
         const std::uint64_t from = std::min<std::uint64_t>(at / of_one_peer, memory->peers - 1);
-        const char* area = part_of(peer(from)) + kRing;
+        const char* area = part_of(peer(from)) + kRing + movement->direct_at;
         copy(memory->output + written, area + (at - from * of_one_peer), bytes, streaming != 0);
         written += bytes;
       }
       if (read_areas.any()) {
         const std::size_t at = read_areas.done, bytes = read_areas.take();
         const std::uint64_t from = std::min<std::uint64_t>(at / of_one_peer, memory->peers - 1);
-        read(part_of(peer(from)) + kRing + (at - from * of_one_peer), bytes);
+        read(part_of(peer(from)) + kRing + movement->direct_at + (at - from * of_one_peer), bytes);
       }
     }
 #if defined(__SSE2__)

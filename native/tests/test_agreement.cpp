@@ -45,6 +45,22 @@ SHIM_TEST(operations_differ) {
     });
 }
 
+SHIM_TEST(slots_filled_before_a_disagreement_harm_nothing) {
+  for (const int size : {2, 3})
+    on_ranks(size, [](Rank& me) {
+      for (int round = 0; round < 5; ++round) {
+        std::vector<std::int64_t> small(1000 + static_cast<std::size_t>(me.rank() == 0), -1);
+        CHECK(me.failure_of(make_all_reduce(me.seat(), one("output", small), one("input", small), sum)) ==
+              FailureKind::mismatch);
+        for (const std::size_t count : {100'000, 1000}) {  // filled after the ranks agree, and before
+          std::vector<std::int64_t> data(count, me.rank() + round);
+          me.run(make_broadcast(me.seat(), one("tensor", data), me.size() - 1));
+          CHECK(data == std::vector<std::int64_t>(count, me.size() - 1 + round));
+        }
+      }
+    });
+}
+
 SHIM_TEST(dtypes_differ) {
   check_mismatch("the dtype", 4, [](Rank& me, std::vector<std::int64_t>& data, bool odd) {
     TensorArgument tensor = one("tensor", data);

@@ -32,7 +32,7 @@ SHIM_TEST(messages_of_all_sizes_go_around_a_ring) {
     on_ranks(size, [](Rank& me) {
       const int next = (me.rank() + 1) % me.size();
       const int before = (me.rank() + me.size() - 1) % me.size();
-      for (const std::size_t count : {0, 1, 4096, 4097, 100'000}) {
+      for (const std::size_t count : {0, 1, 3, 4, 8192, 8193, 100'000}) {
         auto mine = message(me.rank(), 0, count);
         std::vector<std::int64_t> got(count, -1);
         const auto sent = send(me, mine, next);

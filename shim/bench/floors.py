@@ -33,7 +33,10 @@ ONE_COPY, TWO_COPIES = "floor-one-copy", "floor-two-copies"
 
 
 class Movement(NamedTuple):
-    """Bytes that one rank moves in one call, by kind."""
+    """Bytes that one rank moves in one call, by kind, and where they lie if not from the beginning on.
+
+    No byte of a tensor stands for two that a collective needs: the second time it would come from the cache.
+    """
 
     into_ring: int = 0  # from its own tensor into its ring: "in"
     out_of_ring: int = 0  # from the others' rings to its output: "out"
@@ -44,11 +47,13 @@ class Movement(NamedTuple):
     cached: int = 0  # from the others' rings into its own
     update: int = 0  # of its own tensor, loaded and stored in place
     slices: int = 0  # of all ranks' tensors, a slice of each, loaded and stored in place
+    own_at: int = 0  # where in its own tensor the bytes of `own` or `update` begin
+    direct_at: int = 0  # where in each of the others' tensors those of `direct` or `read` begin
 
     @property
     def source(self) -> int:
         """Bytes of its own tensor that are needed."""
-        return max(self.into_ring, self.own, self.update, self.slices)
+        return max(self.into_ring, self.own_at + max(self.own, self.update), self.slices)
 
     @property
     def output(self) -> int:
@@ -59,6 +64,11 @@ class Movement(NamedTuple):
     def shared(self) -> int:
         """Bytes of its peers' tensors in shared memory."""
         return self.direct + self.read
+
+    @property
+    def moved(self) -> int:
+        """Bytes of all kinds together."""
+        return sum(self[:-2])
 
 
 def movement_of(case: Case, kind: str, rank: int) -> Movement:
@@ -77,13 +87,17 @@ def movement_of(case: Case, kind: str, rank: int) -> Movement:
         if kind == ONE_COPY:
             return Movement(own=mine, direct=whole - mine)
         return Movement(into_ring=mine, out_of_ring=whole - mine, own=mine)
+    if case.collective in ("reduce_scatter", "all_to_all") and kind == ONE_COPY:
+        mine, read = rank * part, case.collective == "reduce_scatter"  # each rank has the same slice of all tensors
+        moved = Movement(read=rest) if read else Movement(direct=rest)
+        return moved._replace(own=part, own_at=mine, direct_at=mine)
     if case.collective == "reduce_scatter":
-        return Movement(own=part, read=rest) if kind == ONE_COPY else Movement(into_ring=rest, fold=rest, own=part)
+        return Movement(into_ring=rest, fold=rest, own=part, own_at=rest)
     if case.collective == "all_to_all":
-        return Movement(own=part, direct=rest) if kind == ONE_COPY else Movement(rest, rest, own=part)
+        return Movement(rest, rest, own=part, own_at=rest)
     if kind == ONE_COPY:
         return Movement(slices=case.bytes)
-    return Movement(rest, rest, update=part, fold=max(0, rest - part), cached=min(part, rest))
+    return Movement(rest, rest, update=part, fold=max(0, rest - part), cached=min(part, rest), own_at=rest)
 
 
 def peers_of(case: Case, rank: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ RANKS = (2, 3, 4, 7, 8)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_an_all_reduce_loads_and_stores_what_the_two_shot_algorithm_must(ranks: int) -> None:
     movement = movement_of(Case("all_reduce", ranks, "float32", SIZE), TWO_COPIES, 0)
-    loads = sum(movement)
+    loads = movement.moved
     stores = loads - movement.fold - movement.read
     assert loads == pytest.approx((3 * ranks - 2) / ranks * SIZE)
     assert stores == pytest.approx(2 * SIZE)
@@ -38,8 +38,26 @@ def test_every_output_is_written_in_full(collective: str, kind: str, ranks: int)
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "all_to_all", "reduce_scatter", "broadcast"])
 def test_one_copy_moves_less_than_two(collective: str) -> None:
     case = Case(collective, 4, "float32", SIZE)
-    one, two = (sum(sum(movement_of(case, kind, rank)) for rank in range(4)) for kind in (ONE_COPY, TWO_COPIES))
+    one, two = (sum(movement_of(case, kind, rank).moved for rank in range(4)) for kind in (ONE_COPY, TWO_COPIES))
     assert one < two
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("kind", [ONE_COPY, TWO_COPIES])
+@pytest.mark.parametrize("collective", ["all_reduce", "all_to_all", "reduce_scatter"])
+def test_every_byte_of_an_input_is_read_by_somebody(collective: str, kind: str, ranks: int) -> None:
+    case = Case(collective, ranks, "float32", SIZE)
+    for rank in range(ranks):
+        movement = movement_of(case, kind, rank)
+        read = {range(movement.into_ring), range(movement.own_at, movement.own_at + movement.own + movement.update)}
+        if movement.slices:
+            read = {range(movement.slices)}
+        for other in range(ranks) if kind == ONE_COPY else ():
+            movement = movement_of(case, kind, other)
+            if other != rank and movement.shared:
+                read.add(range(movement.direct_at, movement.direct_at + movement.shared // (ranks - 1)))
+        assert sum(len(part) for part in read) == SIZE
+        assert max(part.stop for part in read) == SIZE
 
 
 def test_receivers_of_a_broadcast_read_the_root_and_partners_each_other() -> None:

@@ -117,7 +117,7 @@ class _Copies(Batch):
         self._is_beyond_cache = self._movement.output * place.ranks > largest_cache() * _OF_CACHE
         self._moved = (ctypes.c_uint64 * len(self._movement))(*self._movement)
         self._move = native.shim_floor_move
-        self._calls = max(1, min(_MOST_CALLS, _CALLS_BYTES // max(1, sum(self._movement))))
+        self._calls = max(1, min(_MOST_CALLS, _CALLS_BYTES // max(1, self._movement.moved)))
 
     def rewrite(self) -> None:
         self._tensor.fill(2)
@@ -145,7 +145,8 @@ def _movements(case: Case, kind: str, rank: int) -> tuple[Movement, int]:
     tensor = case.bytes if case.collective in IN_PLACE else 0
     for other in range(case.ranks):
         movement = movement_of(case, kind, other)
-        tensor = max(tensor, movement.source, -(-movement.shared // max(1, peers_of(case, other)[1])))
+        of_each = -(-movement.shared // max(1, peers_of(case, other)[1]))
+        tensor = max(tensor, movement.source, movement.direct_at + of_each)
     return movement_of(case, kind, rank), tensor
 
 
