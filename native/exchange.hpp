@@ -69,8 +69,10 @@ class Exchange {
   // Waits until `peer` has filled its slot of `step`.
   const std::byte* slot_of(int peer, std::uint64_t step) const {
     const std::uint64_t wanted = base_ + step + 1;
-    if (step > 0 || !has_filled_first(peer))
-      group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).ready.load() >= wanted; });
+    // Asked of each rank that has gone meanwhile, too: some may have filled theirs before they arrived, others after.
+    group_.wait_for(peer, [this, wanted, step](int rank) {
+      return (step == 0 && has_filled_first(rank)) || group_.progress(rank).ready.load() >= wanted;
+    });
     return group_.ring_slot(peer, base_ + step);
   }
 

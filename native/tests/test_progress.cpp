@@ -264,3 +264,20 @@ SHIM_TEST(a_message_that_never_comes_is_named) {
       },
       0.2);
 }
+
+SHIM_TEST(a_rank_may_leave_as_soon_as_it_has_what_it_needs) {
+  // What fits into an arrival line is put into a ring after the arrival, when another rank's part does not fit, and
+  // that part before it.
+  const std::vector<std::uint64_t> counts = {1, 40, 2, 100};
+  for (int round = 0; round < 400; ++round)
+    on_ranks(4, [&](Rank& me) {
+      const auto mine_at = static_cast<std::size_t>(me.rank());
+      std::vector<std::int64_t> mine(counts[mine_at], me.rank());
+      std::vector<std::vector<std::int64_t>> all;
+      for (const std::uint64_t count : counts) all.emplace_back(count, -1);
+      me.run(make_all_gather(me.seat(), list("output", all), one("input", mine), no_splits("output_splits")));
+      me.progress().stop();
+      for (std::size_t rank = 0; rank < all.size(); ++rank)
+        CHECK_EQUAL(all[rank].back(), static_cast<std::int64_t>(rank));
+    });
+}
