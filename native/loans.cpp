@@ -44,19 +44,36 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
   const std::lock_guard lock(lending_);
   auto known = lent_.find(found->allocation);
   if (known == lent_.end()) {
-    const std::uint64_t slot = next_slot_++ % lent_allocations;
-    LentAllocation& entry = group_.lent_by(group_.rank())[slot];
-    lent_.erase(entry.number.load());  // the one that was lent first; it will be lent anew when it is used again
+    const std::optional<std::uint64_t> slot = slot_to_use();
+    if (!slot) return 0;
+    LentAllocation& entry = group_.lent_by(group_.rank())[*slot];
+    lent_.erase(entry.number.load());  // it will be lent anew when it is used again
     entry.bytes = found->bytes;
     entry.inode = found->inode;
     entry.file = found->file;
     entry.number.store(found->allocation);
-    known = lent_.emplace(found->allocation, Lent{slot, false}).first;
+    known = lent_.emplace(found->allocation, Lent{*slot, false}).first;
   }
+  placed_.push_back(known->second.slot);
   place = {found->allocation, known->second.slot, found->offset};
   if (known->second.confirmed) return lent;
   unconfirmed_.push_back(found->allocation);
   return lent | lent_now;
+}
+
+std::optional<std::uint64_t> Loans::slot_to_use() {
+  std::optional<std::uint64_t> oldest;
+  for (std::uint64_t i = 0; i < lent_allocations; ++i) {
+    const std::uint64_t slot = (next_slot_ + i) % lent_allocations;
+    const bool is_free = group_.lent_by(group_.rank())[slot].number.load() == 0;
+    if (is_free) {
+      oldest = slot;
+      break;
+    }
+    if (!oldest && std::find(placed_.begin(), placed_.end(), slot) == placed_.end()) oldest = slot;
+  }
+  if (oldest) next_slot_ = *oldest + 1;
+  return oldest;
 }
 
 void Loans::confirm() {

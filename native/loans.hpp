@@ -37,7 +37,10 @@ class Loans final : private LenderOfAllocations {
 
   // Lends [data, data + bytes) and makes `place` say where that is. Returns the flags that hold of it. begin() comes
   // first, once for each operation.
-  void begin() { unconfirmed_.clear(); }
+  void begin() {
+    unconfirmed_.clear();
+    placed_.clear();
+  }
   unsigned lend(const std::byte* data, std::size_t bytes, Place& place);
   // All ranks have mapped what was lent since begin().
   void confirm();
@@ -63,6 +66,8 @@ class Loans final : private LenderOfAllocations {
   };
 
   void allocation_is_freed(std::uint64_t allocation) override;
+  // A free slot, or else the one that was taken first and is not of this operation; nothing when there is none.
+  std::optional<std::uint64_t> slot_to_use();
   void drop_freed_now();
 
   Group& group_;
@@ -71,6 +76,7 @@ class Loans final : private LenderOfAllocations {
   std::mutex lending_;
   std::unordered_map<std::uint64_t, Lent> lent_;  // by allocation; guarded by lending_
   std::vector<std::uint64_t> unconfirmed_;        // allocations
+  std::vector<std::uint64_t> placed_;             // slots that this operation has places in
   std::uint64_t next_slot_ = 0;
 };
 

@@ -7,6 +7,7 @@ it is. Frameworks are lent the memory by objects that keep it alive, and given a
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 import operator
 import sys
@@ -19,6 +20,8 @@ from shim.errors import ArgumentError, StateError, UnsupportedError
 
 __all__ = ["new_shared"]
 
+_MOST_DIMENSIONS = 16  # that the engine carries
+
 
 def new_shared(shape: int | Sequence[int], dtype: Any, like: Any) -> Any:
     """Return a zeroed tensor; see ``shim.empty``."""
@@ -27,7 +30,7 @@ def new_shared(shape: int | Sequence[int], dtype: Any, like: Any) -> Any:
     name = _dtype(dtype, like)
     # Frameworks do not take memory without bytes; nothing of it will ever be read.
     size = max(1, math.prod(extents)) * _native.dtype_bytes(name)
-    if size > sys.maxsize:
+    if math.prod(filter(None, extents)) * _native.dtype_bytes(name) > sys.maxsize:  # frameworks count so too
         raise ArgumentError(f"shim.empty: shape {shape!r} has more elements than any memory")
     memory = _lent_memory(size)
     try:
@@ -45,11 +48,14 @@ def _unsupported(framework: str, name: str) -> UnsupportedError:
 
 def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
     try:
-        extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+        given: Sequence[Any] = shape if isinstance(shape, Sequence) and not isinstance(shape, bytes) else (shape,)
+        extents = tuple(map(operator.index, given))
     except TypeError:
         raise ArgumentError(f"shim.empty: shape must be an integer or a sequence of them, got {shape!r}") from None
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"shim.empty: shape must not have negative extents, got {shape!r}")
+    if len(extents) > _MOST_DIMENSIONS:
+        raise ArgumentError(f"shim.empty: shape must have at most {_MOST_DIMENSIONS} dimensions, got {len(extents)}")
     return extents
 
 
@@ -58,6 +64,8 @@ def _framework(like: Any) -> str:
     framework = "numpy" if like is None else like if isinstance(like, str) else framework_of(type(like))
     if framework not in _MAKERS:
         raise ArgumentError(f"shim.empty: like must be a tensor of, or the name of, one of {known}; got {like!r}")
+    if framework == "numpy":
+        importlib.import_module("numpy")
     if framework not in sys.modules:
         raise StateError(f"shim.empty: {framework} is not imported\nImport it before asking for its tensors.")
     return framework
@@ -70,8 +78,8 @@ def _dtype(dtype: Any, like: Any) -> str:
         name = dtype_name(like)
     elif isinstance(dtype, str):
         name = dtype
-    elif isinstance(dtype, type):  # numpy.float32, and Python's own bool
-        name = dtype.__name__
+    elif isinstance(dtype, type):  # numpy.float32, numpy.bool_, and Python's own bool
+        name = dtype.__name__.rstrip("_")
     else:
         name = str(dtype).rpartition(".")[2].lower()
     if _native.dtype_bytes(name) == 0:
