@@ -15,7 +15,7 @@ namespace shim {
 inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
-inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes about a gigabyte
+inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
 inline constexpr std::size_t max_dimensions = 16;
 inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t ring_slot_bytes = 256 * 1024;

@@ -91,7 +91,7 @@ def _lent_memory(size: int) -> ctypes.Array[ctypes.c_char]:
     """Return *size* bytes as an object with a buffer, which every tensor made of it keeps alive."""
     owner = _native.SharedMemory(size)
     memory = (ctypes.c_char * size).from_address(owner.address())
-    memory.owner = owner  # type: ignore[attr-defined]
+    memory.owner = owner  # type: ignore[attr-defined]  # an instance of ctypes takes any attribute
     return memory
 
 

@@ -25,7 +25,7 @@ class DistApi(CollectiveLibrary):
         return partial(self.dist.broadcast, tensors.output, 0)
 
     def barrier(self, tensors: Tensors) -> Call:
-        return self.dist.barrier  # type: ignore[no-any-return]
+        return self.dist.barrier  # type: ignore[no-any-return]  # a module of whichever framework
 
     def send(self, tensor: Any, peer: int) -> Call:
         return partial(self.dist.send, tensor, peer)
