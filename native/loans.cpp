@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "group.hpp"
 
@@ -47,7 +48,7 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
     const std::optional<std::uint64_t> slot = slot_to_use();
     if (!slot) return 0;
     LentAllocation& entry = group_.lent_by(group_.rank())[*slot];
-    lent_.erase(entry.number.load());  // it will be lent anew when it is used again
+    if (lent_.erase(entry.number.load()) > 0) cease_to_lend(*slot);  // it will be lent anew when it is used again
     entry.bytes = found->bytes;
     entry.inode = found->inode;
     entry.file = found->file;
@@ -86,7 +87,7 @@ void Loans::allocation_is_freed(std::uint64_t allocation) {
   const std::lock_guard lock(lending_);
   const auto known = lent_.find(allocation);
   if (known == lent_.end() || !group_.is_of_this_process()) return;
-  group_.lent_by(group_.rank())[known->second.slot].number.store(0);
+  cease_to_lend(known->second.slot);
   lent_.erase(known);
 }
 
@@ -119,11 +120,19 @@ std::byte* Loans::map(int rank, const Place& place) {
   return place.offset <= segment.size() ? segment.data() + place.offset : nullptr;
 }
 
-void Loans::drop_freed_now() {
+void Loans::drop_if_taken_back() {
+  std::uint64_t taken_back = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) taken_back += group_.direct(rank).taken_back.load();
+  if (std::exchange(seen_taken_back_, taken_back) == taken_back) return;
   std::erase_if(mapped_, [this](const auto& entry) {
     const auto rank = static_cast<int>(entry.first / lent_allocations);
     return group_.lent_by(rank)[entry.first % lent_allocations].number.load() != entry.second.allocation;
   });
+}
+
+void Loans::cease_to_lend(std::uint64_t slot) {
+  group_.lent_by(group_.rank())[slot].number.store(0);
+  group_.direct(group_.rank()).taken_back.fetch_add(1);
 }
 
 }  // namespace shim

@@ -47,9 +47,9 @@ class Loans final : private LenderOfAllocations {
 
   // The memory at `place` of `rank`, mapped if it was not; null when that cannot be done.
   std::byte* map(int rank, const Place& place);
-  // Gives up what is mapped of allocations that are no longer lent.
+  // Gives up what is mapped of allocations that are no longer lent. Every operation asks for it.
   void drop_freed() {
-    if (!mapped_.empty()) drop_freed_now();
+    if (!mapped_.empty()) drop_if_taken_back();
   }
 
   // Whether mapping has worked so far, as all ranks have agreed; nothing before it was tried.
@@ -68,7 +68,8 @@ class Loans final : private LenderOfAllocations {
   void allocation_is_freed(std::uint64_t allocation) override;
   // A free slot, or else the one that was taken first and is not of this operation; nothing when there is none.
   std::optional<std::uint64_t> slot_to_use();
-  void drop_freed_now();
+  void drop_if_taken_back();
+  void cease_to_lend(std::uint64_t slot);
 
   Group& group_;
   std::vector<int> processes_;                        // by rank; 0 for those that have no number here
@@ -78,6 +79,7 @@ class Loans final : private LenderOfAllocations {
   std::vector<std::uint64_t> unconfirmed_;        // allocations
   std::vector<std::uint64_t> placed_;             // slots that this operation has places in
   std::uint64_t next_slot_ = 0;
+  std::uint64_t seen_taken_back_ = 0;  // by all ranks, when mapped_ was last looked through
 };
 
 }  // namespace shim

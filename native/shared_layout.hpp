@@ -94,9 +94,10 @@ struct Place {
 
 // How far a rank has come with the operations in which the ranks read each other's tensors where they are.
 struct alignas(line_bytes) DirectLine {
-  std::atomic<std::uint64_t> tried;     // the last operation for which it has tried to map the others' tensors, and
-  std::atomic<std::uint64_t> mapped;    // the last one for which it has mapped them all; written first
-  std::atomic<std::uint64_t> finished;  // the last one in which it needs nothing more of the others' tensors
+  std::atomic<std::uint64_t> tried;       // the last operation for which it has tried to map the others' tensors, and
+  std::atomic<std::uint64_t> mapped;      // the last one for which it has mapped them all; written first
+  std::atomic<std::uint64_t> finished;    // the last one in which it needs nothing more of the others' tensors
+  std::atomic<std::uint64_t> taken_back;  // how many of its allocations it has ceased to lend
 };
 
 // Where a rank that found nothing to do sleeps.
