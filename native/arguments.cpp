@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 
 #include <string>
+#include <utility>
 
 #include "failure.hpp"
 
@@ -27,13 +28,13 @@ void check_list(const TensorArgument& tensors, const SplitArgument& splits, int 
     reject(braced(splits.role) + " cuts one tensor, but " + braced(tensors.role) + " is a list of tensors");
 }
 
-std::vector<std::uint64_t> counts_of_list(const TensorArgument& tensors) {
+Counts counts_of_list(const TensorArgument& tensors) {
   std::vector<std::uint64_t> counts;
   for (const TensorView& view : tensors.list) counts.push_back(view.count());
-  return counts;
+  return Counts(std::move(counts));
 }
 
-std::vector<std::uint64_t> counts_of_splits(const TensorArgument& tensor, const SplitArgument& splits, int size) {
+Counts counts_of_splits(const TensorArgument& tensor, const SplitArgument& splits, int size) {
   const std::vector<std::int64_t>& rows = *splits.rows;
   const TensorView& view = tensor.tensor();
   if (rows.size() != static_cast<std::size_t>(size))
@@ -52,7 +53,7 @@ std::vector<std::uint64_t> counts_of_splits(const TensorArgument& tensor, const 
            "\nSplit sizes are counted in rows, not elements.");
   std::vector<std::uint64_t> counts;
   for (const std::int64_t row : rows) counts.push_back(static_cast<std::uint64_t>(row) * view.row_count());
-  return counts;
+  return Counts(std::move(counts));
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ void check_same_count(const TensorArgument& a, const TensorArgument& b) {
            a.tensor().describe() + " and " + b.tensor().describe());
 }
 
-std::vector<std::uint64_t> part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size) {
+Counts part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size) {
   if (tensors.is_list) {
     check_list(tensors, splits, size);
     return counts_of_list(tensors);
@@ -107,22 +108,21 @@ std::vector<std::uint64_t> part_counts(const TensorArgument& tensors, const Spli
   if (rows % size != 0)
     reject("dimension 0 of " + braced(tensors.role) + " must be divisible by the " + std::to_string(size) +
            " ranks of the group, got " + view.describe() + "\nGive split sizes for unequal parts.");
-  return std::vector<std::uint64_t>(static_cast<std::size_t>(size), view.count() / static_cast<std::size_t>(size));
+  return Counts(size, view.count() / static_cast<std::size_t>(size));
 }
 
-std::vector<std::uint64_t> gathered_counts(const TensorArgument& outputs, const SplitArgument& splits, int size,
-                                           const TensorArgument& input) {
+Counts gathered_counts(const TensorArgument& outputs, const SplitArgument& splits, int size,
+                       const TensorArgument& input) {
   if (outputs.is_list || splits.rows) return part_counts(outputs, splits, size);
   const std::size_t each = input.tensor().count();
   const std::size_t needed = each * static_cast<std::size_t>(size);
   if (outputs.tensor().count() != needed)
     reject(braced(outputs.role) + " must hold " + std::to_string(needed) + " elements, " + std::to_string(size) +
            " times the " + std::to_string(each) + " of " + braced(input.role) + ", got " + outputs.tensor().describe());
-  return std::vector<std::uint64_t>(static_cast<std::size_t>(size), each);
+  return Counts(size, each);
 }
 
-void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank,
-                    const TensorArgument& own) {
+void check_own_part(const TensorArgument& parts, const Counts& counts, int rank, const TensorArgument& own) {
   const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
   if (count != own.tensor().count())
     reject("this rank's part of " + braced(parts.role) + " must be as large as " + braced(own.role) + ", got " +

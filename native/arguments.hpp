@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "counts.hpp"
 #include "dtypes.hpp"
 #include "tensor_view.hpp"
 
@@ -40,12 +41,11 @@ void check_same_dtype(const TensorArgument& a, const TensorArgument& b);
 void check_same_count(const TensorArgument& a, const TensorArgument& b);
 
 // The elements of each rank's part of `tensors`. One tensor without splits is cut into equal numbers of rows.
-std::vector<std::uint64_t> part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size);
+Counts part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size);
 // Likewise for what is gathered from inputs of `each` elements: only the number of elements matters.
-std::vector<std::uint64_t> gathered_counts(const TensorArgument& outputs, const SplitArgument& splits, int size,
-                                           const TensorArgument& input);
+Counts gathered_counts(const TensorArgument& outputs, const SplitArgument& splits, int size,
+                       const TensorArgument& input);
 // The part of this rank must be as large as `own`.
-void check_own_part(const TensorArgument& parts, const std::vector<std::uint64_t>& counts, int rank,
-                    const TensorArgument& own);
+void check_own_part(const TensorArgument& parts, const Counts& counts, int rank, const TensorArgument& own);
 
 }  // namespace shim

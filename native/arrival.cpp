@@ -10,10 +10,6 @@
 namespace shim {
 namespace {
 
-bool is_uniform(const std::vector<std::uint64_t>& counts) {
-  return std::all_of(counts.begin(), counts.end(), [&](std::uint64_t count) { return count == counts.front(); });
-}
-
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
   return hash ^ (hash >> 29);
@@ -94,14 +90,14 @@ void Call::set_shape(const TensorView& view) {
   std::copy_n(view.shape.begin(), view.dimensions, descriptor.shape);
 }
 
-void Call::set_sends(const std::vector<std::uint64_t>& counts) {
-  descriptor.sends = is_uniform(counts) ? counts.front() : CallDescriptor::in_table;
-  if (descriptor.sends == CallDescriptor::in_table) sends = counts;
+void Call::set_sends(const Counts& counts) {
+  descriptor.sends = counts.are_equal() ? counts[0] : CallDescriptor::in_table;
+  sends = counts.by_rank();
 }
 
-void Call::set_receives(const std::vector<std::uint64_t>& counts) {
-  descriptor.receives = is_uniform(counts) ? counts.front() : CallDescriptor::in_table;
-  if (descriptor.receives == CallDescriptor::in_table) receives = counts;
+void Call::set_receives(const Counts& counts) {
+  descriptor.receives = counts.are_equal() ? counts[0] : CallDescriptor::in_table;
+  receives = counts.by_rank();
 }
 
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {

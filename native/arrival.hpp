@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "counts.hpp"
 #include "group.hpp"
 #include "tensor_view.hpp"
 
@@ -24,8 +25,8 @@ struct Call {
   }
   void set_shape(const TensorView& view);
   // Takes one number where all are the same, the table where they are not.
-  void set_sends(const std::vector<std::uint64_t>& counts);
-  void set_receives(const std::vector<std::uint64_t>& counts);
+  void set_sends(const Counts& counts);
+  void set_receives(const Counts& counts);
   bool is_varied() const {
     return descriptor.sends == CallDescriptor::in_table || descriptor.receives == CallDescriptor::in_table;
   }

@@ -106,59 +106,65 @@ void unpack(const std::byte* from, const TensorView& to) {
 
 void Buffer::load() {
   reserve();
-  if (stage_) pack(view_, stage_.get());
+  if (stage_) pack(*copied_, stage_.get());
 }
 
 void Buffer::reserve() {
-  if (!contiguous_ && !stage_) stage_ = std::make_unique<std::byte[]>(bytes_);
+  if (!copied_ || stage_) return;
+  stage_ = std::make_unique<std::byte[]>(bytes_);
+  data_ = stage_.get();
 }
 
 void Buffer::store() {
-  if (stage_) unpack(stage_.get(), view_);
+  if (stage_) unpack(stage_.get(), *copied_);
+}
+
+void Buffer::detach() {
+  if (copied_) return;
+  copied_ = std::make_unique<TensorView>();
+  copied_->data = data_;
+  copied_->dtype = Dtype::uint8;
+  copied_->dimensions = 1;
+  copied_->shape[0] = static_cast<std::int64_t>(bytes_);
+  copied_->set_contiguous();
+}
+
+std::pair<const std::byte*, const std::byte*> Buffer::range() const {
+  if (!copied_) return {data_, data_ + bytes_};
+  std::int64_t low = 0;
+  std::int64_t high = 1;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(copied_->dimensions); ++d)
+    (copied_->strides[d] < 0 ? low : high) += copied_->strides[d] * (copied_->shape[d] - 1);
+  const auto itemsize = static_cast<std::int64_t>(bytes_of(copied_->dtype));
+  return {copied_->data + low * itemsize, copied_->data + high * itemsize};
 }
 
 bool Buffer::shares_memory_with(const Buffer& other) const {
-  const auto range = [](const TensorView& view) {
-    std::int64_t low = 0;
-    std::int64_t high = static_cast<std::int64_t>(1);
-    for (std::size_t d = 0; d < static_cast<std::size_t>(view.dimensions); ++d)
-      (view.strides[d] < 0 ? low : high) += view.strides[d] * (view.shape[d] - 1);
-    const auto itemsize = static_cast<std::int64_t>(bytes_of(view.dtype));
-    return std::pair(view.data + low * itemsize, view.data + high * itemsize);
-  };
   if (bytes_ == 0 || other.bytes_ == 0) return false;
-  const auto [low, high] = range(view_);
-  const auto [other_low, other_high] = range(other.view_);
+  const auto [low, high] = range();
+  const auto [other_low, other_high] = other.range();
   return std::less<>()(low, other_high) && std::less<>()(other_low, high);
 }
 
-Parts::Parts(std::span<const TensorView> views, std::vector<std::uint64_t> counts) : counts_(std::move(counts)) {
+Parts::Parts(std::span<const TensorView> views, Counts counts) : counts_(std::move(counts)) {
   buffers_.reserve(views.size());
   for (const TensorView& view : views) buffers_.emplace_back(view);
   itemsize_ = views.empty() ? 0 : bytes_of(views.front().dtype);
-  if (views.size() == 1 && counts_.size() != 1) {
-    starts_.resize(counts_.size());
-    std::exclusive_scan(counts_.begin(), counts_.end(), starts_.begin(), std::uint64_t{0});
+  if (views.size() == 1 && !counts_.are_equal()) {
+    starts_.resize(counts_.ranks());
+    std::exclusive_scan(counts_.by_rank().begin(), counts_.by_rank().end(), starts_.begin(), std::uint64_t{0});
   }
-}
-
-std::size_t Parts::largest_bytes() const {
-  return counts_.empty() ? 0 : *std::max_element(counts_.begin(), counts_.end()) * itemsize_;
-}
-
-std::size_t Parts::total_bytes() const {
-  return std::accumulate(counts_.begin(), counts_.end(), std::size_t{0}) * itemsize_;
 }
 
 Part Parts::operator[](int rank) const {
   const auto i = static_cast<std::size_t>(rank);
   const std::size_t bytes = counts_[i] * itemsize_;
-  if (starts_.empty()) return {buffers_[i].data(), bytes};
-  return {buffers_.front().data() + starts_[i] * itemsize_, bytes};
+  if (buffers_.size() > 1) return {buffers_[i].data(), bytes};
+  return {buffers_.front().data() + (counts_.are_equal() ? i * bytes : starts_[i] * itemsize_), bytes};
 }
 
 void Parts::copy_to(std::byte* to) const {
-  for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < counts_.ranks(); ++rank) {
     const Part part = (*this)[static_cast<int>(rank)];
     if (part.bytes > 0) std::memcpy(to, part.data, part.bytes);
     to += part.bytes;

@@ -7,8 +7,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "counts.hpp"
 #include "dtypes.hpp"
 #include "shared_layout.hpp"
 
@@ -55,11 +57,13 @@ struct Part {
 // A tensor whose elements an operation reads or writes as consecutive bytes; a strided one goes through a copy.
 class Buffer {
  public:
-  explicit Buffer(const TensorView& view) : view_(view), bytes_(view.bytes()), contiguous_(view.is_contiguous()) {}
+  explicit Buffer(const TensorView& view) : data_(view.data), bytes_(view.bytes()) {
+    if (!view.is_contiguous()) copied_ = std::make_unique<TensorView>(view);
+  }
 
-  const TensorView& view() const { return view_; }
   std::size_t bytes() const { return bytes_; }
-  std::byte* data() const { return stage_ ? stage_.get() : view_.data; }
+  std::byte* data() const { return data_; }
+  bool goes_through_copy() const { return copied_ != nullptr; }
 
   // Before an operation: make data() hold the elements (load) or room for them (reserve).
   void load();
@@ -67,13 +71,15 @@ class Buffer {
   // After it: bring what was written to data() into the tensor.
   void store();
   // Reads go to a copy from now on, because the operation will write to the tensor's memory.
-  void detach() { contiguous_ = false; }
+  void detach();
   bool shares_memory_with(const Buffer& other) const;
 
  private:
-  TensorView view_;
+  std::pair<const std::byte*, const std::byte*> range() const;
+
+  std::byte* data_;  // the tensor's, or once there is one, the copy's
   std::size_t bytes_;
-  bool contiguous_;
+  std::unique_ptr<TensorView> copied_;  // the tensor, when it goes through a copy
   std::unique_ptr<std::byte[]> stage_;
 };
 
@@ -82,13 +88,11 @@ class Parts {
  public:
   Parts() = default;
   // `counts` are the elements of each rank's part; there is one view, or one for each part.
-  Parts(std::span<const TensorView> views, std::vector<std::uint64_t> counts);
+  Parts(std::span<const TensorView> views, Counts counts);
 
   bool empty() const { return buffers_.empty(); }
-  std::size_t itemsize() const { return itemsize_; }
-  const std::vector<std::uint64_t>& counts() const { return counts_; }
-  std::size_t largest_bytes() const;
-  std::size_t total_bytes() const;
+  std::size_t largest_bytes() const { return counts_.largest() * itemsize_; }
+  std::size_t total_bytes() const { return counts_.total() * itemsize_; }
   Part operator[](int rank) const;
   // Copies all parts to one place, in rank order.
   void copy_to(std::byte* to) const;
@@ -97,8 +101,8 @@ class Parts {
 
  private:
   std::vector<Buffer> buffers_;
-  std::vector<std::uint64_t> counts_;
-  std::vector<std::uint64_t> starts_;  // element offsets, where there is one buffer
+  Counts counts_;
+  std::vector<std::uint64_t> starts_;  // element offsets of different parts of one buffer
   std::size_t itemsize_ = 0;
 };
 

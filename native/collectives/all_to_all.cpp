@@ -84,8 +84,8 @@ class AllToAll final : public Operation {
 
 std::unique_ptr<Operation> make_all_to_all(Seat seat, const TensorArgument& outputs, const TensorArgument& inputs,
                                            const SplitArgument& output_splits, const SplitArgument& input_splits) {
-  const std::vector<std::uint64_t> receives = part_counts(outputs, output_splits, seat.size);
-  const std::vector<std::uint64_t> sends = part_counts(inputs, input_splits, seat.size);
+  const Counts receives = part_counts(outputs, output_splits, seat.size);
+  const Counts sends = part_counts(inputs, input_splits, seat.size);
   check_writable(outputs);
   check_same_dtype(outputs, inputs);
   const auto own = static_cast<std::size_t>(seat.rank);

@@ -14,7 +14,7 @@ class Gather final : public Operation {
       : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
     for (const Buffer& output : outputs_.buffers()) {
       const bool is_own_part =
-          input.is_contiguous() && output.view().is_contiguous() && outputs_[rank_].data == input.data;
+          !input_.goes_through_copy() && !output.goes_through_copy() && outputs_[rank_].data == input.data;
       if (!is_own_part && input_.shares_memory_with(output)) input_.detach();
     }
   }
@@ -99,7 +99,7 @@ std::unique_ptr<Operation> make(Call call, Seat seat, const TensorArgument* outp
   call.set_shape(view);
   Parts parts;
   if (outputs != nullptr) {
-    const std::vector<std::uint64_t> counts = gathered_counts(*outputs, output_splits, seat.size, input);
+    const Counts counts = gathered_counts(*outputs, output_splits, seat.size, input);
     check_writable(*outputs);
     check_same_dtype(*outputs, input);
     check_own_part(*outputs, counts, seat.rank, input);

@@ -93,7 +93,7 @@ std::unique_ptr<Operation> make_reduce_scatter(Seat seat, const TensorArgument& 
   const TensorView& view = output.tensor();
   check_op(how.op, view.dtype);
   check_writable(output);
-  const std::vector<std::uint64_t> counts = part_counts(inputs, input_splits, seat.size);
+  const Counts counts = part_counts(inputs, input_splits, seat.size);
   check_same_dtype(output, inputs);
   check_own_part(inputs, counts, seat.rank, output);
   Parts parts(inputs.views(), counts);

@@ -87,7 +87,7 @@ std::unique_ptr<Operation> make_scatter(Seat seat, const TensorArgument& output,
   call.set_shape(view);
   Parts parts;
   if (seat.rank == root) {
-    const std::vector<std::uint64_t> counts = part_counts(inputs, input_splits, seat.size);
+    const Counts counts = part_counts(inputs, input_splits, seat.size);
     check_same_dtype(output, inputs);
     check_own_part(inputs, counts, seat.rank, output);
     call.set_sends(counts);
