@@ -131,11 +131,12 @@ def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role:
 
     Vectors, and buffers without a shape, are left to the engine, which compares the numbers of elements.
     """
-    one_of(caller, group, whole_role, whole)
-    if getattr(whole, "ndim", 0) == getattr(part, "ndim", 0) == 1:  # the number of elements says it all
-        return whole
-    if not (hasattr(whole, "shape") and hasattr(part, "shape")):
-        return whole
+    try:
+        if whole.ndim == part.ndim == 1:  # the number of elements says it all
+            return whole
+    except AttributeError:  # a list, or a buffer
+        if not (hasattr(one_of(caller, group, whole_role, whole), "shape") and hasattr(part, "shape")):
+            return whole
     given, one = tuple(whole.shape), tuple(part.shape)
     size = group_of(caller, group).size
     if given == (size, *one) or (one and given == (size * one[0], *one[1:])) or size == 0:

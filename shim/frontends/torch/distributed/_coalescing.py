@@ -137,8 +137,6 @@ def finish_or_collect(
     caller: Caller, group: Any, name: str, prepared: work.Work, async_op: bool, outputs: Any
 ) -> Work | None:
     """Finish *prepared* as usual, or leave it to the block of *group*, where there is one; *name* is its kind."""
-    if prepared is work.ENDED:
-        return None
     block = open_blocks.get((threading.get_ident(), group_of(caller, group))) if open_blocks else None
     if block is None:
         return finish(prepared, async_op, outputs)

@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import calls
+from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
+from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import (
     deprecated,
     list_at_root,
@@ -74,17 +76,10 @@ def broadcast(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
-    return finish(
-        calls.broadcast(
-            _BROADCAST,
-            group_of(_BROADCAST, group),
-            tensor,
-            root_of(_BROADCAST, group, src, group_src),
-            now=not async_op,
-        ),
-        async_op,
-        tensor,
-    )
+    members = group_of(_BROADCAST, group)
+    root = root_of(_BROADCAST, group, src, group_src)
+    work = calls.broadcast(_BROADCAST, members, tensor, root, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def all_gather(
@@ -96,17 +91,10 @@ def all_gather(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
-    return finish(
-        calls.all_gather(
-            _ALL_GATHER,
-            group_of(_ALL_GATHER, group),
-            outputs_of(_ALL_GATHER, group, "output", tensor_list),
-            tensor,
-            now=not async_op,
-        ),
-        async_op,
-        tensor_list,
-    )
+    members = group_of(_ALL_GATHER, group)
+    outputs = outputs_of(_ALL_GATHER, group, "output", tensor_list)
+    work = calls.all_gather(_ALL_GATHER, members, outputs, tensor, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor_list)
 
 
 def all_gather_single(
@@ -117,20 +105,7 @@ def all_gather_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return finish_or_collect(
-        _ALL_GATHER_SINGLE,
-        group,
-        "all_gather_single",
-        calls.all_gather(
-            _ALL_GATHER_SINGLE,
-            group_of(_ALL_GATHER_SINGLE, group),
-            whole_of(_ALL_GATHER_SINGLE, group, "output", output_tensor, "input", input_tensor),
-            input_tensor,
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output_tensor,
-    )
+    return _all_gather_whole(_ALL_GATHER_SINGLE, output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_into_tensor(
@@ -141,19 +116,8 @@ def all_gather_into_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
     """
-    return finish_or_collect(
-        _ALL_GATHER_INTO_TENSOR,
-        group,
-        "all_gather_single",
-        calls.all_gather(
-            renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
-            group_of(_ALL_GATHER_INTO_TENSOR, group),
-            whole_of(_ALL_GATHER_INTO_TENSOR, group, "output", output_tensor, "input", input_tensor),
-            input_tensor,
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output_tensor,
+    return _all_gather_whole(
+        renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"), output_tensor, input_tensor, group, async_op
     )
 
 
@@ -165,19 +129,8 @@ def _all_gather_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return finish_or_collect(
-        _ALL_GATHER_BASE,
-        group,
-        "all_gather_single",
-        calls.all_gather(
-            renamed(_ALL_GATHER_BASE, "all_gather_single"),
-            group_of(_ALL_GATHER_BASE, group),
-            whole_of(_ALL_GATHER_BASE, group, "output", output_tensor, "input", input_tensor),
-            input_tensor,
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output_tensor,
+    return _all_gather_whole(
+        renamed(_ALL_GATHER_BASE, "all_gather_single"), output_tensor, input_tensor, group, async_op
     )
 
 
@@ -215,18 +168,11 @@ def gather(
     Raises: ValueError when *gather_list* is missing there or given elsewhere.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
     """
-    return finish(
-        calls.gather(
-            _GATHER,
-            group_of(_GATHER, group),
-            outputs_at_root(_GATHER, group, "output", gather_list, root_of(_GATHER, group, dst, group_dst, 0)),
-            tensor,
-            root_of(_GATHER, group, dst, group_dst, 0),
-            now=not async_op,
-        ),
-        async_op,
-        gather_list or [],
-    )
+    members = group_of(_GATHER, group)
+    root = root_of(_GATHER, group, dst, group_dst, 0)
+    outputs = outputs_at_root(_GATHER, group, "output", gather_list, root)
+    work = calls.gather(_GATHER, members, outputs, tensor, root, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, gather_list or [])
 
 
 def scatter(
@@ -243,18 +189,11 @@ def scatter(
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
-    return finish(
-        calls.scatter(
-            _SCATTER,
-            group_of(_SCATTER, group),
-            tensor,
-            list_at_root(_SCATTER, group, "input", scatter_list, root_of(_SCATTER, group, src, group_src, 0)),
-            root_of(_SCATTER, group, src, group_src, 0),
-            now=not async_op,
-        ),
-        async_op,
-        tensor,
-    )
+    members = group_of(_SCATTER, group)
+    root = root_of(_SCATTER, group, src, group_src, 0)
+    inputs = list_at_root(_SCATTER, group, "input", scatter_list, root)
+    work = calls.scatter(_SCATTER, members, tensor, inputs, root, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def all_to_all(
@@ -269,17 +208,11 @@ def all_to_all(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
-    return finish(
-        calls.all_to_all(
-            _ALL_TO_ALL,
-            group_of(_ALL_TO_ALL, group),
-            outputs_of(_ALL_TO_ALL, group, "output", output_tensor_list),
-            list_of(_ALL_TO_ALL, group, "input", input_tensor_list),
-            now=not async_op,
-        ),
-        async_op,
-        output_tensor_list,
-    )
+    members = group_of(_ALL_TO_ALL, group)
+    outputs = outputs_of(_ALL_TO_ALL, group, "output", output_tensor_list)
+    inputs = list_of(_ALL_TO_ALL, group, "input", input_tensor_list)
+    work = calls.all_to_all(_ALL_TO_ALL, members, outputs, inputs, None, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, output_tensor_list)
 
 
 def all_to_all_single(
@@ -296,19 +229,14 @@ def all_to_all_single(
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
     """
-    return finish(
-        calls.all_to_all(
-            _ALL_TO_ALL_SINGLE,
-            group_of(_ALL_TO_ALL_SINGLE, group),
-            one_of(_ALL_TO_ALL_SINGLE, group, "output", output),
-            one_of(_ALL_TO_ALL_SINGLE, group, "input", input),
-            splits_of(_ALL_TO_ALL_SINGLE, group, "output_splits", output_split_sizes),
-            splits_of(_ALL_TO_ALL_SINGLE, group, "input_splits", input_split_sizes),
-            now=not async_op,
-        ),
-        async_op,
-        output,
-    )
+    caller = _ALL_TO_ALL_SINGLE
+    members = group_of(caller, group)
+    into = one_of(caller, group, "output", output)
+    of = one_of(caller, group, "input", input)
+    rows = splits_of(caller, group, "output_splits", output_split_sizes)
+    cuts = splits_of(caller, group, "input_splits", input_split_sizes)
+    work = calls.all_to_all(caller, members, into, of, rows, cuts, not async_op)
+    return None if work is ENDED else finish(work, async_op, output)
 
 
 def barrier(
@@ -322,12 +250,9 @@ def barrier(
     Raises: UnsupportedError for *device_ids*, which name accelerators.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
-    return finish(
-        calls.barrier(_BARRIER, host_group_of(_BARRIER, group, device_ids), now=not async_op and timeout is None),
-        async_op,
-        [],
-        barrier_seconds_of(_BARRIER, group, timeout),
-    )
+    members = host_group_of(_BARRIER, group, device_ids)
+    work = calls.barrier(_BARRIER, members, not async_op and timeout is None)
+    return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(_BARRIER, group, timeout))
 
 
 def monitored_barrier(
@@ -341,6 +266,13 @@ def monitored_barrier(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
     """
     return monitored(_MONITORED_BARRIER, group, timeout, wait_all_ranks)
+
+
+def _all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
+    members = group_of(caller, group)
+    whole = whole_of(caller, group, "output", output, "input", input)
+    work = calls.all_gather(caller, members, whole, input, None, not (async_op or open_blocks))
+    return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)
 
 
 between_graphs(globals(), __all__)

@@ -46,7 +46,7 @@ from shim.frontends.torch.distributed._overloads import (
     checked,
     read,
 )
-from shim.frontends.torch.distributed._reduce_op import engine_op, factor_of
+from shim.frontends.torch.distributed._reduce_op import reduction_of
 from shim.frontends.torch.distributed._together import gathered, reduced, together
 from shim.frontends.torch.distributed._work import Work, begin
 
@@ -101,8 +101,7 @@ _RECV_ANY = _method("recv_anysource", output="tensors")
 
 def allreduce(group: Any, arguments: _Arguments, named: _Named) -> Work:
     tensor, opts = read(_ALLREDUCE, group, ALLREDUCE, arguments, named)
-    op = engine_op(_ALLREDUCE, group, opts.reduceOp, tensor)
-    factor = factor_of(_ALLREDUCE, group, opts.reduceOp)
+    op, factor = reduction_of(_ALLREDUCE, group, opts.reduceOp, tensor)
     return _begin(calls.all_reduce(_ALLREDUCE, group.core, tensor, tensor, op, factor), tensor, opts)
 
 
@@ -166,16 +165,14 @@ def reduce(group: Any, arguments: _Arguments, named: _Named) -> Work:
     tensor, opts = read(_REDUCE, group, REDUCE, arguments, named)
     _refuse_root_tensor(_REDUCE, group, opts)
     root = root_of(_REDUCE, group, None, opts.rootRank)
-    op = engine_op(_REDUCE, group, opts.reduceOp, tensor)
-    factor = factor_of(_REDUCE, group, opts.reduceOp)
+    op, factor = reduction_of(_REDUCE, group, opts.reduceOp, tensor)
     return _begin(calls.reduce(_REDUCE, group.core, tensor, tensor, op, root, factor), tensor, opts)
 
 
 def reduce_scatter(group: Any, arguments: _Arguments, named: _Named) -> Work:
     caller = _REDUCE_SCATTER
     output, inputs, opts = read(caller, group, REDUCE_SCATTER, arguments, named)
-    op = engine_op(caller, group, opts.reduceOp, output)
-    factor = factor_of(caller, group, opts.reduceOp)
+    op, factor = reduction_of(caller, group, opts.reduceOp, output)
     several = list_of(caller, group, "input", inputs)
     return _begin(calls.reduce_scatter(caller, group.core, output, several, op, factor), output, opts)
 
@@ -254,7 +251,7 @@ def _single_gather(caller: Caller, group: Any, output: Any, input: Any) -> work.
 def _single_reduce_scatter(
     caller: Caller, group: Any, output: Any, input: Any, opts: ReduceScatterOptions
 ) -> work.Work:
-    op, factor = engine_op(caller, group, opts.reduceOp, input), factor_of(caller, group, opts.reduceOp)
+    op, factor = reduction_of(caller, group, opts.reduceOp, input)
     whole = whole_of(caller, group, "input", input, "output", output)
     return calls.reduce_scatter(caller, group.core, output, whole, op, factor)
 

@@ -13,7 +13,7 @@ from shim.frontends.torch.distributed._differentiable import begin, is_torch
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._headers import Header, all_headers, header_from
-from shim.frontends.torch.distributed._reduce_op import engine_op, factor_of
+from shim.frontends.torch.distributed._reduce_op import reduction_of
 
 __all__ = [
     "all_gather",
@@ -36,15 +36,15 @@ def broadcast(caller: Caller, tensor: Any, src: int, group: Any) -> Any:
 
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
-    kind = engine_op(caller, group, op, tensor)
-    return _differentiable.all_reduce(call, tensor, kind, factor_of(caller, group, op))
+    kind, factor = reduction_of(caller, group, op, tensor)
+    return _differentiable.all_reduce(call, tensor, kind, factor)
 
 
 def reduce(caller: Caller, tensor: Any, dst: int, op: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
-    kind = engine_op(caller, group, op, tensor)
+    kind, factor = reduction_of(caller, group, op, tensor)
     root = root_of(caller, group, dst, None)
-    return _differentiable.reduce(call, tensor, kind, factor_of(caller, group, op), root)
+    return _differentiable.reduce(call, tensor, kind, factor, root)
 
 
 def all_gather(caller: Caller, tensor: Any, group: Any) -> tuple[Any, ...]:
@@ -95,8 +95,8 @@ def reduce_scatter(caller: Caller, output: Any, tensors: Any, op: Any, group: An
     parts = _list_of(Call(caller, members), "input", tensors)
     call = begin(caller, members, parts)
     call.check_tensors([output], "output")
-    kind = engine_op(caller, group, op, output)
-    return _differentiable.reduce_scatter_parts(call, parts, kind, factor_of(caller, group, op), output)
+    kind, factor = reduction_of(caller, group, op, output)
+    return _differentiable.reduce_scatter_parts(call, parts, kind, factor, output)
 
 
 def all_to_all(caller: Caller, outputs: Any, tensors: Any, group: Any) -> tuple[Any, ...]:

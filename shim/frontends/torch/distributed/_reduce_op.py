@@ -12,9 +12,11 @@ from shim.errors import ArgumentError
 from shim.frontends.torch.distributed._arguments import refuse
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 
-__all__ = ["ReduceOp", "_make_nccl_premul_sum", "engine_op", "factor_of", "is_op", "reduce_op", "supports_complex"]
+__all__ = ["ReduceOp", "_make_nccl_premul_sum", "is_op", "reduce_op", "reduction_of", "supports_complex"]
 
-_PRODUCT = reduce_ops.ReduceOp.PRODUCT  # looking up a member of an enumeration takes longer than anything else here
+# Looking up a member of an enumeration takes longer than anything else here.
+_PRODUCT, _PREMUL_SUM = reduce_ops.ReduceOp.PRODUCT, reduce_ops.ReduceOp.PREMUL_SUM
+_PLAIN_SUM = (reduce_ops.ReduceOp.SUM, 1.0)
 _NOT_OF_COMPLEX = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 
 
@@ -73,6 +75,9 @@ class ReduceOp:
         return f"ReduceOp({self.op!r}, factor={self.factor})"
 
 
+_SUM = ReduceOp.SUM
+
+
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
     """Return the reduce op that multiplies this rank's elements by *factor*, a number or a tensor of one, and sums."""
     op = ReduceOp(ReduceOp.PREMUL_SUM)
@@ -121,24 +126,21 @@ def is_op(op: Any) -> bool:
     return isinstance(op, (ReduceOp, ReduceOp.RedOpType)) or _is_of_torch(op)
 
 
-def engine_op(caller: Caller, group: Any, op: Any, tensor: Any) -> reduce_ops.ReduceOp:
-    """Return the engines' reduce op for *op*, a member of this ReduceOp or of torch's own.
+def reduction_of(caller: Caller, group: Any, op: Any, tensor: Any) -> tuple[reduce_ops.ReduceOp, float]:
+    """Return the engines' reduce op for *op*, and what it multiplies this rank's elements by: 1.0 for all but PREMUL_SUM.
 
-    torch defines no PRODUCT of complex numbers; the other ops that need an order are refused by the engine.
+    *op* is a member of this ReduceOp or of torch's own. torch defines no PRODUCT of complex numbers; the other ops that
+    need an order are refused by the engine.
     """
-    try:
-        found: reduce_ops.ReduceOp = op.engine_op
-    except AttributeError:
-        found = _from_torch(caller, group, op)
-    if found is _PRODUCT and "complex" in str(getattr(tensor, "dtype", "")).lower():
+    if op is _SUM:  # as most are
+        return _PLAIN_SUM
+    kind = op.engine_op if isinstance(op, (ReduceOp, ReduceOp.RedOpType)) else _from_torch(caller, group, op)
+    if kind is _PRODUCT and "complex" in str(getattr(tensor, "dtype", "")).lower():
         refuse(caller, group, ArgumentError(f"{{op}} must be SUM, AVG or PREMUL_SUM for complex tensors, got {op}"))
-    return found
+    return kind, _factor_of(caller, group, op) if kind is _PREMUL_SUM else 1.0
 
 
-def factor_of(caller: Caller, group: Any, op: Any) -> float:
-    """Return what *op* multiplies this rank's elements by: 1.0 for all but PREMUL_SUM."""
-    if op is ReduceOp.SUM or getattr(op, "op", op).name != "PREMUL_SUM":
-        return 1.0
+def _factor_of(caller: Caller, group: Any, op: Any) -> float:
     factor = getattr(op, "factor", None)
     if factor is None:
         refuse(

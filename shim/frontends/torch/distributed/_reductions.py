@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core import calls
+from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
+from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import deprecated, list_of, one_of, renamed, root_of, whole_of
 from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
-from shim.frontends.torch.distributed._reduce_op import ReduceOp, engine_op, factor_of
+from shim.frontends.torch.distributed._reduce_op import ReduceOp, reduction_of
 from shim.frontends.torch.distributed._together import all_reduce_together
 from shim.frontends.torch.distributed._tracing import between_graphs
 from shim.frontends.torch.distributed._work import Work, finish
@@ -43,22 +45,10 @@ def all_reduce(
     Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
     """
-    return finish_or_collect(
-        _ALL_REDUCE,
-        group,
-        "all_reduce",
-        calls.all_reduce(
-            _ALL_REDUCE,
-            group_of(_ALL_REDUCE, group),
-            tensor,
-            tensor,
-            engine_op(_ALL_REDUCE, group, op, tensor),
-            factor_of(_ALL_REDUCE, group, op),
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        tensor,
-    )
+    members = group_of(_ALL_REDUCE, group)
+    kind, factor = reduction_of(_ALL_REDUCE, group, op, tensor)
+    work = calls.all_reduce(_ALL_REDUCE, members, tensor, tensor, kind, factor, not (async_op or open_blocks))
+    return None if work is ENDED else finish_or_collect(_ALL_REDUCE, group, "all_reduce", work, async_op, tensor)
 
 
 def all_reduce_coalesced(
@@ -90,20 +80,11 @@ def reduce(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
     """
-    return finish(
-        calls.reduce(
-            _REDUCE,
-            group_of(_REDUCE, group),
-            tensor,
-            tensor,
-            engine_op(_REDUCE, group, op, tensor),
-            root_of(_REDUCE, group, dst, group_dst),
-            factor_of(_REDUCE, group, op),
-            now=not async_op,
-        ),
-        async_op,
-        tensor,
-    )
+    members = group_of(_REDUCE, group)
+    kind, factor = reduction_of(_REDUCE, group, op, tensor)
+    root = root_of(_REDUCE, group, dst, group_dst)
+    work = calls.reduce(_REDUCE, members, tensor, tensor, kind, root, factor, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def reduce_scatter(
@@ -118,19 +99,12 @@ def reduce_scatter(
     Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
     """
-    return finish(
-        calls.reduce_scatter(
-            _REDUCE_SCATTER,
-            group_of(_REDUCE_SCATTER, group),
-            one_of(_REDUCE_SCATTER, group, "output", output),
-            list_of(_REDUCE_SCATTER, group, "input", input_list),
-            engine_op(_REDUCE_SCATTER, group, op, output),
-            factor_of(_REDUCE_SCATTER, group, op),
-            now=not async_op,
-        ),
-        async_op,
-        output,
-    )
+    members = group_of(_REDUCE_SCATTER, group)
+    into = one_of(_REDUCE_SCATTER, group, "output", output)
+    parts = list_of(_REDUCE_SCATTER, group, "input", input_list)
+    kind, factor = reduction_of(_REDUCE_SCATTER, group, op, output)
+    work = calls.reduce_scatter(_REDUCE_SCATTER, members, into, parts, kind, factor, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, output)
 
 
 def reduce_scatter_single(
@@ -141,22 +115,7 @@ def reduce_scatter_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return finish_or_collect(
-        _REDUCE_SCATTER_SINGLE,
-        group,
-        "reduce_scatter_single",
-        calls.reduce_scatter(
-            _REDUCE_SCATTER_SINGLE,
-            group_of(_REDUCE_SCATTER_SINGLE, group),
-            output,
-            whole_of(_REDUCE_SCATTER_SINGLE, group, "input", input, "output", output),
-            engine_op(_REDUCE_SCATTER_SINGLE, group, op, input),
-            factor_of(_REDUCE_SCATTER_SINGLE, group, op),
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output,
-    )
+    return _reduce_scatter_whole(_REDUCE_SCATTER_SINGLE, output, input, op, group, async_op)
 
 
 def reduce_scatter_tensor(
@@ -167,21 +126,8 @@ def reduce_scatter_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
     """
-    return finish_or_collect(
-        _REDUCE_SCATTER_TENSOR,
-        group,
-        "reduce_scatter_single",
-        calls.reduce_scatter(
-            renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
-            group_of(_REDUCE_SCATTER_TENSOR, group),
-            output,
-            whole_of(_REDUCE_SCATTER_TENSOR, group, "input", input, "output", output),
-            engine_op(_REDUCE_SCATTER_TENSOR, group, op, input),
-            factor_of(_REDUCE_SCATTER_TENSOR, group, op),
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output,
+    return _reduce_scatter_whole(
+        renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"), output, input, op, group, async_op
     )
 
 
@@ -193,22 +139,17 @@ def _reduce_scatter_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return finish_or_collect(
-        _REDUCE_SCATTER_BASE,
-        group,
-        "reduce_scatter_single",
-        calls.reduce_scatter(
-            renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"),
-            group_of(_REDUCE_SCATTER_BASE, group),
-            output,
-            whole_of(_REDUCE_SCATTER_BASE, group, "input", input, "output", output),
-            engine_op(_REDUCE_SCATTER_BASE, group, op, input),
-            factor_of(_REDUCE_SCATTER_BASE, group, op),
-            now=not (async_op or open_blocks),
-        ),
-        async_op,
-        output,
+    return _reduce_scatter_whole(
+        renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"), output, input, op, group, async_op
     )
+
+
+def _reduce_scatter_whole(caller: Caller, output: Any, input: Any, op: Any, group: Any, async_op: bool) -> Work | None:
+    members = group_of(caller, group)
+    whole = whole_of(caller, group, "input", input, "output", output)
+    kind, factor = reduction_of(caller, group, op, input)
+    work = calls.reduce_scatter(caller, members, output, whole, kind, factor, None, not (async_op or open_blocks))
+    return None if work is ENDED else finish_or_collect(caller, group, "reduce_scatter_single", work, async_op, output)
 
 
 between_graphs(globals(), __all__)

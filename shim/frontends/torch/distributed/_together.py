@@ -11,7 +11,7 @@ from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError
 from shim.frontends.torch.distributed._arguments import list_of, outputs_of, refuse, told
 from shim.frontends.torch.distributed._groups import group_of
-from shim.frontends.torch.distributed._reduce_op import engine_op, factor_of
+from shim.frontends.torch.distributed._reduce_op import reduction_of
 from shim.frontends.torch.distributed._work import finish, future_class
 
 __all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", "together"]
@@ -53,9 +53,7 @@ def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Wor
     members = group_of(caller, group)
     _of_one_dtype(caller, group, "output", tensors)
     works = [
-        calls.all_reduce(
-            caller, members, tensor, tensor, engine_op(caller, group, op, tensor), factor_of(caller, group, op)
-        )
+        calls.all_reduce(caller, members, tensor, tensor, *reduction_of(caller, group, op, tensor))
         for tensor in tensors
     ]
     return together(caller, members, works)

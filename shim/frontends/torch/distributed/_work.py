@@ -158,8 +158,7 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
     *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
     """
     if not async_op:
-        if prepared is not work.ENDED:  # which would return at once; asking spares a call
-            prepared.wait(seconds)
+        prepared.wait(seconds)
         return None
     started = prepared.start()
     return None if started is None else Work(started, outputs, seconds)
