@@ -15,6 +15,7 @@ from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
 __all__ = [
+    "check_single",
     "deprecated",
     "integer_of",
     "list_at_root",
@@ -106,6 +107,13 @@ def _has_elements(tensor: Any) -> bool:
     return hasattr(tensor, "__len__") and len(tensor) > 0
 
 
+def check_single(caller: Caller, group: Any, output: Any, input: Any) -> None:
+    """Refuse a list for either tensor, as ``one_of`` does."""
+    if issubclass(type(output), (list, tuple)) or issubclass(type(input), (list, tuple)):
+        one_of(caller, group, "output", output)
+        one_of(caller, group, "input", input)
+
+
 def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
     """Return *tensor*, which must not be a list: the engine would take its tensors as the ranks' parts."""
     if issubclass(type(tensor), (list, tuple)):  # isinstance would ask the tensor for its __class__ too
@@ -159,15 +167,14 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
 
 
-def root_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
+def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
     """Return the group rank of the root, named by its rank in the world or in the group; *default* is a world rank."""
-    members = group_of(caller, group)
     if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
         return members.ranks.index(world_rank)
     try:
         return _rank_in(members, world_rank, group_rank, default)
     except ShimError as error:
-        refuse(caller, group, error)
+        calls.refuse(caller, members, error)
 
 
 def peer_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:

@@ -11,10 +11,10 @@ from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import (
+    check_single,
     deprecated,
     list_at_root,
     list_of,
-    one_of,
     outputs_at_root,
     outputs_of,
     renamed,
@@ -77,7 +77,7 @@ def broadcast(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
     members = group_of(_BROADCAST, group)
-    root = root_of(_BROADCAST, group, src, group_src)
+    root = root_of(_BROADCAST, members, src, group_src)
     work = calls.broadcast(_BROADCAST, members, tensor, root, not async_op)
     return None if work is ENDED else finish(work, async_op, tensor)
 
@@ -169,7 +169,7 @@ def gather(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
     """
     members = group_of(_GATHER, group)
-    root = root_of(_GATHER, group, dst, group_dst, 0)
+    root = root_of(_GATHER, members, dst, group_dst, 0)
     outputs = outputs_at_root(_GATHER, group, "output", gather_list, root)
     work = calls.gather(_GATHER, members, outputs, tensor, root, None, not async_op)
     return None if work is ENDED else finish(work, async_op, gather_list or [])
@@ -190,7 +190,7 @@ def scatter(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
     members = group_of(_SCATTER, group)
-    root = root_of(_SCATTER, group, src, group_src, 0)
+    root = root_of(_SCATTER, members, src, group_src, 0)
     inputs = list_at_root(_SCATTER, group, "input", scatter_list, root)
     work = calls.scatter(_SCATTER, members, tensor, inputs, root, None, not async_op)
     return None if work is ENDED else finish(work, async_op, tensor)
@@ -231,11 +231,12 @@ def all_to_all_single(
     """
     caller = _ALL_TO_ALL_SINGLE
     members = group_of(caller, group)
-    into = one_of(caller, group, "output", output)
-    of = one_of(caller, group, "input", input)
-    rows = splits_of(caller, group, "output_splits", output_split_sizes)
-    cuts = splits_of(caller, group, "input_splits", input_split_sizes)
-    work = calls.all_to_all(caller, members, into, of, rows, cuts, not async_op)
+    check_single(caller, group, output, input)
+    rows = cuts = None
+    if output_split_sizes is not None or input_split_sizes is not None:
+        rows = splits_of(caller, group, "output_splits", output_split_sizes)
+        cuts = splits_of(caller, group, "input_splits", input_split_sizes)
+    work = calls.all_to_all(caller, members, output, input, rows, cuts, not async_op)
     return None if work is ENDED else finish(work, async_op, output)
 
 

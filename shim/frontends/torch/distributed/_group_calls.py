@@ -115,7 +115,7 @@ def allreduce_coalesced(group: Any, tensors: Any, opts: Any) -> Work:
 def broadcast(group: Any, arguments: _Arguments, named: _Named) -> Work:
     tensor, opts = read(_BROADCAST, group, BROADCAST, arguments, named)
     _refuse_root_tensor(_BROADCAST, group, opts)
-    root = root_of(_BROADCAST, group, None, opts.rootRank)
+    root = root_of(_BROADCAST, group.core, None, opts.rootRank)
     return _begin(calls.broadcast(_BROADCAST, group.core, tensor, root), tensor, opts)
 
 
@@ -149,14 +149,14 @@ def all_gather_singles(group: Any, name: str, outputs: Any, inputs: Any, opts: A
 
 def gather(group: Any, arguments: _Arguments, named: _Named) -> Work:
     outputs, tensor, opts = read(_GATHER, group, GATHER, arguments, named)
-    root = root_of(_GATHER, group, None, opts.rootRank)
+    root = root_of(_GATHER, group.core, None, opts.rootRank)
     places = outputs_at_root(_GATHER, group, "output", outputs, root)
     return _begin(calls.gather(_GATHER, group.core, places, tensor, root), places or [], opts)
 
 
 def scatter(group: Any, arguments: _Arguments, named: _Named) -> Work:
     tensor, inputs, opts = read(_SCATTER, group, SCATTER, arguments, named)
-    root = root_of(_SCATTER, group, None, opts.rootRank)
+    root = root_of(_SCATTER, group.core, None, opts.rootRank)
     places = list_at_root(_SCATTER, group, "input", inputs, root)
     return _begin(calls.scatter(_SCATTER, group.core, tensor, places, root), tensor, opts)
 
@@ -164,7 +164,7 @@ def scatter(group: Any, arguments: _Arguments, named: _Named) -> Work:
 def reduce(group: Any, arguments: _Arguments, named: _Named) -> Work:
     tensor, opts = read(_REDUCE, group, REDUCE, arguments, named)
     _refuse_root_tensor(_REDUCE, group, opts)
-    root = root_of(_REDUCE, group, None, opts.rootRank)
+    root = root_of(_REDUCE, group.core, None, opts.rootRank)
     op, factor = reduction_of(_REDUCE, group, opts.reduceOp, tensor)
     return _begin(calls.reduce(_REDUCE, group.core, tensor, tensor, op, root, factor), tensor, opts)
 

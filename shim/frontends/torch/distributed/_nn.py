@@ -31,7 +31,7 @@ __all__ = [
 
 def broadcast(caller: Caller, tensor: Any, src: int, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
-    return _differentiable.broadcast(call, tensor, root_of(caller, group, src, None))
+    return _differentiable.broadcast(call, tensor, root_of(caller, call.group, src, None))
 
 
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any) -> Any:
@@ -43,7 +43,7 @@ def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any) -> Any:
 def reduce(caller: Caller, tensor: Any, dst: int, op: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     kind, factor = reduction_of(caller, group, op, tensor)
-    root = root_of(caller, group, dst, None)
+    root = root_of(caller, call.group, dst, None)
     return _differentiable.reduce(call, tensor, kind, factor, root)
 
 
@@ -62,7 +62,7 @@ def all_gather_base(caller: Caller, output: Any, tensor: Any, group: Any) -> Any
 
 def gather(caller: Caller, tensor: Any, dst: int, group: Any) -> tuple[Any, ...]:
     call = begin(caller, group_of(caller, group), [tensor])
-    root = root_of(caller, group, dst, None)
+    root = root_of(caller, call.group, dst, None)
     headers = all_headers(call, tensor)
     taken = _with_the_others(tensor, headers)
     return tuple(_differentiable.gather(call, taken, [header.shape for header in headers], root))
@@ -70,7 +70,7 @@ def gather(caller: Caller, tensor: Any, dst: int, group: Any) -> tuple[Any, ...]
 
 def scatter(caller: Caller, tensors: Any, src: int, group: Any) -> Any:
     members = group_of(caller, group)
-    root = root_of(caller, group, src, None)
+    root = root_of(caller, members, src, None)
     if tensors is None and members.rank != root:
         call = begin(caller, members, [])
         header = header_from(call, None, root)

@@ -35,7 +35,7 @@ def gather_into_slots(caller: Caller, group: Any, slots: Any, item: Any) -> None
 def gather_at_root(caller: Caller, group: Any, slots: Any, item: Any, dst: Any, group_dst: Any) -> None:
     """Put every rank's *item* into the list *slots* of the root, whose further slots are left as they are."""
     members = group_of(caller, group)
-    root = root_of(caller, group, dst, group_dst, 0)
+    root = root_of(caller, members, dst, group_dst, 0)
     places = list_at_root(caller, group, "output", slots, root)
     if places is not None:
         _slots_for_all(caller, group, places)
@@ -48,7 +48,7 @@ def broadcast_list(caller: Caller, group: Any, items: Any, src: Any, group_src: 
     """Replace *items* by copies of the root's, which keeps its own, in a sequence of any kind."""
     members = group_of(caller, group)
     told(caller, group, refuse_device, "device", device)
-    root = root_of(caller, group, src, group_src, 0)
+    root = root_of(caller, members, src, group_src, 0)
     is_given = members.rank == root and isinstance(items, Sequence)
     places = items if is_given else list_of(caller, group, "output", items)
     if not places:
@@ -61,7 +61,7 @@ def broadcast_list(caller: Caller, group: Any, items: Any, src: Any, group_src: 
 def scatter_list(caller: Caller, group: Any, slots: Any, items: Any, src: Any, group_src: Any) -> None:
     """Put the rank's place in the root's *items* into the first of *slots*."""
     members = group_of(caller, group)
-    root = root_of(caller, group, src, group_src, 0)
+    root = root_of(caller, members, src, group_src, 0)
     if not isinstance(slots, list) or not slots:
         refuse(caller, group, ArgumentError(f"{{output}} must be a list with a slot for an object, got {slots!r}"))
     if members.rank == root and (not isinstance(items, (list, tuple)) or len(items) != members.size):

@@ -82,7 +82,7 @@ def reduce(
     """
     members = group_of(_REDUCE, group)
     kind, factor = reduction_of(_REDUCE, group, op, tensor)
-    root = root_of(_REDUCE, group, dst, group_dst)
+    root = root_of(_REDUCE, members, dst, group_dst)
     work = calls.reduce(_REDUCE, members, tensor, tensor, kind, root, factor, not async_op)
     return None if work is ENDED else finish(work, async_op, tensor)
 

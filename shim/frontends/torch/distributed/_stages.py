@@ -39,7 +39,7 @@ def broadcast(caller: Caller, data_or_fn: Any, success: bool, stage_name: str | 
             raise caller.explain(error)
         refuse(caller, group, error)
     members = None if group is None else group_of(caller, group)
-    root = 0 if members is None else root_of(caller, group, None, rank)
+    root = 0 if members is None else root_of(caller, members, None, rank)
     is_root = rank == 0 if members is None else members.rank == root
     shared = _produced(data_or_fn if is_root else None, stage_name, success)
     if members is not None:
