@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COLLECTIVES", "DTYPES", "IN_PLACE", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
+__all__ = ["COLLECTIVES", "COMPUTING", "DTYPES", "IN_PLACE", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
 
 COLLECTIVES = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send_receive", "all_gather_unequal",
 )  # fmt: skip
 IN_PLACE = ("all_reduce", "broadcast")
+COMPUTING = ("all_reduce", "reduce_scatter")  # for which it matters what the elements are
 WITHOUT_SIZE = ("barrier",)
 NO_DTYPE = "float32"  # of a case without elements
 DTYPES = {"float32": 4, "bfloat16": 2, "int64": 8}  # bytes of an element
-SIZES = tuple(8 << shift for shift in (0, 3, 6, 9, 11, 13, 15, 17, 19, 21, 23, 25))  # bytes: 8 B to 256 MB
+SIZES = tuple(8 << shift for shift in (0, 3, 6, 9, 11, 13, 15, 17, 19, 20, 21, 23, 25))  # bytes: 8 B to 256 MB
 
 _BATCH_BYTES = 256 * 1024  # of the tensors of one batch of calls, which should stay in a core's own cache
 _LARGEST_BATCH = 32

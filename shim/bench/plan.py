@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shim.bench.cases import NO_DTYPE, WITHOUT_SIZE, Case
+from shim.bench.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.machine_cases import machine_cases
 
@@ -19,7 +19,10 @@ _PATIENCE = 30.0  # seconds for a turn of anything
 
 @dataclass(frozen=True)
 class Plan:
-    """All of one run. ``seconds`` are those of timed calls that a contender gets for a case, in all its ``rounds`` together."""
+    """All of one run. ``seconds`` are those of timed calls that a contender gets for a case, in all its ``rounds`` together.
+
+    Collectives that compute are measured with the ``computed`` dtypes too, on the smallest number of ranks.
+    """
 
     collectives: Sequence[str]
     ranks: Sequence[int]
@@ -31,6 +34,7 @@ class Plan:
     processors: int
     memory: Callable[[], int]  # bytes that may be taken, once all ranks have been started
     overlap: Case | None = None
+    computed: Sequence[str] = ()
 
     def cases(self, ranks: int) -> Iterator[Case]:
         """Yield the cases of *ranks* ranks, a collective's sizes one after the other."""
@@ -38,7 +42,8 @@ class Plan:
             if collective in WITHOUT_SIZE:
                 yield Case(collective, ranks, NO_DTYPE, 0)
                 continue
-            for dtype in self.dtypes:
+            computed = self.computed if collective in COMPUTING and ranks == min(self.ranks) else ()
+            for dtype in (*self.dtypes, *computed):
                 for size in self.sizes:
                     yield Case(collective, ranks, dtype, size)
 

@@ -58,6 +58,7 @@ def measure(
         "collectives": list(plan.collectives),
         "ranks": list(plan.ranks),
         "dtypes": list(plan.dtypes),
+        "computed": list(plan.computed),
         "sizes": list(plan.sizes),
         "rounds": plan.rounds,
         "seconds": plan.seconds,

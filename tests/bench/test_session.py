@@ -139,3 +139,13 @@ def test_an_overlap_is_measured_with_matrices_of_the_right_size() -> None:
     assert ours.ratio == pytest.approx(9 / 8)
     assert ours.samples == 12
     assert theirs.reason == "has no such thing"
+
+
+def test_computed_dtypes_are_measured_where_the_collective_computes_on_the_fewest_ranks() -> None:
+    several = plan(("engine",), collectives=("all_reduce", "all_gather"), ranks=(2, 4), sizes=(8,), computed=("int64",))
+    assert [(case.collective, case.dtype) for case in several.cases(2)] == [
+        ("all_reduce", "float32"),
+        ("all_reduce", "int64"),
+        ("all_gather", "float32"),
+    ]
+    assert {case.dtype for case in several.cases(4)} == {"float32"}

@@ -39,7 +39,11 @@ def run(
         str | None, typer.Option(metavar="NUMBERS", help="How many ranks, with commas between. Default: 2,3,4,8.")
     ] = None,
     dtype: Annotated[
-        str | None, typer.Option(metavar="NAMES", help=f"Of {', '.join(DTYPES)}. Default: float32.")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Of {', '.join(DTYPES)}. Default: float32; without --collective also the others, where it computes, on the fewest ranks.",
+        ),
     ] = None,
     size: Annotated[
         str | None,
@@ -132,6 +136,7 @@ def run(
         processors=processors(),
         memory=lambda: int(available_memory() * _OF_MEMORY),
         overlap=Case(*_OVERLAP) if measures_overlap else None,
+        computed=() if dtype or collective or quick else tuple(DTYPES)[1:],
     )
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
