@@ -124,7 +124,8 @@ class Reduce final : public Operation {
                      copy_bytes(to + at, block, bytes);
                      copy_bytes(slot + me * cell + at, block, bytes);
                    };
-                   combine.in_blocks(group.rank(), own.bytes, source_of, take);
+                   const auto is_own = [&](int rank) { return rank == group.rank(); };
+                   combine.in_blocks(is_own, own.bytes, source_of, take);
                  },
                  [&](std::uint64_t step) {
                    for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring

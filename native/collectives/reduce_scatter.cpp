@@ -60,13 +60,22 @@ class ReduceScatter final : public Operation {
           const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
             copy_out(piece.data + at, block, bytes);
           };
-          combine.in_blocks(rank_, piece.bytes, source_of, take);
+          combine.in_blocks([this](int rank) { return rank == rank_; }, piece.bytes, source_of, take);
         });
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
+    const auto size = static_cast<std::size_t>(group.size());
+    const OutputCopy copy_out(agreement.largest * size * (size + 1));
+    if (copy_out.streams()) {
+      const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+        copy_out(output_.data() + at, block, bytes);
+      };
+      const auto source_of = [&](int rank) { return inputs[static_cast<std::size_t>(rank)]; };
+      return combine.in_blocks([](int) { return true; }, output_.bytes(), source_of, take);
+    }
     // Combined in the own ring, which nobody uses now and which is in the cache, and copied from there: a copy of many
     // lines does not fetch what it overwrites.
     std::byte* combined = group.ring_slot(rank_, 0);

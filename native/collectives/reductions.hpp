@@ -28,22 +28,26 @@ class RankCombiner {
     kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
   }
 
-  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache. The data of
-  // `fetched`, a rank, comes from memory: it is asked for a block ahead.
-  template <class SourceOf, class Take>
-  void in_blocks(int fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
+  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache. The data of some
+  // ranks comes from memory, is_fetched(rank): it is asked for a block ahead.
+  template <class IsFetched, class SourceOf, class Take>
+  void in_blocks(const IsFetched& is_fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
     alignas(64) std::byte made[block_bytes];
     for (std::size_t at = 0; at < bytes; at += block_bytes) {
       const std::size_t length = std::min(block_bytes, bytes - at);
-      const std::byte* next = source_of(fetched) + at + length;
       const std::size_t ahead = std::min(block_bytes, bytes - at - length);
-      for (std::size_t i = 0; i < ahead; i += line) __builtin_prefetch(next + i);
+      for (int rank = 0; rank < size_; ++rank)
+        if (is_fetched(rank)) fetch(source_of(rank) + at + length, ahead);
       (*this)(made, nullptr, length, [&](int rank) { return source_of(rank) + at; });
       take(at, made, length);
     }
   }
 
  private:
+  static void fetch(const std::byte* data, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(data + i);
+  }
+
   static constexpr std::size_t block_bytes = 4096;  // whole elements of every dtype
   static constexpr std::size_t line = 64;
 
