@@ -28,7 +28,7 @@ std::uintptr_t page_bytes() { return static_cast<std::uintptr_t>(::sysconf(_SC_P
 struct Imports {
   explicit Imports(const dl_phdr_info& info) : base(info.dlpi_addr) {
     for (int i = 0; i < info.dlpi_phnum; ++i) {
-      const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+      const ElfW(Phdr) & segment = info.dlpi_phdr[i];
       if (segment.p_type == PT_DYNAMIC) read(reinterpret_cast<const ElfW(Dyn)*>(base + segment.p_vaddr));
       if (segment.p_type == PT_GNU_RELRO) {
         sealed_from = base + segment.p_vaddr;
@@ -41,7 +41,7 @@ struct Imports {
     std::vector<void**> found;
     for (const auto& [table, bytes] : {calls, others})
       for (std::size_t i = 0; i < bytes / sizeof(ElfW(Rela)); ++i) {
-        const ElfW(Rela)& entry = table[i];
+        const ElfW(Rela) & entry = table[i];
         const char* const symbol = names + symbols[ELF64_R_SYM(entry.r_info)].st_name;
         if (is_of_a_function(static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info))) && std::strcmp(symbol, name) == 0)
           found.push_back(reinterpret_cast<void**>(base + entry.r_offset));

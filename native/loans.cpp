@@ -78,8 +78,7 @@ std::optional<std::uint64_t> Loans::slot_to_use() {
 }
 
 void Loans::give_up() const {
-  for (const std::uint64_t slot : placed_)
-    SharedAllocation::give_up(group_.lent_by(group_.rank())[slot].number.load());
+  for (const std::uint64_t slot : placed_) SharedAllocation::give_up(group_.lent_by(group_.rank())[slot].number.load());
 }
 
 void Loans::confirm() {

@@ -41,7 +41,8 @@ void define_shared_memory(nb::module_& module) {
         const SharedArena::Usage usage = SharedArena::instance().usage();
         return std::tuple(usage.allocated, usage.reserved, usage.files);
       },
-      "How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many files.");
+      "How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many "
+      "files.");
   module.def(
       "dtype_bytes", [](const std::string& name) { return bytes_of(dtype_named(name)); }, "name"_a,
       "The bytes of an element of the dtype called so, 0 when there is none.");

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import numpy as np
 import pytest
+from allocated_tensors import is_shared
 
 import shim
-from shim import _native
 from shim.errors import ArgumentError, TensorError, UnsupportedError
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.ranks(1)]
-
-
-def is_shared(tensor: Any) -> bool:
-    return _native.is_shared(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def test_a_tensor_is_moved_with_its_views_and_gradient() -> None:
@@ -76,7 +71,7 @@ def test_nothing_is_moved_when_something_cannot_be() -> None:
 
 
 def test_what_is_shared_may_be_an_arrays_too() -> None:
-    torch = importlib.import_module("torch")
+    importlib.import_module("torch")
     shim.move_to_shared_memory(shim.empty(5, "float32", "torch"))
 
 
