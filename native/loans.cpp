@@ -77,6 +77,10 @@ std::optional<std::uint64_t> Loans::slot_to_use() {
   return oldest;
 }
 
+void Loans::give_up() const {
+  for (const std::uint64_t slot : placed_) SharedAllocation::give_up(group_.lent_by(group_.rank())[slot].number.load());
+}
+
 void Loans::confirm() {
   const std::lock_guard lock(lending_);
   for (const std::uint64_t allocation : unconfirmed_)

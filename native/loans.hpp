@@ -42,6 +42,8 @@ class Loans final : private LenderOfAllocations {
     placed_.clear();
   }
   unsigned lend(const std::byte* data, std::size_t bytes, Place& place);
+  // The operation that began last ended on this rank alone: the others may use what it lent for some time yet.
+  void give_up() const;
   // All ranks have mapped what was lent since begin().
   void confirm();
 

@@ -7,11 +7,16 @@ namespace shim {
 void Operation::execute(Group& group) {
   group.loans().drop_freed();
   load();
-  const Agreement agreement = arrive(group, call_, *this);
-  if (agreement.is_inline)
-    read_lines(group, agreement);
-  else
-    read_large(group, agreement);
+  try {
+    const Agreement agreement = arrive(group, call_, *this);
+    if (agreement.is_inline)
+      read_lines(group, agreement);
+    else
+      read_large(group, agreement);
+  } catch (...) {
+    if (!group.is_usable()) group.loans().give_up();
+    throw;
+  }
   store();
 }
 

@@ -20,6 +20,7 @@ namespace {
 struct Known {
   SharedPlace place;
   const std::byte* end;
+  SharedAllocation* owner;
 };
 
 // The allocations of one process. Those of its parent are none of a forked child's: it has the memory, but their
@@ -72,7 +73,7 @@ SharedAllocation::SharedAllocation(std::size_t bytes)
   const std::lock_guard lock(all.mutex);
   number_ = ++all.last_number;
   const SharedPlace place{number_, 0, segment_.size(), status.st_ino, segment_.file()};
-  all.by_address.emplace(segment_.data(), Known{place, segment_.data() + segment_.size()});
+  all.by_address.emplace(segment_.data(), Known{place, segment_.data() + segment_.size(), this});
   all.any.store(true);
 }
 
@@ -96,6 +97,13 @@ std::optional<SharedPlace> SharedAllocation::find(const std::byte* data, std::si
   SharedPlace place = known.place;
   place.offset = static_cast<std::size_t>(data - start);
   return place;
+}
+
+void SharedAllocation::give_up(std::uint64_t number) {
+  Allocations& all = allocations();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [start, known] : all.by_address)
+    if (known.place.allocation == number) known.owner->is_given_up_.store(true);
 }
 
 void SharedAllocation::add_lender(LenderOfAllocations& lender) {

@@ -1,6 +1,7 @@
 // Memory for tensors that the ranks of any group can read where it is.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -40,10 +41,16 @@ class SharedAllocation {
 
   std::byte* data() const { return segment_.data(); }
   std::size_t bytes() const { return segment_.size(); }
+  int file() const { return segment_.file(); }
+  // Whether an operation that it was lent to was given up: other ranks may write to it for as long as they map it.
+  bool is_given_up() const { return is_given_up_.load(); }
 
   // The allocation of this process in which all of [data, data + bytes) lies, or nothing. Costs next to nothing where
   // there are none. The caller sees to it that it lives on.
   static std::optional<SharedPlace> find(const std::byte* data, std::size_t bytes);
+
+  // Does nothing when there is none of this number any more.
+  static void give_up(std::uint64_t number);
 
   static void add_lender(LenderOfAllocations& lender);
   // Afterwards `lender` is not told anything.
@@ -53,6 +60,7 @@ class SharedAllocation {
   Segment segment_;
   std::uint64_t number_;
   std::uint64_t generation_;
+  std::atomic<bool> is_given_up_{false};
 };
 
 }  // namespace shim

@@ -6,10 +6,11 @@ Put ``shim.frontends.`` in front of a framework's import path and its code runs 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "empty", "explain"]
+__all__ = ["__version__", "empty", "explain", "move_to_shared_memory", "shared_allocations"]
 
 
 def empty(shape: int | Sequence[int], dtype: Any = None, like: Any = None) -> Any:
@@ -26,6 +27,35 @@ def empty(shape: int | Sequence[int], dtype: Any = None, like: Any = None) -> An
     from shim.core.shared_tensors import new_shared  # as below
 
     return new_shared(shape, dtype, like)
+
+
+def shared_allocations(at_least: int = 32 * 1024) -> AbstractContextManager[None]:
+    """Return a context in which tensors of *at_least* that many bytes are allocated in memory that the other ranks can read where it is.
+
+    It holds for the calling thread, and for all that torch, Paddle and numpy allocate on the host, whichever of their functions does it: tensors that
+    a program makes, results of operators, parameters and gradients. Frameworks have to be imported before. Contexts may be nested; a smaller or
+    larger *at_least* holds inside. Where there is not enough shared memory, or too many files are open, tensors get ordinary memory, and are
+    communicated as ever. Tensors may outlive the context. See docs/shared_tensors.md.
+
+    Raises: ArgumentError for a wrong *at_least*; UnsupportedError where an imported framework allocates in some unknown way.
+    """
+    from shim.core import shared_allocations as allocations  # as below
+
+    return allocations.shared_allocations(at_least)
+
+
+def move_to_shared_memory(holder: Any) -> None:
+    """Move the memory of *holder*, a torch tensor or module, to where the other ranks can read it, in place.
+
+    Of a module, its parameters, their gradients and its buffers are moved; of a tensor, its gradient too. Views and all other tensors that share the
+    memory follow; what has its address in other ways must not be used any more. What is there already stays.
+
+    Raises: ArgumentError for what is neither; TensorError for tensors that are not dense or not on the host; UnsupportedError for tensors of other
+    frameworks, and where a numpy array or a file has the same memory; EngineError when there is not enough memory.
+    """
+    from shim.core import shared_allocations as allocations  # as below
+
+    allocations.move_to_shared_memory(holder)
 
 
 def explain() -> str:

@@ -10,6 +10,31 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
     """
 
+def share_allocations(at_least: int) -> int:
+    """
+    Send this thread's hooked allocations of so many bytes and more to shared memory, none with 0; tell what held before.
+    """
+
+def hook_aligned_allocations(library: str) -> bool:
+    """
+    Hook what the loaded library of this file name allocates aligned; False when it does not.
+    """
+
+def set_array_allocator(array_api: object, handler: object | None) -> object:
+    """
+    Make numpy allocate arrays by a handler, a hooked one with None; return the one that did before.
+    """
+
+def is_shared(address: int, bytes: int) -> bool:
+    """
+    Whether other ranks could read these bytes where they are.
+    """
+
+def arena_usage() -> tuple[int, int, int]:
+    """
+    How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many files.
+    """
+
 def dtype_bytes(name: str) -> int:
     """
     The bytes of an element of the dtype called so, 0 when there is none.
