@@ -20,7 +20,7 @@ class Comparison:
         self._results = {(result.case, result.contender): result for result in record.results}
         self._peers = record.names("peer")
         self._round_trips = {
-            result.case.ranks: result.figures.lower_quartile
+            result.case.ranks: result.figures.median
             for result in record.results
             if result.case.collective == LINE and result.figures is not None
         }
@@ -41,14 +41,11 @@ class Comparison:
         return self.best(case, filter(among, self._peers))
 
     def floor(self, case: Case, kind: str) -> float | None:
-        """Return what *case* takes at least: the movement of *kind*, and half a round trip of a cache line.
-
-        Of both, the lower quartile counts: the floor is what the machine can do, not what it does while it is disturbed.
-        """
+        """Return what *case* takes at least: the movement of *kind*, and half a round trip of a cache line, medians like all others."""
         moved, trip = self.result(case, kind), self._round_trips.get(case.ranks)
         if moved is None or moved.figures is None or trip is None:
             return None
-        return moved.figures.lower_quartile + trip / 2
+        return moved.figures.median + trip / 2
 
 
 def series(record: Record) -> dict[tuple[str, int, str], list[Case]]:

@@ -41,7 +41,7 @@ def test_the_best_peer_and_the_floor_are_compared_with() -> None:
     comparison = Comparison(example())
     assert comparison.best_peer(SMALL) == (1.0, "openmpi")
     assert comparison.best_peer(LARGE) == (1000.0, "gloo")
-    assert comparison.floor(SMALL, TWO_COPIES) == pytest.approx(0.5 * 0.9 + 0.1 * 0.9 / 2)
+    assert comparison.floor(SMALL, TWO_COPIES) == pytest.approx(0.5 + 0.1 / 2)
     assert comparison.median(LARGE, "openmpi") is None
 
 
