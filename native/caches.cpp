@@ -8,7 +8,7 @@
 namespace shim {
 namespace {
 
-constexpr std::size_t usual_cache = 32 * 1024 * 1024;
+constexpr Caches usual{1024 * 1024, 32 * 1024 * 1024};
 constexpr int levels_and_kinds = 8;  // more than any processor has
 
 }  // namespace
@@ -25,14 +25,19 @@ std::size_t bytes_of_cache(std::string_view size) {
 
 // sysconf(_SC_LEVEL3_CACHE_SIZE) will not do: on AMD's processors glibc answers with the caches of the whole socket, of
 // which a processor uses one.
-std::size_t last_cache_bytes() {
-  std::size_t largest = 0;
+Caches caches_of_processor() {
+  Caches found{0, 0};
   for (int index = 0; index < levels_and_kinds; ++index) {
-    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    std::ifstream size_file(folder + "/size");
+    std::ifstream level_file(folder + "/level");
     std::string size;
-    if (file >> size) largest = std::max(largest, bytes_of_cache(size));
+    int level = 0;
+    if (!(size_file >> size)) continue;
+    found.last = std::max(found.last, bytes_of_cache(size));
+    if (level_file >> level && level == 2) found.second = bytes_of_cache(size);
   }
-  return largest > 0 ? largest : usual_cache;
+  return {found.second > 0 ? found.second : usual.second, found.last > 0 ? found.last : usual.last};
 }
 
 }  // namespace shim

@@ -6,8 +6,13 @@
 
 namespace shim {
 
-// Bytes of the largest cache that one processor uses, a usual size where the system does not say.
-std::size_t last_cache_bytes();
+// Bytes of the caches of the second level and of the largest that one processor uses, usual sizes where the system does
+// not say.
+struct Caches {
+  std::size_t second;
+  std::size_t last;
+};
+Caches caches_of_processor();
 
 // Bytes of a size as the kernel writes it: "32768K". 0 of anything else.
 std::size_t bytes_of_cache(std::string_view size);

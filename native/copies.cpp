@@ -6,19 +6,12 @@
 #include <emmintrin.h>
 #endif
 
-#include "caches.hpp"
-
 namespace shim {
 namespace {
 
 constexpr std::size_t line = 64;
 
 }  // namespace
-
-bool exceeds_caches(std::size_t bytes) {
-  static const std::size_t most = last_cache_bytes() / 4 * 3;
-  return bytes > most;
-}
 
 #if defined(__SSE2__)
 

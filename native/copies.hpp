@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "thresholds.hpp"
+
 namespace shim {
 
 // std::memcpy, and no loop of ours: from a few KB on it is one instruction that claims whole lines without reading them
@@ -17,13 +19,12 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
 void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 void finish_streaming();
 
-// Whether operations that touch so many bytes, on all ranks together, should stream their outputs.
-bool exceeds_caches(std::size_t bytes);
-
-// How the outputs of one operation are written.
+// How the outputs of one operation are written, which touches `bytes_of_all_ranks` together: streamed if these are more
+// than the group's threshold for that.
 class OutputCopy {
  public:
-  explicit OutputCopy(std::size_t bytes_of_all_ranks) : streams_(exceeds_caches(bytes_of_all_ranks)) {}
+  OutputCopy(std::size_t bytes_of_all_ranks, const Thresholds& thresholds)
+      : streams_(bytes_of_all_ranks > thresholds.stream) {}
   ~OutputCopy() {
     if (streams_) finish_streaming();
   }

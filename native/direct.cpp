@@ -7,9 +7,6 @@
 namespace shim {
 namespace {
 
-// Below this, waiting for each other in the end costs what the second copy does; see docs/performance.md.
-constexpr std::size_t least_to_lend = 32 * 1024;  // bytes that a rank moves
-
 // A place for each rank, and for the input and the output of an all_reduce.
 int count_of_places(const Group& group) { return std::max(group.size(), 2); }
 
@@ -35,7 +32,10 @@ std::uint16_t Loan::flags() const {
   return static_cast<std::uint16_t>((all_ & lent) != 0 ? lent | (any_ & lent_now) : 0);
 }
 
-bool is_worth_lending(const Group& group, std::size_t bytes) { return group.size() > 1 && bytes >= least_to_lend; }
+// Below the threshold, waiting for each other in the end costs what the second copy does; see docs/performance.md.
+bool is_worth_lending(const Group& group, std::size_t bytes) {
+  return group.size() > 1 && bytes >= group.thresholds().lend;
+}
 
 DirectAccess::DirectAccess(Group& group, const Agreement& agreement) : group_(group), sequence_(agreement.sequence) {
   Loans& loans = group.loans();

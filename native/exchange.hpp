@@ -122,14 +122,6 @@ class Exchange {
   std::uint64_t steps_;
 };
 
-// What is for all ranks alike goes through a slot in pieces of at most this many bytes, half of what stays in an L2
-// cache beside its source.
-inline constexpr std::size_t whole_piece_bytes = 128 * 1024;
-static_assert(whole_piece_bytes <= ring_slot_bytes);
-
-// Cells are multiples of this many bytes: whole elements, whole cache lines.
-inline constexpr std::size_t cell_unit = 64;
-
 // Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
 inline std::size_t cell_bytes(const Group& group) {
   return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;

@@ -33,6 +33,12 @@ std::int64_t now_ns() {
       .count();
 }
 
+Thresholds checked(const Thresholds& thresholds) {
+  const Thresholds copy = thresholds;  // the other ranks can write to what is checked
+  if (are_possible(copy)) return copy;
+  throw Failure(FailureKind::engine, "the group's memory has thresholds that cannot be: rank 0 is not of this version");
+}
+
 }  // namespace
 
 WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { current_hooks = &hooks; }
@@ -46,6 +52,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       timeout_(timeout),
       layout_(static_cast<int>(world_ranks_.size())),
       segment_(std::move(segment)),
+      thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
       generation_(process_generation()),
       // With more ranks than processors, who polls keeps the one that is waited for from running.
       quick_polls_(layout_.size() > usable_processors() ? 1 : quick_polls),

@@ -55,7 +55,8 @@ class Loans;
 // thread. After a Failure of kind peer_lost or timeout, or Interrupted, the group is failed for good on this rank.
 class Group {
  public:
-  // `segment` is shared only by tests whose ranks are threads. Times are seconds.
+  // `segment` is shared only by tests whose ranks are threads. Times are seconds. Throws Failure(engine) when what rank
+  // 0 wrote into its header cannot be.
   Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment);
   ~Group();
   Group(const Group&) = delete;
@@ -66,6 +67,7 @@ class Group {
   int size() const { return layout_.size(); }
   int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
   const SharedLayout& layout() const { return layout_; }
+  const Thresholds& thresholds() const { return thresholds_; }
 
   // False in a forked child, which must leave the group alone.
   bool is_of_this_process() const;
@@ -174,6 +176,7 @@ class Group {
   double timeout_;
   SharedLayout layout_;
   std::shared_ptr<Segment> segment_;
+  Thresholds thresholds_;  // as rank 0 wrote them
   std::uint64_t generation_;
   int quick_polls_;  // before anything else is looked at
   int spin_polls_;   // after that, before others are let run

@@ -219,7 +219,7 @@ void PointToPoint::take_payload(Incoming& incoming, ChannelSlot& slot) {
   else
     whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
   const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
-  const OutputCopy copy_out(2 * whole.bytes);
+  const OutputCopy copy_out(2 * whole.bytes, group_.thresholds());
   copy_out(piece.data, payload_of(slot, piece.bytes), piece.bytes);
   if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
 }

@@ -9,9 +9,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "failure.hpp"
+#include "process.hpp"
 #include "shared_layout.hpp"
 #include "socket_messages.hpp"
 
@@ -66,6 +68,12 @@ Failure two_hosts(const Meeting& meeting) {
                                          "host uses the same address: choose another MASTER_PORT.");
 }
 
+// When all have come: while they start, they keep the processors busy.
+Segment memory_of(const Meeting& meeting) {
+  const int ranks = static_cast<int>(meeting.world_ranks.size());
+  return memory_for(ranks, thresholds_for(this_machine(meeting.measurements), ranks, usable_processors()));
+}
+
 bool has_event(int fd, short events) {
   pollfd entry{fd, events, 0};
   return ::poll(&entry, 1, 0) > 0;
@@ -86,7 +94,7 @@ class Host {
       open();
       while (missing().size() > 0) admit_one();
       listener_ = Descriptor();  // before anybody can be back for the next group with this key
-      Segment segment = Segment::create(SharedLayout(static_cast<int>(guests_.size())).total_bytes());
+      Segment segment = memory_of(meeting_);
       for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
       return {std::move(segment), take_pidfds()};
     } catch (const Failure& failure) {
@@ -264,9 +272,15 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
 
 }  // namespace
 
+Segment memory_for(int ranks, const Thresholds& thresholds) {
+  const SharedLayout layout(ranks);
+  Segment segment = Segment::create(layout.total_bytes());
+  new (segment.data() + layout.header()) GroupHeader{thresholds};
+  return segment;
+}
+
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
-  if (meeting.world_ranks.size() == 1)
-    return {Segment::create(SharedLayout(1).total_bytes()), std::vector<Descriptor>(1)};
+  if (meeting.world_ranks.size() == 1) return {memory_of(meeting), std::vector<Descriptor>(1)};
   return meeting.rank == 0 ? Host(meeting, check_interrupted).gather() : visit(meeting, check_interrupted);
 }
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "machine.hpp"
 #include "segment.hpp"
+#include "thresholds.hpp"
 
 namespace shim {
 
@@ -14,13 +16,17 @@ struct Meeting {
   std::string name;              // of the group, for messages
   std::vector<int> world_ranks;  // must be the same on all ranks
   int rank = 0;
-  double timeout = 0;  // seconds
+  double timeout = 0;                        // seconds
+  Measurements measurements = std::nullopt;  // by which rank 0 chooses the group's thresholds
 };
 
 struct Encounter {
   Segment segment;
   std::vector<Descriptor> pidfds;  // by group rank; the caller's own is empty
 };
+
+// The memory of a group of `ranks` ranks, with its header written and all else zero.
+Segment memory_for(int ranks, const Thresholds& thresholds);
 
 // Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it.
 // `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.

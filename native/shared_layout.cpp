@@ -23,6 +23,7 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   channel_payload_ = channel_payload_for(ranks);
   channel_slot_stride_ = rounded_up(sizeof(ChannelSlot) + channel_payload_, line_bytes);
   call_stride_ = rounded_up(sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes, line_bytes);
+  header_ = add(1, sizeof(GroupHeader));
   arrivals_ = add(ranks, 2 * sizeof(ArrivalLine));
   calls_ = add(ranks, 2 * call_stride_);
   progress_ = add(ranks, sizeof(ProgressLine));

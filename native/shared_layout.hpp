@@ -9,16 +9,18 @@
 #include <cstdint>
 
 #include "dtypes.hpp"
+#include "thresholds.hpp"
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
 inline constexpr std::size_t max_dimensions = 16;
 inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
+inline constexpr std::size_t cell_unit = 64;  // what is cut into cells for the ranks is: whole elements and cache lines
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
@@ -38,6 +40,11 @@ enum class OperationKind : std::uint8_t {
   barrier,
   refused,  // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
   count_,
+};
+
+// The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
+struct alignas(line_bytes) GroupHeader {
+  Thresholds thresholds;
 };
 
 // A rank's arrival at operation `sequence`: one cache line that carries order, agreement and small data together.
@@ -140,6 +147,7 @@ class SharedLayout {
   std::size_t total_bytes() const { return total_; }
   std::size_t channel_payload_bytes() const { return channel_payload_; }
 
+  std::size_t header() const { return header_.start; }
   std::size_t arrival(int rank, unsigned parity) const { return at(arrivals_, rank) + parity * sizeof(ArrivalLine); }
   std::size_t call(int rank, unsigned parity) const { return at(calls_, rank) + parity * call_stride_; }
   std::size_t progress(int rank) const { return at(progress_, rank); }
@@ -170,7 +178,7 @@ class SharedLayout {
   std::size_t channel_slot_stride_ = 0;
   std::size_t call_stride_ = 0;
   std::size_t places_stride_ = 0;
-  Region arrivals_, calls_, progress_, doorbells_, status_, lent_, places_, directs_, channels_, rings_;
+  Region header_, arrivals_, calls_, progress_, doorbells_, status_, lent_, places_, directs_, channels_, rings_;
 };
 
 }  // namespace shim

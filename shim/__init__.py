@@ -59,7 +59,7 @@ def move_to_shared_memory(holder: Any) -> None:
 
 
 def explain() -> str:
-    """Tell which engine serves each group this process knows, and why; one line for each group."""
+    """Tell which engine serves each group this process knows, why, and with which thresholds; one line for each group."""
     from shim.core import groups  # the engine is loaded by those who use it, not by `shim --help`
 
     return "\n".join(groups.explanations()) or "The world is not initialised: no engine is in use."

@@ -7,6 +7,7 @@ The marks say how many those are: the comparisons happen in rank processes and i
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 
 import pytest
@@ -17,6 +18,7 @@ _COMPARED = pytest.StashKey[dict[str, list[int]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["SHIM_MEASURED"] = "off"  # tests leave nothing in the user's home
     config.addinivalue_line(
         "markers",
         "differential(framework, calls=1): the test makes so many calls on each rank with this project and with the real "

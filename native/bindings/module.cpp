@@ -1,10 +1,12 @@
 // The Python module shim._native: groups and works. Arguments are checked here, with the GIL; engines know no Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "../collectives/collectives.hpp"
@@ -68,11 +70,14 @@ class PyGroup {
  public:
   using Prepared = std::optional<Work>;
 
-  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent) {
+  PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent,
+          Measurements measurements) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
                                                " ranks, got " + std::to_string(ranks.size()));
-    const Meeting meeting{std::move(key), std::move(name), std::move(ranks), rank, std::min(timeout, longest_timeout)};
+    const Meeting meeting{
+        std::move(key),         std::move(name), std::move(ranks), rank, std::min(timeout, longest_timeout),
+        std::move(measurements)};
     member_ = Member::join(meeting, parent == nullptr ? nullptr : parent->member_.get());
   }
 
@@ -160,6 +165,11 @@ class PyGroup {
     return rank != member_->group.rank() && member_->group.is_gone(rank);
   }
 
+  std::map<std::string, std::uint64_t> thresholds() const {
+    const Thresholds& bytes = member_->group.thresholds();
+    return {{"one_shot", bytes.one_shot}, {"lend", bytes.lend}, {"piece", bytes.piece}, {"stream", bytes.stream}};
+  }
+
   void close() { member_->close(); }
 
  private:
@@ -216,8 +226,9 @@ NB_MODULE(_native, module) {
       .def("source_rank", [](const Work& work) { return work.task->source_rank(); });
 
   nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
-      .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*>(), "key"_a, "name"_a,
-           "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none())
+      .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*, Measurements>(), "key"_a,
+           "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none(),
+           "measurements"_a.none() = nb::none())
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)
       .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,
@@ -247,6 +258,7 @@ NB_MODULE(_native, module) {
           "tensor"_a.none(), "peer"_a.none(), "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
+      .def("thresholds", &PyGroup::thresholds)
       .def("close", &PyGroup::close);
 }
 

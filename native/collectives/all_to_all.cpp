@@ -43,7 +43,7 @@ class AllToAll final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(2 * agreement.largest * size * size);
+    const OutputCopy copy_out(2 * agreement.largest * size * size, group.thresholds());
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run([&](std::uint64_t step,
                      std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
@@ -59,7 +59,7 @@ class AllToAll final : public Operation {
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(agreement.largest * size * size);
+    const OutputCopy copy_out(agreement.largest * size * size, group.thresholds());
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
       for (int i = 0; i < group.size(); ++i) {

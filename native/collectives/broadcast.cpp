@@ -17,7 +17,7 @@ class Broadcast final : public Operation {
   std::size_t contributed_bytes() const override { return is_root_ ? tensor_.bytes() : 0; }
   void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
   bool fill_first_slot(Group& group) const override {
-    if (tensor_.bytes() > whole_piece_bytes) return false;
+    if (tensor_.bytes() > group.thresholds().piece) return false;
     Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
     return true;
   }
@@ -25,9 +25,9 @@ class Broadcast final : public Operation {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, whole_piece_bytes);
+    Exchange exchange(group, agreement.largest, group.thresholds().piece);
     const Part whole{tensor_.data(), tensor_.bytes()};
-    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()));
+    const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           if (!is_root_) return;
@@ -44,7 +44,7 @@ class Broadcast final : public Operation {
   void read_directly(Group& group, const Agreement&, const DirectAccess& access) override {
     const auto size = static_cast<std::size_t>(group.size());
     const std::size_t share = tensor_.bytes() / size / cell_unit * cell_unit;
-    const OutputCopy copy_out(tensor_.bytes() * (size - 1));
+    const OutputCopy copy_out(tensor_.bytes() * (size - 1), group.thresholds());
     const std::vector<std::byte*> tensors = access.tensors(0, tensor_.data());
     if (!is_root_)
       return copy_out(tensor_.data() + share, tensors[static_cast<std::size_t>(root_)] + share,

@@ -28,7 +28,7 @@ class Gather final : public Operation {
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
   bool fill_first_slot(Group& group) const override {
-    if (input_.bytes() > whole_piece_bytes) return false;
+    if (input_.bytes() > group.thresholds().piece) return false;
     Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
     return true;
   }
@@ -40,10 +40,10 @@ class Gather final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, whole_piece_bytes);
+    Exchange exchange(group, agreement.largest, group.thresholds().piece);
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1));
+    const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1), group.thresholds());
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
@@ -63,7 +63,7 @@ class Gather final : public Operation {
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
     if (outputs_.empty()) return;
-    const OutputCopy copy_out(outputs_.total_bytes() * receivers(group));
+    const OutputCopy copy_out(outputs_.total_bytes() * receivers(group), group.thresholds());
     const std::vector<std::byte*> inputs = access.tensors(0, input_.data());
     for (std::size_t start = 0; start < agreement.largest; start += direct_chunk)
       for (int i = 0; i < group.size(); ++i) {

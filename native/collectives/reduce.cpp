@@ -12,8 +12,7 @@
 namespace shim {
 namespace {
 
-constexpr std::size_t most_in_one_shot = 64 * 1024;  // bytes
-constexpr std::size_t stored_at_once = 16 * 1024;    // bytes, which stay in the L1 cache for the next output
+constexpr std::size_t stored_at_once = 16 * 1024;  // bytes, which stay in the L1 cache for the next output
 
 // Bytes of a rank's cell of a piece: as large as fits, and such that all pieces are about equally large.
 std::size_t balanced_cell(std::size_t bytes, std::size_t ranks) {
@@ -48,14 +47,15 @@ class Reduce final : public Operation {
       if (input_.bytes() > cell * size) return false;
       Exchange::fill_first(group, [&](std::byte* slot) { fill_others(group, slot, 0, cell); });
     } else {
-      if (input_.bytes() > whole_piece_bytes) return false;
+      if (input_.bytes() > group.thresholds().piece) return false;
       Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
     }
     return true;
   }
 
   bool is_two_shot(const Group& group) const {
-    return call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > most_in_one_shot && group.size() > 1;
+    return call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > group.thresholds().one_shot &&
+           group.size() > 1;
   }
 
   // The cells that other ranks combine, of the piece that begins at `start`.
@@ -84,7 +84,7 @@ class Reduce final : public Operation {
   }
 
   void one_shot(Group& group, const RankCombiner& combine) {
-    Exchange exchange(group, input_.bytes(), whole_piece_bytes);
+    Exchange exchange(group, input_.bytes(), group.thresholds().piece);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -104,7 +104,7 @@ class Reduce final : public Operation {
   void two_shot(Group& group, const RankCombiner& combine) {
     const auto size = static_cast<std::size_t>(group.size());
     const auto rank_at = [&](std::size_t offset) { return (static_cast<std::size_t>(group.rank()) + offset) % size; };
-    const bool is_large = exceeds_caches(input_.bytes() * size);
+    const bool is_large = input_.bytes() * size > group.thresholds().stream;
     const std::size_t cell = balanced_cell(input_.bytes(), size);
     Exchange exchange(group, input_.bytes(), cell * size);
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {

@@ -44,7 +44,7 @@ class ReduceScatter final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(agreement.largest * size * (size + 1));
+    const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {

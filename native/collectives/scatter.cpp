@@ -38,7 +38,7 @@ class Scatter final : public Operation {
 
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
-    const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()));
+    const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
     const auto cell = [&exchange](auto* slot, int rank) {
       return slot + static_cast<std::size_t>(rank) * exchange.chunk();
     };
@@ -56,7 +56,7 @@ class Scatter final : public Operation {
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {
-    const OutputCopy copy_out(agreement.largest * static_cast<std::size_t>(group.size()));
+    const OutputCopy copy_out(agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
     std::byte* own = rank_ == root_ ? inputs_[rank_].data : nullptr;
     const std::byte* input = access.tensors(static_cast<std::size_t>(rank_), own)[static_cast<std::size_t>(root_)];
     if (output_.bytes() > 0) copy_out(output_.data(), input, output_.bytes());

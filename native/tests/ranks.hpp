@@ -9,6 +9,7 @@
 
 #include "../collectives/collectives.hpp"
 #include "../progress.hpp"
+#include "../rendezvous.hpp"
 #include "check.hpp"
 
 namespace shim::tests {
@@ -99,9 +100,13 @@ class Rank {
   Progress progress_;
 };
 
+// Those of two ranks on a usual machine, whatever this one is and however many there are.
+inline Thresholds usual_thresholds() { return thresholds_for({usual_speeds, 1024 * 1024, 32 * 1024 * 1024}, 2, 2); }
+
 // Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
-inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60) {
-  auto segment = std::make_shared<Segment>(Segment::create(SharedLayout(size).total_bytes()));
+inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
+                     const Thresholds& thresholds = usual_thresholds()) {
+  auto segment = std::make_shared<Segment>(memory_for(size, thresholds));
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, timeout, segment));
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));

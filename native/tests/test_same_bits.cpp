@@ -2,7 +2,7 @@
 #include <cstring>
 #include <random>
 
-#include "ranks.hpp"
+#include "floats.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -10,6 +10,39 @@ using namespace shim::tests;
 namespace {
 
 constexpr Reduction sum{ReduceOp::sum, 1.0};
+
+using Outputs = std::vector<std::vector<float>>;  // of one collective after the other
+
+bool are_same_bits(const std::vector<float>& one, const std::vector<float>& other) {
+  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof(float)) == 0;
+}
+
+// What every collective leaves on this rank; an all_reduce is first.
+Outputs outputs_of_all(Rank& me, std::size_t count, bool is_shared) {
+  const auto size = static_cast<std::size_t>(me.size());
+  const std::size_t all = count * size;
+  const int root = me.size() - 1;
+  Floats one(count, is_shared, me.rank());
+  Floats whole(all, is_shared, 10 + me.rank());
+  Outputs outputs;
+  const auto leave = [&](std::size_t elements, const auto& make) {
+    Floats output(elements, is_shared, 20 + me.rank());
+    me.run(make(output));
+    outputs.push_back(output.values());
+  };
+  const auto seat = me.seat();
+  const SplitArgument equal = no_splits("splits");
+  leave(count, [&](Floats& to) { return make_all_reduce(seat, to.as("output"), one.as("input"), sum); });
+  leave(count, [&](Floats& to) { return make_all_reduce(seat, to.as("output"), to.as("input"), sum); });
+  leave(count, [&](Floats& to) { return make_reduce(seat, to.as("output"), one.as("input"), sum, root); });
+  leave(count, [&](Floats& to) { return make_reduce_scatter(seat, to.as("output"), whole.as("input"), equal, sum); });
+  leave(count, [&](Floats& to) { return make_broadcast(seat, to.as("tensor"), root); });
+  leave(count, [&](Floats& to) { return make_scatter(seat, to.as("output"), whole.as("input"), equal, root); });
+  leave(all, [&](Floats& to) { return make_all_gather(seat, to.as("output"), one.as("input"), equal); });
+  leave(all, [&](Floats& to) { return make_gather(seat, to.as("output"), one.as("input"), equal, root); });
+  leave(all, [&](Floats& to) { return make_all_to_all(seat, to.as("output"), whole.as("input"), equal, equal); });
+  return outputs;
+}
 
 }  // namespace
 
@@ -70,4 +103,33 @@ SHIM_TEST(reductions_larger_than_the_caches_give_the_same_bits) {
     me.run(make_all_reduce(me.seat(), one("output", input), one("input", input), sum));
     CHECK(std::memcmp(input.data(), whole.data(), count * sizeof(float)) == 0);
   });
+}
+
+SHIM_TEST(thresholds_change_no_bit) {
+  constexpr std::uint64_t never = std::uint64_t{1} << 40;
+  // One-shot, lend, piece, stream: from the first byte on, never, and the ways to reduce with and without streaming.
+  const std::vector<Thresholds> several = {usual_thresholds(),
+                                           {0, 0, cell_unit, 0},
+                                           {never, never, ring_slot_bytes, never},
+                                           {never, 0, 4096 + cell_unit, 0},
+                                           {0, never, 4096, 0},
+                                           {0, never, 1024, never}};
+  for (const int size : {2, 3, 4, 7})
+    for (const bool is_shared : {false, true})
+      for (const std::size_t count : {std::size_t{3}, std::size_t{333}, std::size_t{9'001}}) {
+        std::vector<std::vector<Outputs>> results;  // by thresholds and rank
+        for (const Thresholds& thresholds : several) {
+          std::vector<Outputs>& by_rank = results.emplace_back(static_cast<std::size_t>(size));
+          const auto body = [&](Rank& me) {
+            by_rank[static_cast<std::size_t>(me.rank())] = outputs_of_all(me, count, is_shared);
+          };
+          on_ranks(size, body, 60, thresholds);
+          for (const Outputs& outputs : by_rank) CHECK(are_same_bits(outputs[0], by_rank[0][0]));
+        }
+        for (std::size_t one = 0; one < several.size(); ++one)
+          for (std::size_t other = 0; other < one; ++other)
+            for (std::size_t rank = 0; rank < static_cast<std::size_t>(size); ++rank)
+              CHECK(std::equal(results[one][rank].begin(), results[one][rank].end(), results[other][rank].begin(),
+                               results[other][rank].end(), are_same_bits));
+      }
 }

@@ -348,7 +348,10 @@ def _explanation(group: ProcessGroup) -> str:
     members = f"group {group.name!r} of ranks {list(group.ranks)}"
     if group.rank < 0:
         return f"{members}: no engine here, as this process is not a member"
-    return f"{members}: engine {group.engine.name}, as all its ranks are on this host"
+    thresholds = ", ".join(f"{name} {size}" for name, size in group.engine.thresholds().items())
+    return (
+        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds}"
+    )
 
 
 def close_group(group: ProcessGroup) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from shim.core.reduce_ops import ReduceOp
@@ -88,6 +88,10 @@ class Engine(Protocol):
     @abstractmethod
     def is_gone(self, rank: int) -> bool:
         """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
+
+    @abstractmethod
+    def thresholds(self) -> Mapping[str, int]:
+        """Return, by name and in bytes, from which sizes on operations go another way; they are the same on every rank."""
 
     @abstractmethod
     def close(self) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from shim import _native
 from shim.core import tensors
 from shim.core.engines.place import Place
+from shim.core.measurements import measurements_folder
+from shim.core.variables import Variables
 
 __all__ = ["SharedMemoryEngine"]
 
@@ -23,4 +27,5 @@ class SharedMemoryEngine(_native.Group):
 
     def __init__(self, place: Place) -> None:
         world = place.world if isinstance(place.world, SharedMemoryEngine) else None
-        super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world)
+        folder = measurements_folder(Variables(os.environ))
+        super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)

@@ -1,0 +1,179 @@
+#include "measuring.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "copies.hpp"
+#include "group.hpp"
+
+namespace shim {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto patience = std::chrono::milliseconds(2);  // for the other thread
+constexpr int batches = 9;
+constexpr std::uint64_t trips = 24;  // of a line, there and back, in a batch
+constexpr int copies = 15;
+constexpr std::size_t copied = 64 * 1024;  // bytes; with its source in any second cache
+
+double ns_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+// Of an odd number. The median, because a thread that is kept from running makes few of them very long.
+template <std::size_t count>
+double median_of(std::array<double, count> times) {
+  std::nth_element(times.begin(), times.begin() + count / 2, times.end());
+  return times[count / 2];
+}
+
+// The kernel's list of processors that share a core: "0,64" or "0-1".
+bool are_siblings(int processor, int other) {
+  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+  int first = 0;
+  while (file >> first) {
+    int last = first;
+    if (file.peek() == '-') file.ignore() >> last;
+    if (first <= other && other <= last) return true;
+    file.ignore();  // the comma
+  }
+  return false;
+}
+
+// One that this thread may run on, of another core than the one it runs on; -1 when there is none.
+int another_processor() {
+  cpu_set_t usable;
+  const int here = ::sched_getcpu();
+  if (here < 0 || ::sched_getaffinity(0, sizeof(usable), &usable) != 0) return -1;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor)
+    if (processor != here && CPU_ISSET(processor, &usable) && !are_siblings(here, processor)) return processor;
+  return -1;
+}
+
+// Two lines that go back and forth between two threads, each written by one of them.
+class LineTrips {
+ public:
+  // What the other thread does, until the end.
+  void answer() {
+    for (std::uint64_t seen = 0; seen != end_of_trips; pause_processor()) {
+      const std::uint64_t sent = there_.number.load(std::memory_order_acquire);
+      if (sent != seen) back_.number.store(seen = sent, std::memory_order_release);
+    }
+  }
+  void end() { there_.number.store(end_of_trips); }
+
+  // Nanoseconds of one way; nothing when the other thread does not run.
+  std::optional<double> way() {
+    const Clock::time_point begin = Clock::now();
+    if (!go(begin)) return std::nullopt;
+    std::array<double, batches> times{};
+    for (double& time : times) {
+      const Clock::time_point start = Clock::now();
+      for (std::uint64_t trip = 0; trip < trips; ++trip)
+        if (!go(begin)) return std::nullopt;
+      time = ns_since(start) / (2 * trips);
+    }
+    return median_of(times);
+  }
+
+ private:
+  static constexpr std::uint64_t end_of_trips = ~std::uint64_t{0};
+  struct alignas(line_bytes) Line {
+    std::atomic<std::uint64_t> number{0};
+  };
+
+  // There and back, once.
+  bool go(Clock::time_point begin) {
+    there_.number.store(++sent_, std::memory_order_release);
+    for (unsigned look = 1; back_.number.load(std::memory_order_acquire) != sent_; ++look) {
+      pause_processor();
+      if (look % 256 == 0 && Clock::now() > begin + patience) return false;
+    }
+    return true;
+  }
+
+  Line there_;
+  Line back_;
+  std::uint64_t sent_ = 0;
+};
+
+// Runs on one processor from its beginning; one that this thread keeps for itself could not move away from it.
+class Answering {
+ public:
+  Answering(LineTrips& lines, int processor) : lines_(lines) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(processor, &only);
+    pthread_attr_t attributes;
+    if (::pthread_attr_init(&attributes) != 0) return;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
+    is_running_ = ::pthread_attr_setaffinity_np(&attributes, sizeof(only), &only) == 0 &&
+                  ::pthread_create(&thread_, &attributes, run, &lines) == 0;
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_attr_destroy(&attributes);
+  }
+  ~Answering() {
+    lines_.end();
+    if (is_running_) ::pthread_join(thread_, nullptr);
+  }
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
+
+  bool is_running() const { return is_running_; }
+
+ private:
+  static void* run(void* lines) {
+    static_cast<LineTrips*>(lines)->answer();
+    return nullptr;
+  }
+
+  LineTrips& lines_;
+  pthread_t thread_{};
+  bool is_running_ = false;
+};
+
+std::optional<double> line_way() {
+  const int other = another_processor();
+  if (other < 0) return std::nullopt;
+  LineTrips lines;
+  const Answering answering(lines, other);
+  return answering.is_running() ? lines.way() : std::nullopt;
+}
+
+// Nanoseconds of `copied` bytes.
+double copy_time() {
+  const std::vector<std::byte> from(copied, std::byte{1});
+  std::vector<std::byte> to(copied);
+  copy_bytes(to.data(), from.data(), copied);
+  std::array<double, copies> times{};
+  for (double& time : times) {
+    const Clock::time_point start = Clock::now();
+    copy_bytes(to.data(), from.data(), copied);
+    time = ns_since(start);
+  }
+  return median_of(times);
+}
+
+}  // namespace
+
+std::optional<Speeds> measure_speeds() {
+  const std::optional<double> way = line_way();
+  if (!way) return std::nullopt;
+  const Speeds speeds{static_cast<std::uint64_t>(*way), static_cast<std::uint64_t>(1e3 * copied / copy_time())};
+  return are_plausible(speeds) ? std::optional(speeds) : std::nullopt;
+}
+
+}  // namespace shim
