@@ -68,7 +68,7 @@ class ReduceScatter final : public Operation {
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     const auto size = static_cast<std::size_t>(group.size());
-    const OutputCopy copy_out(agreement.largest * size * (size + 1));
+    const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     if (copy_out.streams()) {
       const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
         copy_out(output_.data() + at, block, bytes);
