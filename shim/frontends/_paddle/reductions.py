@@ -17,7 +17,7 @@ __all__ = ["reduce_at", "reduce_everywhere", "reduce_one_tensor", "reduce_parts"
 def reduce_everywhere(caller: Caller, tensor: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *tensor*, in place."""
     return finish(
-        calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, now=bool(sync_op)), sync_op, group
+        calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, 1.0, bool(sync_op)), sync_op, group
     )
 
 

@@ -49,7 +49,7 @@ def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op
     found = group_for(caller, group, async_op)
     kind = reduce_op(caller, found, op)
     if not belongs(tensor):  # what in_place would find; asked here, as this call is the one that must be quick
-        return handle_of(calls.all_reduce(caller, found, tensor, tensor, kind, now=not async_op), async_op)
+        return handle_of(calls.all_reduce(caller, found, tensor, tensor, kind, 1.0, not async_op), async_op)
     work = calls.all_reduce(caller, found, tensor, tensor, kind)
     return in_place(
         caller,
