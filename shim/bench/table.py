@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -16,7 +17,15 @@ from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.machine_cases import LINE, MEMORY_BYTES
 from shim.bench.record import Record
 
-__all__ = ["machine_lines", "print_record", "time_text"]
+__all__ = ["machine_lines", "print_record", "time_text", "widen"]
+
+_COLUMN = 22  # characters for a contender where output is no terminal and COLUMNS does not say
+
+
+def widen(console: Console, contenders: int) -> None:
+    """Make *console* as wide as a table of so many *contenders* where nobody says how wide it is."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _COLUMN * (contenders + 1)
 
 
 def print_record(record: Record, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""``shim bench`` and ``shim bench check`` as commands."""
+"""``shim bench``, ``shim bench check`` and ``shim bench show`` as commands."""
 
 from __future__ import annotations
 
@@ -52,6 +52,13 @@ def test_a_run_prints_a_table_and_writes_json_that_check_reads(tmp_path: Path) -
     assert checked.returncode == 1
     assert "5a. 2 ranks, engine" in checked.stdout
     assert "not measured" in checked.stdout
+    shown = shim("show", str(file))
+    assert shown.returncode == 0, shown.stderr
+    assert "all_reduce, 2 ranks, float32" in shown.stdout
+    assert "x floor" in shown.stdout
+    page = shim("show", str(file), "--markdown", "--plot", str(tmp_path / "pictures"))
+    assert "| 4 KB | " in page.stdout
+    assert (tmp_path / "pictures" / "all_reduce-2-ranks-float32.svg").is_file()
 
 
 @pytest.mark.parametrize(

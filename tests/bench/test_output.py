@@ -15,6 +15,7 @@ from shim.bench.comparison import Comparison
 from shim.bench.contenders import CONTENDERS
 from shim.bench.figures import Overlap, Result
 from shim.bench.floors import TWO_COPIES
+from shim.bench.markdown import markdown_of
 from shim.bench.plots import plot
 from shim.bench.record import Record
 from shim.bench.table import print_record, time_text
@@ -52,6 +53,14 @@ def test_the_table_has_figures_ratios_machine_and_what_failed() -> None:
         "failed", "openmpi failed all_reduce (2 ranks; float32; 1 case): rank 1 has died", "1.20",
     ):  # fmt: skip
         assert expected in text, expected
+
+
+def test_the_page_has_a_row_for_each_size_with_what_ours_is_compared_with() -> None:
+    lines = markdown_of(example()).splitlines()
+    assert "### all_reduce, 2 ranks, float32" in lines
+    assert "| size | torch | gloo | openmpi | floor-two-copies | torch x peer | torch x floor |" in lines
+    assert "| 8 B | 2.00 | 200 | 1.00 | 0.55 | 0.50 | 3.64 |" in lines
+    assert "| 1 MB | 50.0 | 1000 | failed | 40.0 | 20.00 | 1.25 |" in lines
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,6 @@ _SECONDS, _QUICK_SECONDS = 0.5, 0.06
 _OVERLAP = ("all_reduce", 2, "float32", 16 << 20)
 _OF_MEMORY = 0.7  # of what is available may be taken
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
-_COLUMN = 22  # characters for a contender where output is no terminal and COLUMNS does not say
 
 _T = TypeVar("_T")
 
@@ -111,7 +109,7 @@ def run(
     from shim.bench.progress import ProgressBar
     from shim.bench.record import write_record
     from shim.bench.run import measure, present
-    from shim.bench.table import print_record
+    from shim.bench.table import print_record, widen
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
@@ -139,8 +137,7 @@ def run(
         computed=() if dtype or collective or quick else tuple(DTYPES)[1:],
     )
     console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _COLUMN * (len(plan.contenders) + 1)
+    widen(console, len(plan.contenders))
     with ProgressBar(plan.weight, console) as progress:
         record = measure(plan, mpis, absent, progress)
     print_record(record, console)

@@ -1,0 +1,45 @@
+"""``shim bench show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["show"]
+
+
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that `shim bench --json FILE` wrote.")],
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw time against size into FOLDER, as PNG and SVG.")
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print tables of medians in Markdown, for a page.")
+    ] = False,
+) -> None:
+    """Print the tables of a result again, without measuring anything."""
+    from rich.console import Console
+
+    from shim.bench.markdown import markdown_of
+    from shim.bench.plots import missing_for_plots
+    from shim.bench.plots import plot as draw
+    from shim.bench.record import read_record
+    from shim.bench.table import print_record, widen
+
+    if plot is not None and (missing := missing_for_plots()):
+        raise typer.BadParameter(missing, param_hint="--plot")
+    try:
+        record = read_record(file)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    if markdown:
+        typer.echo(markdown_of(record))
+    else:
+        console = Console(highlight=False)
+        widen(console, len(record.contenders))
+        print_record(record, console)
+    if plot is not None:
+        files = draw(record, plot)
+        typer.echo(f"{len(files)} pictures in {plot}", err=markdown)
