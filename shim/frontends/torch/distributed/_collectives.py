@@ -6,30 +6,18 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from shim.core import calls
-from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.core.work import ENDED
+from shim.frontends.torch.distributed import _moving
 from shim.frontends.torch.distributed._arguments import (
-    check_single,
     deprecated,
-    list_at_root,
-    list_of,
-    outputs_at_root,
-    outputs_of,
     renamed,
-    root_of,
-    splits_of,
-    whole_of,
 )
-from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup, group_of
+from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
 from shim.frontends.torch.distributed._monitored import monitored
-from shim.frontends.torch.distributed._options import barrier_seconds_of, host_group_of
 from shim.frontends.torch.distributed._together import all_gather_together
 from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work, finish
+from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
     "_all_gather_base",
@@ -76,10 +64,7 @@ def broadcast(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
-    members = group_of(_BROADCAST, group)
-    root = root_of(_BROADCAST, members, src, group_src)
-    work = calls.broadcast(_BROADCAST, members, tensor, root, not async_op)
-    return None if work is ENDED else finish(work, async_op, tensor)
+    return _moving.broadcast(_BROADCAST, tensor, src, group, async_op, group_src)
 
 
 def all_gather(
@@ -91,10 +76,7 @@ def all_gather(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
-    members = group_of(_ALL_GATHER, group)
-    outputs = outputs_of(_ALL_GATHER, group, "output", tensor_list)
-    work = calls.all_gather(_ALL_GATHER, members, outputs, tensor, None, not async_op)
-    return None if work is ENDED else finish(work, async_op, tensor_list)
+    return _moving.all_gather(_ALL_GATHER, tensor_list, tensor, group, async_op)
 
 
 def all_gather_single(
@@ -105,7 +87,7 @@ def all_gather_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return _all_gather_whole(_ALL_GATHER_SINGLE, output_tensor, input_tensor, group, async_op)
+    return _moving.all_gather_whole(_ALL_GATHER_SINGLE, output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_into_tensor(
@@ -116,7 +98,7 @@ def all_gather_into_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
     """
-    return _all_gather_whole(
+    return _moving.all_gather_whole(
         renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"), output_tensor, input_tensor, group, async_op
     )
 
@@ -129,7 +111,7 @@ def _all_gather_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return _all_gather_whole(
+    return _moving.all_gather_whole(
         renamed(_ALL_GATHER_BASE, "all_gather_single"), output_tensor, input_tensor, group, async_op
     )
 
@@ -168,11 +150,7 @@ def gather(
     Raises: ValueError when *gather_list* is missing there or given elsewhere.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
     """
-    members = group_of(_GATHER, group)
-    root = root_of(_GATHER, members, dst, group_dst, 0)
-    outputs = outputs_at_root(_GATHER, group, "output", gather_list, root)
-    work = calls.gather(_GATHER, members, outputs, tensor, root, None, not async_op)
-    return None if work is ENDED else finish(work, async_op, gather_list or [])
+    return _moving.gather(_GATHER, tensor, gather_list, dst, group, async_op, group_dst)
 
 
 def scatter(
@@ -189,11 +167,7 @@ def scatter(
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
-    members = group_of(_SCATTER, group)
-    root = root_of(_SCATTER, members, src, group_src, 0)
-    inputs = list_at_root(_SCATTER, group, "input", scatter_list, root)
-    work = calls.scatter(_SCATTER, members, tensor, inputs, root, None, not async_op)
-    return None if work is ENDED else finish(work, async_op, tensor)
+    return _moving.scatter(_SCATTER, tensor, scatter_list, src, group, async_op, group_src)
 
 
 def all_to_all(
@@ -208,11 +182,7 @@ def all_to_all(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
-    members = group_of(_ALL_TO_ALL, group)
-    outputs = outputs_of(_ALL_TO_ALL, group, "output", output_tensor_list)
-    inputs = list_of(_ALL_TO_ALL, group, "input", input_tensor_list)
-    work = calls.all_to_all(_ALL_TO_ALL, members, outputs, inputs, None, None, not async_op)
-    return None if work is ENDED else finish(work, async_op, output_tensor_list)
+    return _moving.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op)
 
 
 def all_to_all_single(
@@ -229,15 +199,9 @@ def all_to_all_single(
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
     """
-    caller = _ALL_TO_ALL_SINGLE
-    members = group_of(caller, group)
-    check_single(caller, group, output, input)
-    rows = cuts = None
-    if output_split_sizes is not None or input_split_sizes is not None:
-        rows = splits_of(caller, group, "output_splits", output_split_sizes)
-        cuts = splits_of(caller, group, "input_splits", input_split_sizes)
-    work = calls.all_to_all(caller, members, output, input, rows, cuts, not async_op)
-    return None if work is ENDED else finish(work, async_op, output)
+    return _moving.all_to_all_single(
+        _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
+    )
 
 
 def barrier(
@@ -251,9 +215,7 @@ def barrier(
     Raises: UnsupportedError for *device_ids*, which name accelerators.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
-    members = host_group_of(_BARRIER, group, device_ids)
-    work = calls.barrier(_BARRIER, members, not async_op and timeout is None)
-    return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(_BARRIER, group, timeout))
+    return _moving.barrier(_BARRIER, group, async_op, device_ids, timeout)
 
 
 def monitored_barrier(
@@ -267,13 +229,6 @@ def monitored_barrier(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
     """
     return monitored(_MONITORED_BARRIER, group, timeout, wait_all_ranks)
-
-
-def _all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
-    members = group_of(caller, group)
-    whole = whole_of(caller, group, "output", output, "input", input)
-    work = calls.all_gather(caller, members, whole, input, None, not (async_op or open_blocks))
-    return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)
 
 
 between_graphs(globals(), __all__)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from shim.core import calls
-from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.core.work import ENDED
-from shim.frontends.torch.distributed._arguments import deprecated, list_of, one_of, renamed, root_of, whole_of
-from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
+from shim.frontends.torch.distributed import _combining
+from shim.frontends.torch.distributed._arguments import deprecated, renamed
 from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
-from shim.frontends.torch.distributed._reduce_op import ReduceOp, reduction_of
+from shim.frontends.torch.distributed._groups import ProcessGroup
+from shim.frontends.torch.distributed._reduce_op import ReduceOp
 from shim.frontends.torch.distributed._together import all_reduce_together
 from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work, finish
+from shim.frontends.torch.distributed._work import Work
 
 __all__ = [
     "_reduce_scatter_base",
@@ -45,10 +42,7 @@ def all_reduce(
     Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
     """
-    members = group_of(_ALL_REDUCE, group)
-    kind, factor = reduction_of(_ALL_REDUCE, group, op, tensor)
-    work = calls.all_reduce(_ALL_REDUCE, members, tensor, tensor, kind, factor, not (async_op or open_blocks))
-    return None if work is ENDED else finish_or_collect(_ALL_REDUCE, group, "all_reduce", work, async_op, tensor)
+    return _combining.all_reduce(_ALL_REDUCE, tensor, op, group, async_op)
 
 
 def all_reduce_coalesced(
@@ -80,11 +74,7 @@ def reduce(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
     """
-    members = group_of(_REDUCE, group)
-    kind, factor = reduction_of(_REDUCE, group, op, tensor)
-    root = root_of(_REDUCE, members, dst, group_dst)
-    work = calls.reduce(_REDUCE, members, tensor, tensor, kind, root, factor, not async_op)
-    return None if work is ENDED else finish(work, async_op, tensor)
+    return _combining.reduce(_REDUCE, tensor, dst, op, group, async_op, group_dst)
 
 
 def reduce_scatter(
@@ -99,12 +89,7 @@ def reduce_scatter(
     Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
     """
-    members = group_of(_REDUCE_SCATTER, group)
-    into = one_of(_REDUCE_SCATTER, group, "output", output)
-    parts = list_of(_REDUCE_SCATTER, group, "input", input_list)
-    kind, factor = reduction_of(_REDUCE_SCATTER, group, op, output)
-    work = calls.reduce_scatter(_REDUCE_SCATTER, members, into, parts, kind, factor, None, not async_op)
-    return None if work is ENDED else finish(work, async_op, output)
+    return _combining.reduce_scatter(_REDUCE_SCATTER, output, input_list, op, group, async_op)
 
 
 def reduce_scatter_single(
@@ -115,7 +100,7 @@ def reduce_scatter_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return _reduce_scatter_whole(_REDUCE_SCATTER_SINGLE, output, input, op, group, async_op)
+    return _combining.reduce_scatter_whole(_REDUCE_SCATTER_SINGLE, output, input, op, group, async_op)
 
 
 def reduce_scatter_tensor(
@@ -126,7 +111,7 @@ def reduce_scatter_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
     """
-    return _reduce_scatter_whole(
+    return _combining.reduce_scatter_whole(
         renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"), output, input, op, group, async_op
     )
 
@@ -139,17 +124,9 @@ def _reduce_scatter_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return _reduce_scatter_whole(
+    return _combining.reduce_scatter_whole(
         renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"), output, input, op, group, async_op
     )
-
-
-def _reduce_scatter_whole(caller: Caller, output: Any, input: Any, op: Any, group: Any, async_op: bool) -> Work | None:
-    members = group_of(caller, group)
-    whole = whole_of(caller, group, "input", input, "output", output)
-    kind, factor = reduction_of(caller, group, op, input)
-    work = calls.reduce_scatter(caller, members, output, whole, kind, factor, None, not (async_op or open_blocks))
-    return None if work is ENDED else finish_or_collect(caller, group, "reduce_scatter_single", work, async_op, output)
 
 
 between_graphs(globals(), __all__)

@@ -1,0 +1,105 @@
+"""What the functions that move elements as they are do, given who calls."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.work import ENDED
+from shim.frontends.torch.distributed._arguments import (
+    check_single,
+    list_at_root,
+    list_of,
+    outputs_at_root,
+    outputs_of,
+    root_of,
+    splits_of,
+    whole_of,
+)
+from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
+from shim.frontends.torch.distributed._groups import group_of
+from shim.frontends.torch.distributed._options import barrier_seconds_of, host_group_of
+from shim.frontends.torch.distributed._work import Work, finish
+
+__all__ = [
+    "all_gather",
+    "all_gather_whole",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "scatter",
+]
+
+
+def broadcast(caller: Caller, tensor: Any, src: Any, group: Any, async_op: bool, group_src: Any) -> Work | None:
+    members = group_of(caller, group)
+    root = root_of(caller, members, src, group_src)
+    work = calls.broadcast(caller, members, tensor, root, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor)
+
+
+def all_gather(caller: Caller, tensor_list: Any, tensor: Any, group: Any, async_op: bool) -> Work | None:
+    members = group_of(caller, group)
+    outputs = outputs_of(caller, group, "output", tensor_list)
+    work = calls.all_gather(caller, members, outputs, tensor, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor_list)
+
+
+def gather(
+    caller: Caller, tensor: Any, gather_list: Any, dst: Any, group: Any, async_op: bool, group_dst: Any
+) -> Work | None:
+    members = group_of(caller, group)
+    root = root_of(caller, members, dst, group_dst, 0)
+    outputs = outputs_at_root(caller, group, "output", gather_list, root)
+    work = calls.gather(caller, members, outputs, tensor, root, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, gather_list or [])
+
+
+def scatter(
+    caller: Caller, tensor: Any, scatter_list: Any, src: Any, group: Any, async_op: bool, group_src: Any
+) -> Work | None:
+    members = group_of(caller, group)
+    root = root_of(caller, members, src, group_src, 0)
+    inputs = list_at_root(caller, group, "input", scatter_list, root)
+    work = calls.scatter(caller, members, tensor, inputs, root, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, tensor)
+
+
+def all_to_all(
+    caller: Caller, output_tensor_list: Any, input_tensor_list: Any, group: Any, async_op: bool
+) -> Work | None:
+    members = group_of(caller, group)
+    outputs = outputs_of(caller, group, "output", output_tensor_list)
+    inputs = list_of(caller, group, "input", input_tensor_list)
+    work = calls.all_to_all(caller, members, outputs, inputs, None, None, not async_op)
+    return None if work is ENDED else finish(work, async_op, output_tensor_list)
+
+
+def all_to_all_single(
+    caller: Caller, output: Any, input: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, async_op: bool
+) -> Work | None:
+    members = group_of(caller, group)
+    check_single(caller, group, output, input)
+    rows = cuts = None
+    if output_split_sizes is not None or input_split_sizes is not None:
+        rows = splits_of(caller, group, "output_splits", output_split_sizes)
+        cuts = splits_of(caller, group, "input_splits", input_split_sizes)
+    work = calls.all_to_all(caller, members, output, input, rows, cuts, not async_op)
+    return None if work is ENDED else finish(work, async_op, output)
+
+
+def barrier(caller: Caller, group: Any, async_op: bool, device_ids: Any, timeout: timedelta | None) -> Work | None:
+    members = host_group_of(caller, group, device_ids)
+    work = calls.barrier(caller, members, not async_op and timeout is None)
+    return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(caller, group, timeout))
+
+
+def all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
+    members = group_of(caller, group)
+    whole = whole_of(caller, group, "output", output, "input", input)
+    work = calls.all_gather(caller, members, whole, input, None, not (async_op or open_blocks))
+    return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)
