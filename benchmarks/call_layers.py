@@ -61,7 +61,7 @@ def layers() -> list[tuple[str, Callable[[], object]]]:
         ("  of a torch tensor", lambda: engine.all_reduce(of_torch, of_torch, op, 1.0, True)),
         ("  of a paddle tensor", lambda: engine.all_reduce(of_paddle, of_paddle, op, 1.0, True)),
         ("  of a mindspore tensor", lambda: engine.all_reduce(of_mindspore, of_mindspore, op, 1.0, True)),
-        ("core's call, torch tensor", lambda: calls.all_reduce(caller, group, of_torch, of_torch, op, now=True)),
+        ("core's call, torch tensor", lambda: calls.all_reduce(caller, group, of_torch, of_torch, op, 1.0, True)),
         (
             "core's call and Work, prepared first and then waited for",
             lambda: calls.all_reduce(caller, group, of_torch, of_torch, op).wait(),
