@@ -132,7 +132,7 @@ inline void fill_cells(const Group& group, std::byte* slot, std::size_t cell, co
   for (int peer = 0; peer < group.size(); ++peer) {
     if (peer == group.rank()) continue;
     const Part piece = piece_of(parts[peer], start, cell);
-    copy_bytes(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
+    copy_shared(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
   }
 }
 

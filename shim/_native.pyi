@@ -35,6 +35,16 @@ def arena_usage() -> tuple[int, int, int]:
     How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many files.
     """
 
+def set_helper_threads(count: int) -> None:
+    """
+    Have so many threads help this process with large operations.
+    """
+
+def helper_threads() -> int:
+    """
+    How many threads help this process with large operations.
+    """
+
 def dtype_bytes(name: str) -> int:
     """
     The bytes of an element of the dtype called so, 0 when there is none.

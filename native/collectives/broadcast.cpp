@@ -32,7 +32,7 @@ class Broadcast final : public Operation {
         [&](std::uint64_t step, std::byte* slot) {
           if (!is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_bytes(slot, piece.data, piece.bytes);
+          copy_shared(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (is_root_) return;

@@ -47,7 +47,7 @@ class Gather final : public Operation {
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
-          copy_bytes(slot, piece.data, piece.bytes);
+          copy_shared(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (outputs_.empty()) return;

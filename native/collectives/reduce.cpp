@@ -64,15 +64,15 @@ class Reduce final : public Operation {
     for (std::size_t i = 1; i < size; ++i) {
       const std::size_t peer = (static_cast<std::size_t>(group.rank()) + i) % size;
       const Part piece = piece_of({input_.data(), input_.bytes()}, start + peer * cell, cell);
-      copy_bytes(slot + peer * cell, piece.data, piece.bytes);
+      copy_shared(slot + peer * cell, piece.data, piece.bytes);
     }
   }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!output_) return;
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    combine(output_->data(), nullptr, output_->bytes(),
-            [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
+    combine.alone(output_->data(), nullptr, output_->bytes(),
+                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
@@ -89,7 +89,7 @@ class Reduce final : public Operation {
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_bytes(slot, piece.data, piece.bytes);
+          copy_shared(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (!output_) return;
@@ -132,7 +132,7 @@ class Reduce final : public Operation {
                      const std::size_t peer = rank_at(i);
                      const Part piece = cell_of(output_->data(), step, peer);
                      const std::byte* made = exchange.made_slot_of(static_cast<int>(peer), step);
-                     copy_bytes(piece.data, made + peer * cell, piece.bytes);
+                     copy_shared(piece.data, made + peer * cell, piece.bytes);
                    }
                  });
   }
@@ -152,13 +152,15 @@ class Reduce final : public Operation {
     const auto rank = static_cast<std::size_t>(group.rank());
     const std::size_t slice = ((input_.bytes() + size - 1) / size + cell_unit - 1) / cell_unit * cell_unit;
     const Part mine = piece_of({output_->data(), output_->bytes()}, rank * slice, slice);
-    for (std::size_t done = 0; done < mine.bytes; done += stored_at_once) {
-      const std::size_t start = rank * slice + done;
-      const std::size_t bytes = std::min(stored_at_once, mine.bytes - done);
-      const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
-      combine(output_of(0), output_of(1), bytes, at(start));
-      for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
-    }
+    share(mine.bytes, size, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t done = begin; done < end; done += stored_at_once) {
+        const std::size_t start = rank * slice + done;
+        const std::size_t bytes = std::min(stored_at_once, end - done);
+        const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
+        combine.alone(output_of(0), output_of(1), bytes, at(start));
+        for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
+      }
+    });
   }
 
   void lend_to(Loan& loan) const override {

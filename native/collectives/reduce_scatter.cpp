@@ -37,8 +37,8 @@ class ReduceScatter final : public Operation {
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    combine(output_.data(), nullptr, output_.bytes(),
-            [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
+    combine.alone(output_.data(), nullptr, output_.bytes(),
+                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
@@ -69,7 +69,7 @@ class ReduceScatter final : public Operation {
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
-    if (copy_out.streams()) {
+    if (copy_out.streams() || helper_threads() > 0) {
       const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
         copy_out(output_.data() + at, block, bytes);
       };

@@ -6,6 +6,7 @@
 
 #include "../copies.hpp"
 #include "../group.hpp"
+#include "../helpers.hpp"
 #include "../reduce_kernels.hpp"
 
 namespace shim {
@@ -25,22 +26,37 @@ class RankCombiner {
   void operator()(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
     const std::byte* sources[max_ranks];
     for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
+    share(bytes, static_cast<std::size_t>(size_), [&](std::size_t begin, std::size_t end) {
+      std::byte* copy_there = copy != nullptr ? copy + begin : nullptr;
+      alone(output + begin, copy_there, end - begin, [&](int rank) { return sources[rank] + begin; });
+    });
+  }
+
+  // The same on this thread alone.
+  template <class SourceOf>
+  void alone(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
+    const std::byte* sources[max_ranks];
+    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
     kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
   }
 
-  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache. The data of some
-  // ranks comes from memory, is_fetched(rank): it is asked for a block ahead.
+  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache, by this thread
+  // or a helper. The data of some ranks comes from memory, is_fetched(rank): it is asked for a block ahead.
   template <class IsFetched, class SourceOf, class Take>
   void in_blocks(const IsFetched& is_fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
-    alignas(64) std::byte made[block_bytes];
-    for (std::size_t at = 0; at < bytes; at += block_bytes) {
-      const std::size_t length = std::min(block_bytes, bytes - at);
-      const std::size_t ahead = std::min(block_bytes, bytes - at - length);
-      for (int rank = 0; rank < size_; ++rank)
-        if (is_fetched(rank)) fetch(source_of(rank) + at + length, ahead);
-      (*this)(made, nullptr, length, [&](int rank) { return source_of(rank) + at; });
-      take(at, made, length);
-    }
+    const std::byte* sources[max_ranks];
+    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
+    share(bytes, static_cast<std::size_t>(size_), [&](std::size_t begin, std::size_t end) {
+      alignas(64) std::byte made[block_bytes];
+      for (std::size_t at = begin; at < end; at += block_bytes) {
+        const std::size_t length = std::min(block_bytes, end - at);
+        const std::size_t ahead = std::min(block_bytes, end - at - length);
+        for (int rank = 0; rank < size_; ++rank)
+          if (is_fetched(rank)) fetch(sources[rank] + at + length, ahead);
+        alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
+        take(at, made, length);
+      }
+    });
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <random>
 
+#include "../helpers.hpp"
 #include "floats.hpp"
 
 using namespace shim;
@@ -132,4 +133,28 @@ SHIM_TEST(thresholds_change_no_bit) {
               CHECK(std::equal(results[one][rank].begin(), results[one][rank].end(), results[other][rank].begin(),
                                results[other][rank].end(), are_same_bits));
       }
+}
+
+SHIM_TEST(helpers_change_no_bit) {
+  constexpr std::uint64_t never = std::uint64_t{1} << 40;
+  const std::vector<Thresholds> several = {usual_thresholds(), {0, 0, ring_slot_bytes, 0}, {never, never, 4096, never}};
+  for (const Thresholds& thresholds : several)
+    for (const int size : {2, 3})
+      for (const bool is_shared : {false, true})
+        for (const std::size_t count : {std::size_t{16'385}, std::size_t{90'007}}) {
+          std::vector<std::vector<Outputs>> results;  // by helpers and rank
+          for (const int helpers : {0, 1, 3}) {
+            std::vector<Outputs>& by_rank = results.emplace_back(static_cast<std::size_t>(size));
+            set_helper_threads(helpers);
+            const auto body = [&](Rank& me) {
+              by_rank[static_cast<std::size_t>(me.rank())] = outputs_of_all(me, count, is_shared);
+            };
+            on_ranks(size, body, 60, thresholds);
+          }
+          set_helper_threads(0);
+          for (const std::vector<Outputs>& by_rank : results)
+            for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+              CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
+                               results[0][rank].end(), are_same_bits));
+        }
 }

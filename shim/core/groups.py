@@ -350,7 +350,8 @@ def _explanation(group: ProcessGroup) -> str:
         return f"{members}: no engine here, as this process is not a member"
     thresholds = ", ".join(f"{name} {size}" for name, size in group.engine.thresholds().items())
     return (
-        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds}"
+        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds}; "
+        f"helper threads: {group.engine.helper_threads()}"
     )
 
 

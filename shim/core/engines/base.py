@@ -94,5 +94,9 @@ class Engine(Protocol):
         """Return, by name and in bytes, from which sizes on operations go another way; they are the same on every rank."""
 
     @abstractmethod
+    def helper_threads(self) -> int:
+        """Return how many threads of this process share large operations with the one that carries them out."""
+
+    @abstractmethod
     def close(self) -> None:
         """Leave the group and release its memory, threads and files. Further calls raise StateError."""

@@ -7,6 +7,7 @@ import os
 from shim import _native
 from shim.core import tensors
 from shim.core.engines.place import Place
+from shim.core.helper_threads import chosen_helper_threads
 from shim.core.measurements import measurements_folder
 from shim.core.variables import Variables
 
@@ -27,5 +28,12 @@ class SharedMemoryEngine(_native.Group):
 
     def __init__(self, place: Place) -> None:
         world = place.world if isinstance(place.world, SharedMemoryEngine) else None
-        folder = measurements_folder(Variables(os.environ))
+        variables = Variables(os.environ)
+        folder = measurements_folder(variables)
+        if world is None:
+            _native.set_helper_threads(chosen_helper_threads(variables))
         super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)
+
+    def helper_threads(self) -> int:
+        """See ``Engine``: they belong to the process, and all its groups have the same."""
+        return _native.helper_threads()
