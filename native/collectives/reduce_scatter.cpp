@@ -69,7 +69,8 @@ class ReduceScatter final : public Operation {
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
-    if (copy_out.streams() || helper_threads() > 0) {
+    const bool is_shared = helper_threads() > 0 && output_.bytes() * size >= shared_from;
+    if (copy_out.streams() || is_shared) {
       const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
         copy_out(output_.data() + at, block, bytes);
       };
