@@ -16,12 +16,16 @@ __all__ = ["Answer", "OverlapTurn", "Turn", "take_overlap_turn", "take_turn"]
 
 @dataclass(frozen=True)
 class Turn:
-    """Time *samples* batches of *case* after *warm_up* ones; with *check*, compare the outputs of the first one with what they must be."""
+    """Time *samples* batches of *case* after *warm_up* ones; with *check*, compare the outputs of the first one with what they must be.
+
+    A batch has *calls* calls, as many as the case says where that is None.
+    """
 
     case: Case
     samples: int
     warm_up: int
     check: bool
+    calls: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,15 @@ class OverlapTurn:
 class Answer:
     """What came of a turn on one rank.
 
-    ``seconds`` are those of a call in each sample; ``spent`` is what a sample takes with all that belongs to it. Of an overlap turn
+    ``seconds`` are those of a call in each sample; ``spent`` is what a sample takes with all that belongs to it. Where there are ``ways``
+    to do the same, there are as many samples of the second one after those of the first. Of an overlap turn
     each sample has three: the all_reduce, the product, both. ``cannot`` says why the library cannot do this case, in which nothing
     was sent that another rank could wait for; ``error`` is a traceback, after which the ranks are of no more use.
     """
 
     seconds: list[float] = field(default_factory=list)
     spent: float = 0.0
+    ways: int = 1
     cannot: str | None = None
     error: str | None = None
 
@@ -51,7 +57,7 @@ class Answer:
 def take_turn(library: Library, line: StartingLine, turn: Turn) -> Answer:
     """Carry out *turn* and answer; nothing is raised."""
     try:
-        batch = library.batch(turn.case)
+        batch = library.batch(turn.case, turn.calls or turn.case.batch)
     except Exception as error:  # a library refuses in its own way; the table shows what it said
         return Answer(cannot=_in_short(error))
     try:
@@ -71,17 +77,22 @@ def _timed(batch: Batch, line: StartingLine, turn: Turn) -> Answer:
             return Answer(cannot=_in_short(error))
         if wrong := batch.mismatch():
             return Answer(error=f"wrong result: {wrong}")
-    for _ in range(turn.warm_up):
-        batch.rewrite()
-        line.wait()
-        batch.run()
-    begin = time.perf_counter()
-    seconds = []
-    for _ in range(turn.samples):
-        batch.rewrite()
-        line.wait()
-        seconds.append(batch.run())
-    return Answer(seconds, (time.perf_counter() - begin) / max(1, turn.samples))
+    seconds: list[float] = []
+    spent = 0.0
+    for way in range(batch.ways):
+        for _ in range(turn.warm_up):
+            _sample(batch, line, way)
+        begin = time.perf_counter()
+        seconds += [_sample(batch, line, way) for _ in range(turn.samples)]
+        spent += time.perf_counter() - begin
+    line.wait()  # nobody gives back memory that others still read
+    return Answer(seconds, spent / max(1, turn.samples), batch.ways)
+
+
+def _sample(batch: Batch, line: StartingLine, way: int) -> float:
+    batch.rewrite()
+    line.wait()
+    return batch.run(way)
 
 
 def take_overlap_turn(library: Library, line: StartingLine, turn: OverlapTurn) -> Answer:
