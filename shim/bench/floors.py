@@ -87,7 +87,11 @@ def movement_of(case: Case, kind: str, rank: int) -> Movement:
         sends, sharers = (rank == 0, ranks) if case.collective == "broadcast" else (rank % 2 == 0, 2)
         if kind == ONE_COPY:
             pushed = mine // sharers
-            return Movement(push=pushed * (sharers - 1), push_at=mine - pushed) if sends else Movement(direct=mine - pushed)
+            return (
+                Movement(push=pushed * (sharers - 1), push_at=mine - pushed)
+                if sends
+                else Movement(direct=mine - pushed)
+            )
         return Movement(into_ring=mine) if sends else Movement(out_of_ring=mine)
     if case.collective in ("all_gather", "all_gather_unequal"):
         if kind == ONE_COPY:

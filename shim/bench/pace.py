@@ -9,8 +9,12 @@ from shim.bench.turn import Turn
 
 __all__ = ["TOO_LONG", "Pace", "first_turn"]
 
-TOO_LONG = 2.0  # seconds of a call after which larger sizes are not measured, and from which one sample a turn has to do
-_BATCH_SECONDS = 0.001  # of a batch, after which no more calls are timed together: single ones can be told from the clock
+TOO_LONG = (
+    2.0  # seconds of a call after which larger sizes are not measured, and from which one sample a turn has to do
+)
+_BATCH_SECONDS = (
+    0.001  # of a batch, after which no more calls are timed together: single ones can be told from the clock
+)
 _FEWEST_SAMPLES, _MOST_SAMPLES = 3, 200  # in one turn
 _FIRST_WARM_UP, _WARM_UP = 6, 2  # batches; MPICH has its fast collectives from the sixth call on
 
@@ -46,4 +50,6 @@ class Pace:
             return Turn(self._case, 1, 1, check=False, calls=self.calls)
         samples = math.floor(self._budget / max(self.sample, 1e-9))
         warm_up = _WARM_UP if self.sample * _WARM_UP < self._budget else 1
-        return Turn(self._case, max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, samples)), warm_up, check=False, calls=self.calls)
+        return Turn(
+            self._case, max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, samples)), warm_up, check=False, calls=self.calls
+        )

@@ -9,7 +9,7 @@ from shim.bench.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.machine_cases import machine_cases
 
-__all__ = ["OVERLAP_SAMPLES", "Plan", "deadline_of", "overlap_weight", "turn_weight"]
+__all__ = ["OVERLAP_SAMPLES", "Plan", "deadline_of", "overlap_weight"]
 
 OVERLAP_SAMPLES = 3  # in one turn
 
@@ -32,7 +32,7 @@ class Plan:
     rounds: int
     seconds: float
     processors: int
-    memory: Callable[[], int]  # bytes that may be taken, once all ranks have been started
+    memory: Callable[[int], int]  # bytes that so many ranks may take, once all ranks have been started
     overlap: Case | None = None
     computed: Sequence[str] = ()
 
@@ -63,19 +63,18 @@ class Plan:
     @property
     def weight(self) -> float:
         """The sum of the weights of all turns of all rounds."""
-        once = sum(turn_weight(case, self.budget) * len(who) for ranks in self.ranks for case, who in self.turns(ranks))
+        once = sum(self.turn_weight(case) * len(who) for ranks in self.ranks for case, who in self.turns(ranks))
         others = [contender for contender in self.contenders if contender not in FLOORS]
         return (once + overlap_weight(self.overlap) * len(others)) * (self.rounds + 1)
+
+    def turn_weight(self, case: Case) -> float:
+        """Return about how long a turn takes, in seconds, of whichever contender."""
+        return self.budget + 0.005 + case.memory / 1e9
 
 
 def overlap_weight(case: Case | None) -> float:
     """Return about how long a turn takes in which *case* runs alone and behind a product, in seconds."""
-    return 0.0 if case is None else OVERLAP_SAMPLES * 10 * turn_weight(case, 0.0)
-
-
-def turn_weight(case: Case, seconds: float) -> float:
-    """Return about how long a turn takes, in seconds, of which *seconds* are timed calls."""
-    return seconds + 0.005 + case.memory / 1e9
+    return 0.0 if case is None else 0.6
 
 
 def deadline_of(case: Case) -> float:

@@ -103,7 +103,9 @@ class _Session:
         self._over: dict[tuple[str, Case], Result] = {}
         self._samples: dict[tuple[str, Case], list[list[float]]] = defaultdict(list)
         self._paces: dict[tuple[str, Case], Pace] = {}
-        self._too_long: dict[tuple[str, str, str], tuple[int, float]] = {}  # of a collective and dtype, which size took how long
+        self._too_long: dict[
+            tuple[str, str, str], tuple[int, float]
+        ] = {}  # of a collective and dtype, which size took how long
 
     def run(self) -> None:
         turns = list(self._plan.turns(self._ranks))
@@ -111,7 +113,7 @@ class _Session:
             for contender in self._plan.contenders:
                 self._progress.begin(f"starting {self._ranks} ranks of {contender.name}")
                 self._ready(contender)
-            memory = self._plan.memory()
+            memory = self._plan.memory(self._ranks)
             for round_number in range(self._plan.rounds + 1):
                 for place, (case, contenders) in enumerate(turns):
                     for contender in in_turn(contenders, round_number, place):

@@ -110,7 +110,9 @@ class _Copies(Batch):
         """Make this rank's tensor and its output, where the movement's kind has them: in the segment all ranks share, or privately."""
         place, ring = floor.place, int(floor.native.shim_floor_ring_bytes())
         in_place, one_copy = case.collective in IN_PLACE, floor.kind == ONE_COPY
-        is_pushed_to = one_copy and case.collective == "send_receive"  # else its own memory, which may have larger pages
+        is_pushed_to = (
+            one_copy and case.collective == "send_receive"
+        )  # else its own memory, which may have larger pages
         first, peers = peers_of(case, place.rank)
         pushed_to = 0 if in_place else -(-tensor // _ALIGNMENT) * _ALIGNMENT
         area_bytes = (pushed_to + output if is_pushed_to else tensor) + _SLACK if one_copy else 0
@@ -122,7 +124,15 @@ class _Copies(Batch):
         source = area[:tensor] if one_copy else _private(tensor)
         written = source if in_place else area[pushed_to : pushed_to + output] if is_pushed_to else _private(output)
         self._memory = _Memory(
-            segment.ctypes.data, part, place.ranks, place.rank, first, peers, source.ctypes.data, written.ctypes.data, pushed_to
+            segment.ctypes.data,
+            part,
+            place.ranks,
+            place.rank,
+            first,
+            peers,
+            source.ctypes.data,
+            written.ctypes.data,
+            pushed_to,
         )
         written.fill(0)  # so that no page of it is new to the first call
         return source, written
