@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -18,7 +19,7 @@ __all__ = ["Answer", "OverlapTurn", "Turn", "take_overlap_turn", "take_turn"]
 class Turn:
     """Time *samples* batches of *case* after *warm_up* ones; with *check*, compare the outputs of the first one with what they must be.
 
-    A batch has *calls* calls, as many as the case says where that is None.
+    A batch has *calls* calls, as many as the case says where that is None. After *seconds* no other batch begins, but one is timed.
     """
 
     case: Case
@@ -26,6 +27,7 @@ class Turn:
     warm_up: int
     check: bool
     calls: int | None = None
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,7 @@ class Answer:
     """What came of a turn on one rank.
 
     ``seconds`` are those of a call in each sample; ``spent`` is what a sample takes with all that belongs to it. Where there are ``ways``
-    to do the same, there are as many samples of the second one after those of the first. Of an overlap turn
-    each sample has three: the all_reduce, the product, both. ``cannot`` says why the library cannot do this case, in which nothing
+    to do the same, as many samples of the second one come after those of the first. Of an overlap turn each sample has three: the all_reduce, the product, both. ``cannot`` says why the library cannot do this case, in which nothing
     was sent that another rank could wait for; ``error`` is a traceback, after which the ranks are of no more use.
     """
 
@@ -77,16 +78,27 @@ def _timed(batch: Batch, line: StartingLine, turn: Turn) -> Answer:
             return Answer(cannot=_in_short(error))
         if wrong := batch.mismatch():
             return Answer(error=f"wrong result: {wrong}")
-    seconds: list[float] = []
+    ways: list[list[float]] = []
     spent = 0.0
     for way in range(batch.ways):
-        for _ in range(turn.warm_up):
-            _sample(batch, line, way)
+        _samples(batch, line, turn, turn.warm_up, way)
         begin = time.perf_counter()
-        seconds += [_sample(batch, line, way) for _ in range(turn.samples)]
-        spent += time.perf_counter() - begin
+        ways.append(_samples(batch, line, turn, turn.samples, way))
+        spent += (time.perf_counter() - begin) / max(1, len(ways[-1]))
     line.wait()  # nobody gives back memory that others still read
-    return Answer(seconds, spent / max(1, turn.samples), batch.ways)
+    fewest = min(map(len, ways))
+    return Answer([seconds for one in ways for seconds in one[:fewest]], spent, batch.ways)
+
+
+def _samples(batch: Batch, line: StartingLine, turn: Turn, most: int, way: int) -> list[float]:
+    """Return the seconds of a call in each of up to *most* batches; all ranks stop after the same one."""
+    until = time.perf_counter() + turn.seconds
+    seconds: list[float] = []
+    while len(seconds) < most:
+        if seconds and line.agree(time.perf_counter() > until):
+            break
+        seconds.append(_sample(batch, line, way))
+    return seconds
 
 
 def _sample(batch: Batch, line: StartingLine, way: int) -> float:

@@ -92,6 +92,23 @@ def test_ways_are_warmed_up_and_timed_one_after_the_other(tmp_path: Path) -> Non
     assert (answer.ways, answer.seconds) == (2, [4.0, 6.0, 10.0, 12.0])
 
 
+def test_all_ranks_end_a_turn_after_the_same_sample_where_it_takes_too_long(tmp_path: Path) -> None:
+    answers: list[int] = []
+
+    def take(line: StartingLine, seconds: float) -> None:
+        answers.append(len(take_turn(Noted(), line, Turn(SMALL, 9, 0, check=False, seconds=seconds)).seconds))
+
+    for first, samples in ((0.0, 1), (60.0, 9)):
+        with lines(tmp_path, 2) as both:
+            threads = [threading.Thread(target=take, args=(line, first + rank)) for rank, line in enumerate(both)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+        assert answers == [samples] * 2
+        answers.clear()
+
+
 def test_a_wrong_result_is_never_timed(tmp_path: Path) -> None:
     library = Noted(wrong="element 3 is 4")
     with lines(tmp_path, 1) as (line,):
