@@ -15,9 +15,10 @@ from typing import Protocol, TypeVar
 from shim.bench.cases import Case, size_text
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.figures import Overlap, Result, figures_of, slowest
+from shim.bench.machine_cases import MEMORY_BYTES
 from shim.bench.overlap import OverlapMeasurement
 from shim.bench.pace import TOO_LONG, Pace, first_turn
-from shim.bench.plan import Plan, deadline_of, overlap_weight
+from shim.bench.plan import Plan, deadline_of, overlap_weight, start_weight
 from shim.bench.rank_set import RanksEndedError
 from shim.bench.turn import Answer, OverlapTurn, Turn
 
@@ -103,9 +104,7 @@ class _Session:
         self._over: dict[tuple[str, Case], Result] = {}
         self._samples: dict[tuple[str, Case], list[list[float]]] = defaultdict(list)
         self._paces: dict[tuple[str, Case], Pace] = {}
-        self._too_long: dict[
-            tuple[str, str, str], tuple[int, float]
-        ] = {}  # of a collective and dtype, which size took how long
+        self._too_long: dict[tuple[str, str, str], tuple[int, float]] = {}  # by collective and dtype: size and seconds
 
     def run(self) -> None:
         turns = list(self._plan.turns(self._ranks))
@@ -113,6 +112,7 @@ class _Session:
             for contender in self._plan.contenders:
                 self._progress.begin(f"starting {self._ranks} ranks of {contender.name}")
                 self._ready(contender)
+                self._progress.advance(start_weight(self._ranks))
             memory = self._plan.memory(self._ranks)
             for round_number in range(self._plan.rounds + 1):
                 for place, (case, contenders) in enumerate(turns):
@@ -159,7 +159,7 @@ class _Session:
 
     def _too_much(self, key: tuple[str, Case], memory: int) -> str | None:
         name, case = key
-        if case.memory > memory:
+        if case.memory > memory and case.collective not in MEMORY_BYTES:
             return f"needs {case.memory >> 20} MB of memory, {memory >> 20} MB may be taken"
         size, seconds = self._too_long.get((name, case.collective, case.dtype), (case.size, 0.0))
         return f"{size_text(size)} take {seconds:.1f} s, larger ones are not measured" if size < case.size else None
