@@ -81,16 +81,21 @@ std::uint64_t at_least_one(std::uint64_t number) { return std::max<std::uint64_t
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// What is left of one kind of work of a movement, taken chunk by chunk.
+// What is left of one kind of work of a movement, taken chunk by chunk, of which none goes beyond a slice.
 struct Left {
   std::size_t total;
   std::size_t done = 0;
-  std::size_t take() {
-    const std::size_t part = std::min(kChunk, total - done);
+
+  std::size_t take() { return take(kChunk); }
+  std::size_t take_of(std::uint64_t slice) { return take(std::min<std::uint64_t>(kChunk, slice - done % slice)); }
+  bool any() const { return done < total; }
+
+ private:
+  std::size_t take(std::size_t most) {
+    const std::size_t part = std::min(most, total - done);
     done += part;
     return part;
   }
-  bool any() const { return done < total; }
 };
 
 }  // namespace
@@ -107,9 +112,11 @@ struct Movement {
   std::uint64_t fold;       // from the peers' rings, not stored
   std::uint64_t cached;     // from the peers' rings into its own
   std::uint64_t update;     // of its own tensor, loaded and stored in place
+  std::uint64_t push;       // from its own tensor to the peers' areas, as much to each
   std::uint64_t slices;     // of all ranks' areas, one slice of each, loaded and stored in place
   std::uint64_t own_at;     // where in its own tensor the bytes of `own` or `update` begin
   std::uint64_t direct_at;  // where in each peer's area those of `direct` or `read` begin
+  std::uint64_t push_at;    // where in its own tensor, and in what each peer writes, those of `push` begin
 };
 
 // Where that is. `segment` has `ranks` parts of `part` bytes; the peers are `peers` ranks from `first_peer` on, going
@@ -123,6 +130,7 @@ struct Memory {
   std::uint64_t peers;
   const char* source;
   char* output;
+  std::uint64_t pushed_to;  // where in a peer's area lies what it writes
 };
 
 std::uint64_t shim_floor_ring_bytes() { return kRing; }
@@ -139,12 +147,14 @@ double shim_floor_move(const Movement* movement, const Memory* memory, std::uint
   const double begin = now();
   for (std::uint64_t call = 0; call < calls; ++call) {
     Left in{movement->in}, out{movement->out}, own{movement->own}, direct{movement->direct}, read_areas{movement->read},
-        fold{movement->fold}, cached{movement->cached}, updated{movement->update}, slices{movement->slices};
+        fold{movement->fold}, cached{movement->cached}, updated{movement->update}, push{movement->push},
+        slices{movement->slices};
     std::size_t written = 0;
     const std::uint64_t of_one_peer = at_least_one((movement->direct + movement->read) / at_least_one(memory->peers));
+    const std::uint64_t to_one_peer = at_least_one(movement->push / at_least_one(memory->peers));
     const std::uint64_t slice_of_a_rank = at_least_one(movement->slices / memory->ranks);
     for (std::uint64_t step = 0; in.any() || out.any() || own.any() || direct.any() || read_areas.any() || fold.any() ||
-                                 cached.any() || updated.any() || slices.any();
+                                 cached.any() || updated.any() || push.any() || slices.any();
          ++step) {
       const std::size_t slot = step % kSlots * kChunk;
       const std::size_t filled = (step + kSlots / 2) % kSlots * kChunk;  // which the peers are not writing now
@@ -168,21 +178,27 @@ double shim_floor_move(const Movement* movement, const Memory* memory, std::uint
         const std::size_t at = updated.done;
         update(memory->output + movement->own_at + at, updated.take());
       }
+      if (push.any()) {
+        const std::size_t at = push.done, bytes = push.take_of(to_one_peer);
+        const std::uint64_t to = std::min<std::uint64_t>(at / to_one_peer, memory->peers - 1);
+        const std::uint64_t place = movement->push_at + (at - to * to_one_peer);
+        copy(part_of(peer(to)) + kRing + memory->pushed_to + place, memory->source + place, bytes, streaming != 0);
+      }
       if (slices.any()) {
-        const std::size_t at = slices.done, bytes = slices.take(), slice = slice_of_a_rank;
+        const std::size_t at = slices.done, slice = slice_of_a_rank, bytes = slices.take_of(slice);
         const std::uint64_t number = std::min<std::uint64_t>(at / slice, memory->ranks - 1);
         char* area = part_of((memory->rank + number) % memory->ranks) + kRing;
         update(area + memory->rank * slice + (at - number * slice), bytes);
       }
       if (direct.any()) {
-        const std::size_t at = direct.done, bytes = direct.take();
+        const std::size_t at = direct.done, bytes = direct.take_of(of_one_peer);
         const std::uint64_t from = std::min<std::uint64_t>(at / of_one_peer, memory->peers - 1);
         const char* area = part_of(peer(from)) + kRing + movement->direct_at;
         copy(memory->output + written, area + (at - from * of_one_peer), bytes, streaming != 0);
         written += bytes;
       }
       if (read_areas.any()) {
-        const std::size_t at = read_areas.done, bytes = read_areas.take();
+        const std::size_t at = read_areas.done, bytes = read_areas.take_of(of_one_peer);
         const std::uint64_t from = std::min<std::uint64_t>(at / of_one_peer, memory->peers - 1);
         read(part_of(peer(from)) + kRing + movement->direct_at + (at - from * of_one_peer), bytes);
       }

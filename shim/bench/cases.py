@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COLLECTIVES", "COMPUTING", "DTYPES", "IN_PLACE", "NO_DTYPE", "SIZES", "WITHOUT_SIZE", "Case", "size_text"]
+__all__ = [
+    "COLLECTIVES",
+    "COMPUTING",
+    "CROWDED_BYTES",
+    "DTYPES",
+    "IN_PLACE",
+    "MEASURED_BYTES",
+    "NO_DTYPE",
+    "SIZES",
+    "WITHOUT_SIZE",
+    "Case",
+    "size_text",
+]
 
 COLLECTIVES = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send_receive", "all_gather_unequal",
@@ -15,6 +27,8 @@ WITHOUT_SIZE = ("barrier",)
 NO_DTYPE = "float32"  # of a case without elements
 DTYPES = {"float32": 4, "bfloat16": 2, "int64": 8}  # bytes of an element
 SIZES = tuple(8 << shift for shift in (0, 3, 6, 9, 11, 13, 15, 17, 19, 20, 21, 23, 25))  # bytes: 8 B to 256 MB
+MEASURED_BYTES = 2 << 30  # of all ranks' tensors of a case: every size on 2 ranks
+CROWDED_BYTES = 512 << 20  # the same with more ranks than processors, where larger ones take hours
 
 _BATCH_BYTES = 256 * 1024  # of the tensors of one batch of calls, which should stay in a core's own cache
 _LARGEST_BATCH = 32
@@ -87,7 +101,7 @@ class Case:
 
 def size_text(size: int) -> str:
     """Return *size* bytes as one writes it: 8 B, 4 KB, 16 MB."""
-    for unit, factor in (("MB", 1 << 20), ("KB", 1 << 10)):
+    for unit, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if size >= factor:
             return f"{size / factor:g} {unit}"
     return f"{size} B"

@@ -32,6 +32,11 @@ class Comparison:
         result = self.result(case, contender)
         return result.figures.median if result is not None and result.figures is not None else None
 
+    def cannot(self, case: Case, contender: str) -> bool:
+        """Return whether *contender* has said that it has no such thing."""
+        result = self.result(case, contender)
+        return result is not None and result.status == "cannot"
+
     def best(self, case: Case, contenders: Iterable[str]) -> tuple[float, str] | None:
         """Return the shortest median among *contenders*, and whose it is."""
         found = [(median, name) for name in contenders if (median := self.median(case, name)) is not None]

@@ -49,7 +49,10 @@ OURS = (
 )  # fmt: skip
 PEERS = (
     Contender("gloo", "torch.distributed on gloo", f"{_LIBRARIES}.torch_api:Gloo", ("torch",)),
-    Contender("gloo-lo", "the same on the loopback interface, one thread", f"{_LIBRARIES}.torch_api:GlooOnLoopback", ("torch",)),
+    Contender(
+        "gloo-tuned", "the same on the loopback interface with one thread, bound to processors", f"{_LIBRARIES}.torch_api:GlooTuned",
+        ("torch",),
+    ),
     Contender("paddle-gloo", "paddle.distributed on gloo", f"{_LIBRARIES}.paddle_api:PaddleGloo", ("paddle",)),
     Contender("openmpi", "Open MPI as it is", f"{_LIBRARIES}.mpi:Mpi", ("mpi4py",), "openmpi"),
     Contender(

@@ -13,12 +13,15 @@ all_gather         in S, out (N-1) S, own S                           own S, dir
 all_gather_unequal the same with every rank's own S                   the same
 reduce_scatter     in (N-1)/N S, of the ring: read (N-1)/N S; own S/N own S/N, read (N-1)/N S
 all_to_all         in and out (N-1)/N S each, own S/N                 own S/N, direct (N-1)/N S
-broadcast          root: in S; the others: out S                      the others: direct S
-send_receive       one way; sender: in S; receiver: out S             receiver: direct S
+broadcast          root: in S; the others: out S                      the others: direct (N-1)/N S;
+                                                                      root: push (N-1)/N S
+send_receive       one way; sender: in S; receiver: out S             each half: push, direct S/2
 barrier            nothing                                            nothing
 ================== ================================================== ============================
 
-all_reduce and broadcast work in place, the others write an output. All ranks do their part at once, as they would in the collective. ``native/floor/floor.cpp`` does the copying.
+all_reduce and broadcast work in place, the others write an output. All ranks do their part at once, as they would in the collective; where
+one has all the data and memory is shared, it copies too: a slice of S/N to each of the others, and half of a message. ``native/floor/floor.cpp``
+does the copying.
 """
 
 from __future__ import annotations
@@ -46,9 +49,11 @@ class Movement(NamedTuple):
     fold: int = 0  # of the others' rings, not stored
     cached: int = 0  # from the others' rings into its own
     update: int = 0  # of its own tensor, loaded and stored in place
+    push: int = 0  # from its own tensor to where the others write theirs, as much to each
     slices: int = 0  # of all ranks' tensors, a slice of each, loaded and stored in place
     own_at: int = 0  # where in its own tensor the bytes of `own` or `update` begin
     direct_at: int = 0  # where in each of the others' tensors those of `direct` or `read` begin
+    push_at: int = 0  # where in its own tensor, and in what each of the others writes, those of `push` begin
 
     @property
     def source(self) -> int:
@@ -57,8 +62,8 @@ class Movement(NamedTuple):
 
     @property
     def output(self) -> int:
-        """Bytes written to outputs."""
-        return self.out_of_ring + self.own + self.direct + self.update + self.slices
+        """Bytes written to outputs, its own and others'."""
+        return self.out_of_ring + self.own + self.direct + self.update + self.push + self.slices
 
     @property
     def shared(self) -> int:
@@ -68,7 +73,7 @@ class Movement(NamedTuple):
     @property
     def moved(self) -> int:
         """Bytes of all kinds together."""
-        return sum(self[:-2])
+        return sum(self[:-3])
 
 
 def movement_of(case: Case, kind: str, rank: int) -> Movement:
@@ -79,9 +84,14 @@ def movement_of(case: Case, kind: str, rank: int) -> Movement:
     if case.collective == "barrier" or (case.collective == "send_receive" and rank ^ 1 >= ranks):
         return Movement()
     if case.collective in ("broadcast", "send_receive"):
-        sends = rank == 0 if case.collective == "broadcast" else rank % 2 == 0
+        sends, sharers = (rank == 0, ranks) if case.collective == "broadcast" else (rank % 2 == 0, 2)
         if kind == ONE_COPY:
-            return Movement() if sends else Movement(direct=mine)
+            pushed = mine // sharers
+            return (
+                Movement(push=pushed * (sharers - 1), push_at=mine - pushed)
+                if sends
+                else Movement(direct=mine - pushed)
+            )
         return Movement(into_ring=mine) if sends else Movement(out_of_ring=mine)
     if case.collective in ("all_gather", "all_gather_unequal"):
         if kind == ONE_COPY:

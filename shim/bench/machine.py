@@ -6,7 +6,7 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_memory", "describe", "largest_cache", "processors"]
+__all__ = ["available_memory", "bind_to_processor", "describe", "largest_cache", "processors"]
 
 _SYS = Path("/sys")
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
@@ -15,6 +15,12 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def bind_to_processor(rank: int) -> None:
+    """Let this process, and the threads it will have, run on one processor alone: one after the other, by *rank*."""
+    usable = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {usable[rank % len(usable)]})
 
 
 def available_memory() -> int:

@@ -9,10 +9,13 @@ from shim.bench.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.machine_cases import machine_cases
 
-__all__ = ["OVERLAP_SAMPLES", "Plan", "deadline_of", "overlap_weight", "turn_weight"]
+__all__ = ["OVERLAP_SAMPLES", "Plan", "deadline_of", "overlap_weight", "start_weight"]
 
 OVERLAP_SAMPLES = 3  # in one turn
 
+_TURN, _CROWDED_TURN = 0.02, 0.03  # seconds of a turn beside its timed calls, and what more ranks than processors add
+_BYTES_A_SECOND = 0.8e9  # of all ranks' tensors in a turn, which are made, written and worked on several times
+_OVERLAP_TURN = 0.6  # seconds
 _SLOWEST = 40e6  # bytes a second that any library moves at least
 _PATIENCE = 30.0  # seconds for a turn of anything
 
@@ -32,7 +35,7 @@ class Plan:
     rounds: int
     seconds: float
     processors: int
-    memory: Callable[[], int]  # bytes that may be taken, once all ranks have been started
+    memory: Callable[[int], int]  # bytes that so many ranks may take, once all ranks have been started
     overlap: Case | None = None
     computed: Sequence[str] = ()
 
@@ -62,20 +65,26 @@ class Plan:
 
     @property
     def weight(self) -> float:
-        """The sum of the weights of all turns of all rounds."""
-        once = sum(turn_weight(case, self.budget) * len(who) for ranks in self.ranks for case, who in self.turns(ranks))
+        """The sum of the weights of all turns of all rounds, and of starting everyone."""
+        turns = sum(self.turn_weight(case) * len(who) for ranks in self.ranks for case, who in self.turns(ranks))
         others = [contender for contender in self.contenders if contender not in FLOORS]
-        return (once + overlap_weight(self.overlap) * len(others)) * (self.rounds + 1)
+        starts = sum(start_weight(ranks) for ranks in self.ranks) * len(self.contenders)
+        return starts + (turns + overlap_weight(self.overlap) * len(others)) * (self.rounds + 1)
+
+    def turn_weight(self, case: Case) -> float:
+        """Return about how long a turn takes, in seconds, of whichever contender: with few processors some others need long."""
+        crowded = _CROWDED_TURN if case.ranks > self.processors else 0.0
+        return self.budget + _TURN + crowded + case.memory / _BYTES_A_SECOND
+
+
+def start_weight(ranks: int) -> float:
+    """Return about how long it takes to start *ranks* ranks, in seconds."""
+    return 0.5 * ranks
 
 
 def overlap_weight(case: Case | None) -> float:
     """Return about how long a turn takes in which *case* runs alone and behind a product, in seconds."""
-    return 0.0 if case is None else OVERLAP_SAMPLES * 10 * turn_weight(case, 0.0)
-
-
-def turn_weight(case: Case, seconds: float) -> float:
-    """Return about how long a turn takes, in seconds, of which *seconds* are timed calls."""
-    return seconds + 0.005 + case.memory / 1e9
+    return 0.0 if case is None else _OVERLAP_TURN
 
 
 def deadline_of(case: Case) -> float:

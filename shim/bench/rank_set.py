@@ -168,19 +168,26 @@ class RankSet:
                 with suppress(OSError):  # what was to be told to one that died is lost
                     stream.close()
         self._streams = {}
+        self._await_end()
+        for process in self._processes:
+            if process.poll() is None:
+                process.terminate()  # a launcher ends its ranks and takes away their files
+        self._await_end()
+        for process in self._processes:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                for pid in self.pids:  # those of a launcher are not all in its process group
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        self._resources.close()
+
+    def _await_end(self) -> None:
         until = time.monotonic() + GRACE
         for process in self._processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
-        for process in self._processes:
-            if process.poll() is None:
-                for pid in self.pids:  # those of a launcher are not all in its process group
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        self._resources.close()
 
 
 def _left_to_the_others(message: object) -> float:

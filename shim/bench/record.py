@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.bench.cases import Case
+from shim.bench.destinations import write_whole
 from shim.bench.figures import Figures, Overlap, Result
 
 __all__ = ["FORMAT", "ContenderRecord", "Record", "read_record", "write_record"]
@@ -41,7 +42,7 @@ class Record:
 
 
 def write_record(record: Record, file: Path) -> None:
-    """Write *record* to *file*."""
+    """Write *record* to *file*, all of it or, when this fails or is interrupted, nothing."""
     written = {
         "format": FORMAT,
         "machine": record.machine,
@@ -50,7 +51,7 @@ def write_record(record: Record, file: Path) -> None:
         "results": [_result_out(result) for result in record.results],
         "overlaps": [_overlap_out(overlap) for overlap in record.overlaps],
     }
-    file.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    write_whole(file, json.dumps(written, indent=1) + "\n")
 
 
 def read_record(file: Path) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from shim.bench import machine
@@ -11,7 +11,7 @@ from shim.bench.launchers import Mpi, find_mpi
 from shim.bench.plan import Plan
 from shim.bench.rank_set import RankSet
 from shim.bench.record import ContenderRecord, Record
-from shim.bench.session import Progress, Ranks, run_session
+from shim.bench.session import Outcome, Progress, Ranks, run_session
 
 __all__ = ["measure", "present"]
 
@@ -33,16 +33,29 @@ def present(
 
 
 def measure(
-    plan: Plan, mpis: Mapping[Contender, Mpi | None], absent: Mapping[Contender, str], progress: Progress
-) -> Record:
-    """Carry out *plan* and return everything on record. *mpis* has the plan's contenders, *absent* those that are not there."""
+    plan: Plan,
+    mpis: Mapping[Contender, Mpi | None],
+    absent: Mapping[Contender, str],
+    progress: Progress,
+    keep: Callable[[Record], None],
+) -> None:
+    """Carry out *plan*. *mpis* has the plan's contenders, *absent* those that are not there.
+
+    *keep* is given everything on record after each number of ranks.
+    """
     described = machine.describe()
 
     def start(contender: Contender, ranks: int) -> Ranks:
         return RankSet(contender, ranks, plan.processors, mpis[contender])
 
-    outcome = run_session(plan, start, progress)
-    described["load_after"] = machine.describe()["load_before"]
+    def kept(outcome: Outcome) -> None:
+        described["load_after"] = machine.describe()["load_before"]
+        keep(_record(plan, described, absent, outcome))
+
+    run_session(plan, start, progress, kept)
+
+
+def _record(plan: Plan, described: dict[str, object], absent: Mapping[Contender, str], outcome: Outcome) -> Record:
     there = [
         ContenderRecord(
             contender.name,
@@ -63,7 +76,7 @@ def measure(
         "rounds": plan.rounds,
         "seconds": plan.seconds,
     }
-    return Record(described, settings, [*there, *gone], outcome.results, outcome.overlaps)
+    return Record(described, settings, [*there, *gone], list(outcome.results), list(outcome.overlaps))
 
 
 def _role(contender: Contender) -> str:

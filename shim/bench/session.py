@@ -1,21 +1,24 @@
 """One run: all contenders of a number of ranks are started, and take short turns in an order that changes, round after round.
 
 A turn is one case of some calls. Every case is come back to in every round, so that whatever the machine does in the meantime
-befalls all contenders alike. The first round checks results and finds out how long calls take; it counts for nothing else.
+befalls all contenders alike. The first round checks results and finds out how long calls take (``pace``); it counts for nothing else.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from shim.bench.cases import Case
+from shim.bench.cases import Case, size_text
 from shim.bench.contenders import FLOORS, Contender
 from shim.bench.figures import Overlap, Result, figures_of, slowest
+from shim.bench.machine_cases import MEMORY_BYTES
 from shim.bench.overlap import OverlapMeasurement
-from shim.bench.plan import Plan, deadline_of, overlap_weight, turn_weight
+from shim.bench.pace import TOO_LONG, Pace, first_turn
+from shim.bench.plan import Plan, deadline_of, overlap_weight, start_weight
 from shim.bench.rank_set import RanksEndedError
 from shim.bench.turn import Answer, OverlapTurn, Turn
 
@@ -23,9 +26,6 @@ __all__ = ["Outcome", "Progress", "Ranks", "in_turn", "run_session"]
 
 _T = TypeVar("_T")
 _RESTARTS = 3  # of a contender whose ranks had to be ended
-_MOST_SAMPLES = 200  # in one turn
-_FIRST_WARM_UP, _WARM_UP = 6, 2  # batches; MPICH has its fast collectives from the sixth call on
-_LONG = 0.05  # seconds of a sample from which one batch is warming up enough
 
 
 class Ranks(Protocol):
@@ -67,12 +67,28 @@ def in_turn(items: Sequence[_T], round_number: int, place: int) -> list[_T]:
     return order[::-1] if round_number % 2 else order
 
 
-def run_session(plan: Plan, start: Callable[[Contender, int], Ranks], progress: Progress) -> Outcome:
-    """Carry out *plan*, with rank processes from *start*, which raises RanksEndedError where a contender does not start."""
+def run_session(
+    plan: Plan,
+    start: Callable[[Contender, int], Ranks],
+    progress: Progress,
+    keep: Callable[[Outcome], None] = lambda outcome: None,
+) -> Outcome:
+    """Carry out *plan*, with rank processes from *start*, which raises RanksEndedError where a contender does not start.
+
+    *keep* is told what there is after each number of ranks.
+    """
     outcome = Outcome()
     for ranks in plan.ranks:
         _Session(plan, ranks, start, progress, outcome).run()
+        keep(outcome)
     return outcome
+
+
+def _fastest_way(answers: Sequence[Answer]) -> list[float]:
+    """Return the slowest rank's seconds of a turn's samples, of the way that was the fastest where there were several."""
+    times = slowest([answer.seconds for answer in answers])
+    of_one = len(times) // answers[0].ways
+    return min((times[at : at + of_one] for at in range(0, len(times), of_one)), key=statistics.median)
 
 
 class _Session:
@@ -87,7 +103,8 @@ class _Session:
         self._gone: dict[str, str] = {}  # contenders that are not started again, and why
         self._over: dict[tuple[str, Case], Result] = {}
         self._samples: dict[tuple[str, Case], list[list[float]]] = defaultdict(list)
-        self._spent: dict[tuple[str, Case], float] = {}
+        self._paces: dict[tuple[str, Case], Pace] = {}
+        self._too_long: dict[tuple[str, str, str], tuple[int, float]] = {}  # by collective and dtype: size and seconds
 
     def run(self) -> None:
         turns = list(self._plan.turns(self._ranks))
@@ -95,7 +112,8 @@ class _Session:
             for contender in self._plan.contenders:
                 self._progress.begin(f"starting {self._ranks} ranks of {contender.name}")
                 self._ready(contender)
-            memory = self._plan.memory()
+                self._progress.advance(start_weight(self._ranks))
+            memory = self._plan.memory(self._ranks)
             for round_number in range(self._plan.rounds + 1):
                 for place, (case, contenders) in enumerate(turns):
                     for contender in in_turn(contenders, round_number, place):
@@ -128,37 +146,51 @@ class _Session:
         key = (contender.name, case)
         if key not in self._over:
             self._progress.begin(f"{case}: {contender.name}")
-            if case.memory > memory:
-                told = f"needs {case.memory >> 20} MB of memory, {memory >> 20} MB may be taken"
-                self._over[key] = Result(case, contender.name, "skipped", told)
+            if round_number == 0 and (why := self._too_much(key, memory)):
+                self._over[key] = Result(case, contender.name, "skipped", why)
             elif (ranks := self._ready(contender)) is None:
                 self._over[key] = Result(case, contender.name, "failed", self._gone[contender.name])
-            else:
-                self._ask(key, ranks, self._turn(key, round_number), round_number)
-        self._progress.advance(turn_weight(case, self._plan.budget))
+            elif round_number == 0:
+                self._find_pace(key, ranks)
+            elif answers := self._ask(key, ranks, self._paces[key].turn()):
+                self._paces[key].spent = max(answer.spent for answer in answers)
+                self._samples[key].append(_fastest_way(answers))
+        self._progress.advance(self._plan.turn_weight(case))
 
-    def _turn(self, key: tuple[str, Case], round_number: int) -> Turn:
-        if round_number == 0:
-            return Turn(key[1], 3, _FIRST_WARM_UP, check=True)
-        spent = self._spent[key]
-        samples = max(1, min(_MOST_SAMPLES, round(self._plan.budget / max(spent, 1e-7))))
-        return Turn(key[1], samples, 1 if spent > _LONG else _WARM_UP, check=False)
+    def _too_much(self, key: tuple[str, Case], memory: int) -> str | None:
+        name, case = key
+        if case.memory > memory and case.collective not in MEMORY_BYTES:
+            return f"needs {case.memory >> 20} MB of memory, {memory >> 20} MB may be taken"
+        size, seconds = self._too_long.get((name, case.collective, case.dtype), (case.size, 0.0))
+        return f"{size_text(size)} take {seconds:.1f} s, larger ones are not measured" if size < case.size else None
 
-    def _ask(self, key: tuple[str, Case], ranks: Ranks, turn: Turn, round_number: int) -> None:
+    def _find_pace(self, key: tuple[str, Case], ranks: Ranks) -> None:
+        name, case = key
+        answers = self._ask(key, ranks, first_turn(case))
+        if answers is None:
+            return
+        pace = self._paces[key] = Pace(case, min(_fastest_way(answers)), self._plan.budget)
+        pace.spent = max(answer.spent for answer in answers)
+        if pace.call > TOO_LONG:
+            self._too_long.setdefault((name, case.collective, case.dtype), (case.size, pace.call))
+        second = pace.second_turn()
+        if second and (answers := self._ask(key, ranks, second)):
+            pace.spent = max(answer.spent for answer in answers)
+
+    def _ask(self, key: tuple[str, Case], ranks: Ranks, turn: Turn) -> list[Answer] | None:
+        """Return what the ranks answer to *turn*; or None, and have it on record, where they have no figures."""
         name, case = key
         try:
             answers = ranks.ask(turn, deadline_of(case) + 2 * self._plan.seconds)
         except RanksEndedError as error:
             del self._sets[name]
             self._over[key] = Result(case, name, "failed", str(error))
-            return
+            return None
         if any(answer.cannot for answer in answers):
             reason = next(answer.cannot for answer in answers if answer.cannot)
             self._over[key] = Result(case, name, "cannot", reason or "")
-            return
-        self._spent[key] = max(answer.spent for answer in answers)
-        if round_number:
-            self._samples[key].append(slowest([answer.seconds for answer in answers]))
+            return None
+        return answers
 
     def _overlap(self) -> None:
         asked = self._plan.overlap

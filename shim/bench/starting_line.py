@@ -9,7 +9,8 @@ __all__ = ["LINE_BYTES", "StartingLine"]
 
 _APART = 16  # words between two ranks' counters, so that each has cache lines of its own
 _MOST_RANKS = 256
-LINE_BYTES = _MOST_RANKS * _APART * 8
+LINE_BYTES = (_MOST_RANKS + 1) * _APART * 8
+_END = _MOST_RANKS * _APART  # where the first rank says at which count it wants to stop
 
 
 class StartingLine:
@@ -28,6 +29,7 @@ class StartingLine:
         self._others = [other * _APART for other in range(ranks) if other != rank]
         self._lets_run = ranks > processors
         self._count = 0
+        self._decides = rank == 0
 
     def wait(self) -> None:
         """Return when all ranks have called this as often as this rank."""
@@ -38,3 +40,10 @@ class StartingLine:
             while counters[other] < count:
                 if lets_run:
                     os.sched_yield()
+
+    def agree(self, wants_end: bool) -> bool:
+        """Wait, and return on all ranks what *wants_end* is on the first one."""
+        if self._decides and wants_end:
+            self._counters[_END] = self._count + 1
+        self.wait()
+        return self._counters[_END] == self._count

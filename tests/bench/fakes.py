@@ -83,7 +83,7 @@ def refusing(request: Turn | OverlapTurn) -> list[Answer]:
 def plan(names: Sequence[str], **changes: object) -> Plan:
     settings: dict[str, object] = {
         "collectives": ("all_reduce",), "ranks": (2,), "dtypes": ("float32",), "sizes": (8, 4096),
-        "contenders": [CONTENDERS[name] for name in names], "rounds": 4, "seconds": 0.04, "processors": 2, "memory": lambda: 1 << 30,
+        "contenders": [CONTENDERS[name] for name in names], "rounds": 4, "seconds": 0.04, "processors": 2, "memory": lambda ranks: 1 << 30,
     }  # fmt: skip
     return Plan(**(settings | changes))  # type: ignore[arg-type]  # as the test says
 

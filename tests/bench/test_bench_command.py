@@ -70,6 +70,9 @@ def test_a_run_prints_a_table_and_writes_json_that_check_reads(tmp_path: Path) -
         (("--through", "jax"), "jax"),
         (("--dtype", "float8"), "float8"),
         (("--json", "/nowhere/at/all.json"), "/nowhere/at"),
+        (("--json", "/proc/result.json"), "/proc/result.json cannot be written"),
+        (("--plot", "/proc/pictures"), "/proc/pictures"),
+        (("--memory", "many"), "many"),
         (("--peers", "mpich", "--mpich", "/nowhere"), "mpich: there is no mpiexec"),
         (("check", "/nowhere.json"), "/nowhere.json"),
     ],
@@ -83,7 +86,7 @@ def test_what_is_not_understood_or_not_there_is_told(arguments: tuple[str, ...],
 def test_help_names_every_option() -> None:
     text = shim("--help").stdout + shim("run", "--help").stdout
     for option in (
-        "--collective", "--ranks", "--dtype", "--size", "--peers", "--through", "--quick", "--rounds", "--seconds", "--json",
+        "--memory", "--collective", "--ranks", "--dtype", "--size", "--peers", "--through", "--quick", "--rounds", "--seconds", "--json",
         "--plot", "check",
     ):  # fmt: skip
         assert option in text, option

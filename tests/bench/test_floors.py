@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from shim.bench.cases import Case
 from shim.bench.contenders import CONTENDERS
 from shim.bench.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
+from shim.bench.libraries.base import Place
+from shim.bench.libraries.floor import OneCopy
 from shim.bench.machine_cases import LINE
 from shim.bench.rank_set import RankSet
 from shim.bench.turn import Turn
@@ -40,6 +45,75 @@ def test_one_copy_moves_less_than_two(collective: str) -> None:
     case = Case(collective, 4, "float32", SIZE)
     one, two = (sum(movement_of(case, kind, rank).moved for rank in range(4)) for kind in (ONE_COPY, TWO_COPIES))
     assert one < two
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_of_a_broadcast_in_shared_memory_all_ranks_copy_as_much_and_every_output_is_whole(ranks: int) -> None:
+    movements = [movement_of(Case("broadcast", ranks, "float32", SIZE), ONE_COPY, rank) for rank in range(ranks)]
+    assert {movement.moved for movement in movements} == {SIZE * (ranks - 1) // ranks}
+    root = movements[0]
+    for other in movements[1:]:
+        assert other.direct_at + other.direct == root.push_at  # where the root's part of the output begins
+        assert root.push_at + root.push // (ranks - 1) == SIZE
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_of_a_message_in_shared_memory_both_copy_half(ranks: int) -> None:
+    movements = [movement_of(Case("send_receive", ranks, "float32", SIZE), ONE_COPY, rank) for rank in range(ranks)]
+    for rank, movement in enumerate(movements):
+        if rank ^ 1 >= ranks:
+            assert movement.moved == 0
+        else:
+            assert (movement.push, movement.direct) == ((SIZE // 2, 0) if rank % 2 == 0 else (0, SIZE // 2))
+            assert movement.push_at == movement.push
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("collective", ["broadcast", "send_receive"])
+def test_of_private_tensors_the_owner_alone_copies(collective: str, ranks: int) -> None:
+    for rank in range(ranks):
+        movement = movement_of(Case(collective, ranks, "float32", SIZE), TWO_COPIES, rank)
+        sends = rank == 0 if collective == "broadcast" else rank % 2 == 0
+        alone = collective == "send_receive" and rank ^ 1 >= ranks
+        expected = 0 if alone else SIZE
+        assert (movement.into_ring if sends else movement.out_of_ring) == movement.moved == expected
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "send_receive"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_is_copied_by_several_arrives_whole(collective: str, ranks: int, tmp_path: Path) -> None:
+    size = 300 * 1024 + 4  # bytes; several chunks and a rest
+    segment = tmp_path / "segment"
+    segment.touch()
+    everywhere = os.sched_getaffinity(0)
+    try:
+        floors = [OneCopy(Place(rank, ranks, "", 2, str(segment), ())) for rank in range(ranks)]
+    finally:
+        os.sched_setaffinity(0, everywhere)
+    batches = [floor.batch(Case(collective, ranks, "float32", size), 1) for floor in floors]
+    for batch in batches:
+        batch.rewrite()
+    if collective == "broadcast":
+        for other in batches[1:]:
+            other._tensor.fill(7)
+    for batch in batches:
+        batch.run()
+    for rank, batch in enumerate(batches):
+        receives = rank > 0 if collective == "broadcast" else rank % 2 == 1
+        assert len(batch._output) == size
+        assert not receives or (batch._output == 2).all()
+    for batch in batches:
+        batch.close()
+
+
+@pytest.mark.parametrize("kind", [ONE_COPY, TWO_COPIES])
+def test_all_ranks_take_the_same_ways_and_larger_outputs_are_streamed_too(kind: str) -> None:
+    floor = RankSet(CONTENDERS[kind], 2, processors=2)
+    for collective in ("broadcast", "send_receive", "all_gather_unequal", "reduce_scatter"):
+        for size, ways in ((4096, 1), (4 << 20, 2)):
+            answers = floor.ask(Turn(Case(collective, 2, "float32", size), 3, 1, check=True), 30)
+            assert [(one.ways, len(one.seconds)) for one in answers] == [(ways, 3 * ways)] * 2
+    floor.close()
 
 
 @pytest.mark.parametrize("ranks", RANKS)

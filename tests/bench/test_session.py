@@ -14,7 +14,7 @@ from shim.bench.contenders import Contender
 from shim.bench.plan import Plan
 from shim.bench.rank_set import RanksEndedError
 from shim.bench.session import Outcome, in_turn, run_session
-from shim.bench.turn import OverlapTurn, Turn
+from shim.bench.turn import Answer, OverlapTurn, Turn
 
 
 class Played:
@@ -49,31 +49,70 @@ def test_the_order_puts_everyone_first_in_turn_and_after_everyone_else() -> None
 def test_contenders_take_turns_within_every_case_of_every_round() -> None:
     names = ("engine", "gloo", "openmpi")
     played = Played(plan(names), dict.fromkeys(names, steady(1e-5)))
-    turns = [(name, request.case) for name, request in played.log if isinstance(request, Turn)]
+    counted = played.log[2 * 2 * 3 :]  # after the first round, in which everyone has two turns of each size
+    turns = [(name, request.case) for name, request in counted if isinstance(request, Turn)]
     groups = [turns[at : at + 3] for at in range(0, len(turns), 3)]
-    assert len(groups) == 5 * 2  # rounds, with the one that checks, and sizes
+    assert len(groups) == 4 * 2  # rounds and sizes
     for group in groups:
         assert {name for name, _ in group} == set(names)
         assert len({case for _, case in group}) == 1
     assert {group[0][0] for group in groups} == set(names)
-    assert [group[0][1].size for group in groups] == [8, 4096] * 5
+    assert [group[0][1].size for group in groups] == [8, 4096] * 4
 
 
 def test_results_are_checked_in_the_first_round_which_is_not_counted() -> None:
     played = Played(plan(["engine"]), {"engine": steady(1e-5)})
-    checks = [request.check for _, request in played.log if isinstance(request, Turn)]
-    assert checks == [True, True, *[False] * 8]
+    turns = [request for _, request in played.log if isinstance(request, Turn)]
+    assert [turn.check for turn in turns] == [*[True] * 4, *[False] * 8]
+    assert [turn.calls for turn in turns[:4]] == [1, 32, 1, 32]
     for result in played.outcome.results:
         assert result.figures is not None
         assert len(result.figures.rounds) == 4
         assert result.figures.median == pytest.approx(20)  # the slowest rank's
-    assert all(request.warm_up >= 6 for _, request in played.log if isinstance(request, Turn) and request.check)
+    assert [turn.warm_up for turn in turns[:4]] == [0, 6, 0, 6]
 
 
-def test_a_turn_has_as_many_samples_as_fit() -> None:
-    played = Played(plan(["engine", "gloo"]), {"engine": steady(1e-3), "gloo": steady(1.0)})
+def test_a_turn_has_as_many_samples_as_fit_and_at_least_three() -> None:
+    played = Played(plan(["engine", "gloo"]), {"engine": steady(5e-4), "gloo": steady(1.0 - 1e-9)})
     samples = {name: request.samples for name, request in played.log if isinstance(request, Turn) and not request.check}
-    assert samples == {"engine": 10, "gloo": 1}  # 10 ms a turn
+    assert samples == {"engine": 10, "gloo": 3}  # 10 ms a turn; the last rank takes twice as long
+
+
+def test_after_a_call_that_takes_too_long_larger_ones_are_not_waited_for() -> None:
+    played = Played(plan(["engine", "gloo"], sizes=(8, 64, 4096)), {"engine": steady(1e-5), "gloo": steady(1.5)})
+    assert played.status("engine") == {("measured", "")}
+    found = [(one.case.size, one.status, one.reason) for one in played.outcome.results if one.contender == "gloo"]
+    assert found == [
+        (8, "measured", ""),
+        (64, "skipped", "8 B take 3.0 s, larger ones are not measured"),
+        (4096, "skipped", "8 B take 3.0 s, larger ones are not measured"),
+    ]
+    assert {request.samples for name, request in played.log if name == "gloo" and not request.check} == {1}
+
+
+def test_of_several_ways_the_faster_one_counts() -> None:
+    def reply(request: Turn | OverlapTurn) -> list[Answer]:
+        return [Answer([*[4e-5] * request.samples, *[1e-5] * request.samples], 1e-5, ways=2)] * 2
+
+    (result, _) = Played(plan(["engine"]), {"engine": reply}).outcome.results
+    assert result.figures is not None
+    assert (result.figures.median, result.figures.upper_quartile) == (pytest.approx(10), pytest.approx(10))
+
+
+def test_what_there_is_is_kept_after_each_number_of_ranks() -> None:
+    kept: list[set[int]] = []
+    started: list[FakeRanks] = []
+
+    def start(contender: Contender, ranks: int) -> FakeRanks:
+        started.append(FakeRanks(contender.name, steady(1e-5), []))
+        return started[-1]
+
+    def keep(outcome: Outcome) -> None:
+        assert all(ranks.closed for ranks in started)
+        kept.append({result.case.ranks for result in outcome.results})
+
+    run_session(plan(["engine"], ranks=(2, 3)), start, Told(), keep)
+    assert kept == [{2}, {2, 3}]
 
 
 def test_who_cannot_says_so_and_is_asked_once() -> None:
@@ -98,7 +137,7 @@ def test_who_does_not_start_is_told_of_and_the_rest_goes_on() -> None:
 
 
 def test_what_needs_too_much_memory_is_skipped_for_everyone() -> None:
-    played = Played(plan(["engine"], memory=lambda: 100, sizes=(4096,)), {"engine": steady(1e-5)})
+    played = Played(plan(["engine"], memory=lambda ranks: 100 * ranks, sizes=(4096,)), {"engine": steady(1e-5)})
     (result,) = played.outcome.results
     assert result.status == "skipped"
     assert played.log == []

@@ -30,7 +30,8 @@ class Noted(Library, Batch):
     def versions(self) -> dict[str, str]:
         return {}
 
-    def batch(self, case: Case) -> Batch:
+    def batch(self, case: Case, calls: int) -> Batch:
+        self.calls = calls
         return self
 
     def overlap(self, case: Case, side: int) -> OverlapParts:
@@ -43,8 +44,8 @@ class Noted(Library, Batch):
     def rewrite(self) -> None:
         self.noted.append("rewrite")
 
-    def run(self) -> float:
-        self.noted.append("run")
+    def run(self, way: int = 0) -> float:
+        self.noted.append("run" if way == 0 else "run otherwise")
         if self.error is not None:
             raise self.error
         return float(len(self.noted))
@@ -71,6 +72,41 @@ def test_inputs_are_rewritten_before_each_batch_and_results_checked_before_the_f
     assert library.noted == ["rewrite", "run", "check", *["rewrite", "run"] * 3, "close"]
     assert answer.seconds == [7.0, 9.0]  # what the batch itself said of its last two runs
     assert (answer.cannot, answer.error) == (None, None)
+
+
+def test_a_batch_has_as_many_calls_as_asked_or_as_the_case_says(tmp_path: Path) -> None:
+    library = Noted()
+    with lines(tmp_path, 1) as (line,):
+        take_turn(library, line, Turn(SMALL, 1, 0, check=False))
+        assert library.calls == 32
+        take_turn(library, line, Turn(SMALL, 1, 0, check=False, calls=3))
+        assert library.calls == 3
+
+
+def test_ways_are_warmed_up_and_timed_one_after_the_other(tmp_path: Path) -> None:
+    library = Noted()
+    library.ways = 2
+    with lines(tmp_path, 1) as (line,):
+        answer = take_turn(library, line, Turn(SMALL, samples=2, warm_up=1, check=False))
+    assert library.noted == [*["rewrite", "run"] * 3, *["rewrite", "run otherwise"] * 3, "close"]
+    assert (answer.ways, answer.seconds) == (2, [4.0, 6.0, 10.0, 12.0])
+
+
+def test_all_ranks_end_a_turn_after_the_same_sample_where_it_takes_too_long(tmp_path: Path) -> None:
+    answers: list[int] = []
+
+    def take(line: StartingLine, seconds: float) -> None:
+        answers.append(len(take_turn(Noted(), line, Turn(SMALL, 9, 0, check=False, seconds=seconds)).seconds))
+
+    for first, samples in ((0.0, 1), (60.0, 9)):
+        with lines(tmp_path, 2) as both:
+            threads = [threading.Thread(target=take, args=(line, first + rank)) for rank, line in enumerate(both)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+        assert answers == [samples] * 2
+        answers.clear()
 
 
 def test_a_wrong_result_is_never_timed(tmp_path: Path) -> None:

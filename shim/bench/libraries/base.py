@@ -34,15 +34,20 @@ class Place:
 
 
 class Batch(ABC):
-    """Calls of one case that are made one after the other and timed together, each with tensors of its own."""
+    """Calls of one case that are made one after the other and timed together, each with tensors of its own.
+
+    Where ``ways`` is more than 1, they can be made in so many ways, of which the fastest counts.
+    """
+
+    ways = 1
 
     @abstractmethod
     def rewrite(self) -> None:
         """Write every input anew, as the program would that has computed it."""
 
     @abstractmethod
-    def run(self) -> float:
-        """Make the calls, at the same time as the other ranks, and return the seconds of one."""
+    def run(self, way: int = 0) -> float:
+        """Make the calls, in the same *way* and at the same time as the other ranks, and return the seconds of one."""
 
     @abstractmethod
     def mismatch(self) -> str | None:
@@ -71,8 +76,8 @@ class Library(ABC):
         """Return the versions of what is measured, by name."""
 
     @abstractmethod
-    def batch(self, case: Case) -> Batch:
-        """Make ready for *case*. Raises CannotError."""
+    def batch(self, case: Case, calls: int) -> Batch:
+        """Make ready for so many *calls* of *case*. Raises CannotError."""
 
     def overlap(self, case: Case, side: int) -> OverlapParts:
         """Make ready for an asynchronous all_reduce of *case* and a product of two matrices of *side* rows. Raises CannotError."""

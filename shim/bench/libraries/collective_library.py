@@ -85,8 +85,8 @@ class CollectiveLibrary(Library):
         result = np.empty_like(left)
         return lambda: np.matmul(left, right, out=result)
 
-    def batch(self, case: Case) -> Batch:
-        return _Calls(self, case)
+    def batch(self, case: Case, calls: int) -> Batch:
+        return _Calls(self, case, calls)
 
     def overlap(self, case: Case, side: int) -> OverlapParts:
         tensor, array = self.make(case.count, case.dtype)
@@ -95,7 +95,7 @@ class CollectiveLibrary(Library):
 
 
 class _Calls(Batch):
-    def __init__(self, library: CollectiveLibrary, case: Case) -> None:
+    def __init__(self, library: CollectiveLibrary, case: Case, calls: int) -> None:
         self._case, self._rank = case, library.place.rank
         self._halved = case.collective == "send_receive"
         self._period = input_of(self._rank, case.dtype)
@@ -103,7 +103,7 @@ class _Calls(Batch):
         self._outputs: list[Array] = []
         self._calls: list[Call] = []
         self._kept: list[Tensors] = []  # the arrays point into them, and not every call keeps its own
-        for _ in range(case.batch):
+        for _ in range(calls):
             output, written = library.make(case.output_count(self._rank), case.dtype)
             input, read = output, written
             if case.collective not in IN_PLACE:
@@ -118,7 +118,7 @@ class _Calls(Batch):
         for array in self._inputs:
             fill(array, self._period)
 
-    def run(self) -> float:
+    def run(self, way: int = 0) -> float:
         calls = self._calls
         begin = time.perf_counter()
         for call in calls:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import shim
-from shim.bench.cases import IN_PLACE, Case
+from shim.bench.cases import DTYPES, IN_PLACE, Case
 from shim.bench.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
 from shim.bench.libraries.base import Batch, CannotError, Library, Place
-from shim.bench.machine import largest_cache
+from shim.bench.machine import bind_to_processor
 from shim.bench.machine_cases import LINE, MEMORY_BYTES
 from shim.bench.patterns import Array
 
@@ -23,8 +23,8 @@ __all__ = ["OneCopy", "TwoCopies"]
 _PAGE = 4096  # bytes; the first page of the segment holds the line that is handed there and back
 _SLACK = 128 * 1024  # bytes behind a rank's area: a chunk may begin in it and end behind
 _ALIGNMENT = 64  # bytes, of tensors
-_OF_CACHE = 0.5  # of the largest cache: with outputs beyond that, stores past the cache are tried too, which empty it
-_CALLS_BYTES = 1 << 20  # moved by the calls of one batch, at least
+_STREAMED_BYTES = 1 << 20  # of all ranks' outputs, from which stores past the cache are tried too
+_CALLS_BYTES = 1 << 20  # moved by one batch of the rank that moves most, at least
 _MOST_CALLS = 1000
 
 
@@ -34,13 +34,13 @@ class _Floor(Library):
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         self.native = _load()
-        processors = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {processors[place.rank % len(processors)]})
+        bind_to_processor(place.rank)
 
     def versions(self) -> dict[str, str]:
         return {"shim": shim.__version__}
 
-    def batch(self, case: Case) -> Batch:
+    def batch(self, case: Case, calls: int) -> Batch:
+        """Make ready for as many calls as can be told from the clock: nobody waits between them."""
         return _RoundTrips(self) if case.collective == LINE else _Copies(self, case)
 
     def map(self, size: int) -> mmap.mmap:
@@ -70,7 +70,7 @@ class _RoundTrips(Batch):
     def rewrite(self) -> None:
         pass
 
-    def run(self) -> float:
+    def run(self, way: int = 0) -> float:
         if self._floor.place.rank > 1:
             return 0.0
         rank = ctypes.c_uint64(self._floor.place.rank)
@@ -89,46 +89,60 @@ class _Memory(ctypes.Structure):
         *((name, ctypes.c_uint64) for name in ("part", "ranks", "rank", "first_peer", "peers")),
         ("source", ctypes.c_void_p),
         ("output", ctypes.c_void_p),
+        ("pushed_to", ctypes.c_uint64),
     )
 
 
 class _Copies(Batch):
-    """A movement, by plain stores and, of large outputs, by stores past the cache; the faster of the two counts."""
+    """A movement: by plain stores, and in another way, of outputs that are not small, by stores past the cache."""
 
     def __init__(self, floor: _Floor, case: Case) -> None:
-        place, native = floor.place, floor.native
-        self._movement, tensor = _movements(case, floor.kind, place.rank)
+        place = floor.place
+        movements, tensor, output = _movements(case, floor.kind)
+        self._movement = movements[place.rank]
+        self._tensor, self._output = self._tensors(floor, case, tensor, output)
+        self._moved = (ctypes.c_uint64 * len(self._movement))(*self._movement)
+        self._move = floor.native.shim_floor_move
+        self._calls = max(1, min(_MOST_CALLS, _CALLS_BYTES // max(1, *(one.moved for one in movements))))
+        self.ways = 2 if sum(one.output for one in movements) >= _STREAMED_BYTES else 1
+
+    def _tensors(self, floor: _Floor, case: Case, tensor: int, output: int) -> tuple[Array, Array]:
+        """Make this rank's tensor and its output, where the movement's kind has them: in the segment all ranks share, or privately."""
+        place, ring = floor.place, int(floor.native.shim_floor_ring_bytes())
+        in_place, one_copy = case.collective in IN_PLACE, floor.kind == ONE_COPY
+        is_pushed_to = (
+            one_copy and case.collective == "send_receive"
+        )  # else its own memory, which may have larger pages
         first, peers = peers_of(case, place.rank)
-        ring = int(native.shim_floor_ring_bytes())
-        part = -(-(ring + tensor + _SLACK) // _PAGE) * _PAGE if floor.kind == ONE_COPY else ring
+        pushed_to = 0 if in_place else -(-tensor // _ALIGNMENT) * _ALIGNMENT
+        area_bytes = (pushed_to + output if is_pushed_to else tensor) + _SLACK if one_copy else 0
+        part = -(-(ring + area_bytes) // _PAGE) * _PAGE
         self._mapped = floor.map(_PAGE + part * place.ranks)
         segment: Array = np.frombuffer(self._mapped, np.uint8)[_PAGE:]
         self._mine = (_PAGE + place.rank * part, part)
-        private = np.empty(tensor + _ALIGNMENT if floor.kind == TWO_COPIES else 0, np.uint8)
-        shared = segment[place.rank * part + ring :]
-        self._tensor = (shared if floor.kind == ONE_COPY else _aligned(private))[:tensor]
-        self._output = self._tensor if case.collective in IN_PLACE else _aligned(
-            np.zeros(self._movement.output + _ALIGNMENT, np.uint8)
-        )  # fmt: skip
+        area = segment[place.rank * part + ring : (place.rank + 1) * part]
+        source = area[:tensor] if one_copy else _private(tensor)
+        written = source if in_place else area[pushed_to : pushed_to + output] if is_pushed_to else _private(output)
         self._memory = _Memory(
-            segment.ctypes.data, part, place.ranks, place.rank, first, peers, self._tensor.ctypes.data,
-            self._output.ctypes.data,
-        )  # fmt: skip
-        self._is_beyond_cache = self._movement.output * place.ranks > largest_cache() * _OF_CACHE
-        self._moved = (ctypes.c_uint64 * len(self._movement))(*self._movement)
-        self._move = native.shim_floor_move
-        self._calls = max(1, min(_MOST_CALLS, _CALLS_BYTES // max(1, self._movement.moved)))
+            segment.ctypes.data,
+            part,
+            place.ranks,
+            place.rank,
+            first,
+            peers,
+            source.ctypes.data,
+            written.ctypes.data,
+            pushed_to,
+        )
+        written.fill(0)  # so that no page of it is new to the first call
+        return source, written
 
     def rewrite(self) -> None:
         self._tensor.fill(2)
 
-    def run(self) -> float:
-        plain = self._timed(streaming=False)
-        return min(plain, self._timed(streaming=True)) if self._is_beyond_cache else plain
-
-    def _timed(self, *, streaming: bool) -> float:
+    def run(self, way: int = 0) -> float:
         calls = ctypes.c_uint64(self._calls)
-        seconds = self._move(ctypes.byref(self._moved), ctypes.byref(self._memory), calls, ctypes.c_int(streaming))
+        seconds = self._move(ctypes.byref(self._moved), ctypes.byref(self._memory), calls, ctypes.c_int(way))
         return float(seconds) / self._calls
 
     def mismatch(self) -> str | None:
@@ -138,16 +152,22 @@ class _Copies(Batch):
         self._mapped.madvise(mmap.MADV_REMOVE, *self._mine)
 
 
-def _movements(case: Case, kind: str, rank: int) -> tuple[Movement, int]:
-    """Return what *rank* moves, and the bytes of each rank's tensor: those that it needs itself, or that any other reads."""
+def _movements(case: Case, kind: str) -> tuple[list[Movement], int, int]:
+    """Return what each rank moves, the bytes of its tensor, which it needs itself or any other reads, and those of its output."""
     if case.collective in MEMORY_BYTES:
-        return Movement(own=case.size), case.size
+        return [Movement(own=case.size)] * case.ranks, case.size, case.size
+    movements = [movement_of(case, kind, rank) for rank in range(case.ranks)]
     tensor = case.bytes if case.collective in IN_PLACE else 0
-    for other in range(case.ranks):
-        movement = movement_of(case, kind, other)
-        of_each = -(-movement.shared // max(1, peers_of(case, other)[1]))
-        tensor = max(tensor, movement.source, movement.direct_at + of_each)
-    return movement_of(case, kind, rank), tensor
+    for rank, movement in enumerate(movements):
+        peers = max(1, peers_of(case, rank)[1])
+        read, pushed = -(-movement.shared // peers), -(-movement.push // peers)
+        tensor = max(tensor, movement.source, movement.direct_at + read, movement.push_at + pushed)
+    output = max(case.output_count(rank) * DTYPES[case.dtype] for rank in range(case.ranks))
+    return movements, tensor, max(output, *(one.output - one.push for one in movements))
+
+
+def _private(size: int) -> Array:
+    return _aligned(np.empty(size + _SLACK + _ALIGNMENT, np.uint8))[:size]
 
 
 def _aligned(array: Array) -> Array:

@@ -14,9 +14,12 @@ import shim
 from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import Tensors, array_at, numpy_tensor
 from shim.bench.libraries.dist_api import DistApi
+from shim.bench.machine import bind_to_processor
 from shim.bench.patterns import Array
 
-__all__ = ["Gloo", "GlooOnLoopback", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
+__all__ = ["Gloo", "GlooTuned", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
+
+_TUNED = "gloo_tuned"  # what the backend is registered as
 
 
 class _TorchApi(DistApi):
@@ -108,16 +111,27 @@ class Gloo(_WithTorchTensors):
         return {"torch": self.torch.__version__}
 
 
-class GlooOnLoopback(Gloo):
-    """gloo on the loopback interface by name, with a single thread: nothing is looked up, and fewer threads take turns."""
+class GlooTuned(Gloo):
+    """gloo on the loopback interface by name, with a single thread of its own, each rank bound to a processor where there are enough.
+
+    ``init_process_group`` hands gloo no options, which a backend that is registered by the user can be made with.
+    """
+
+    def __init__(self, place: Place) -> None:
+        if place.ranks <= place.processors:
+            bind_to_processor(place.rank)  # before torch has threads, which inherit it
+        super().__init__(place)
 
     def connect(self) -> None:
-        place, gloo = self.place, self.dist.ProcessGroupGloo
+        place = self.place
+        self.dist.Backend.register_backend(_TUNED, self._backend, devices=["cpu"])
+        store = f"file://{place.folder}/gloo"
+        self.dist.init_process_group(_TUNED, init_method=store, rank=place.rank, world_size=place.ranks)
+
+    def _backend(self, store: Any, rank: int, ranks: int, timeout: timedelta) -> Any:
+        gloo = self.dist.ProcessGroupGloo
         options = gloo._Options()
         options._devices = [gloo.create_device(interface="lo")]
         options._threads = 1
-        options._timeout = timedelta(minutes=30)
-        store = f"file://{place.folder}/gloo"
-        self.dist.init_process_group(
-            "gloo", init_method=store, rank=place.rank, world_size=place.ranks, pg_options=options
-        )
+        options._timeout = timeout
+        return gloo(store, rank, ranks, options)

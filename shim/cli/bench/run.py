@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from shim.bench.cases import COLLECTIVES, DTYPES, SIZES, Case, size_text
+from shim.bench.cases import COLLECTIVES, CROWDED_BYTES, DTYPES, MEASURED_BYTES, SIZES, Case, size_text
 from shim.bench.contenders import FLOORS, OURS, PEERS, QUICK, Contender
 from shim.bench.launchers import MPIS
 from shim.bench.machine import available_memory, processors
@@ -23,7 +23,7 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
 _SECONDS, _QUICK_SECONDS = 0.5, 0.06
 _OVERLAP = ("all_reduce", 2, "float32", 16 << 20)
 _OF_MEMORY = 0.7  # of what is available may be taken
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 _T = TypeVar("_T")
 
@@ -91,7 +91,16 @@ def run(
     mpich: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where MPICH is installed, if not in this environment.")
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to FILE.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Leave out cases of which all ranks' tensors together are larger. Default: 2GB, 512MB with more ranks than processors.",
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result to FILE, anew after each number of ranks.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Draw time against size into FOLDER, as PNG and SVG.")
     ] = None,
@@ -104,17 +113,20 @@ def run(
     """
     from rich.console import Console
 
+    from shim.bench.destinations import file_refusal, folder_refusal
+    from shim.bench.interruption import ended_by_signals
     from shim.bench.plots import missing_for_plots
     from shim.bench.plots import plot as draw
     from shim.bench.progress import ProgressBar
-    from shim.bench.record import write_record
+    from shim.bench.record import Record, write_record
     from shim.bench.run import measure, present
     from shim.bench.table import print_record, widen
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
-    if json is not None and not json.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {json.parent}", param_hint="--json")
+    for option, refused in (("--json", json and file_refusal(json)), ("--plot", plot and folder_refusal(plot))):
+        if refused:
+            raise typer.BadParameter(str(refused), param_hint=option)
     folders = {name: folder for name, folder in zip(MPIS, (openmpi, mpich), strict=True) if folder is not None}
     asked, optional = _contenders(through, peers, quick=quick)
     mpis, absent = present([*asked, *optional], folders)
@@ -122,27 +134,40 @@ def run(
         raise typer.BadParameter("; ".join(gone))
     chosen_ranks = _numbers(ranks) or ((2,) if quick else _RANKS)
     chosen_collectives = _names("--collective", collective, COLLECTIVES) or COLLECTIVES
+    usable, most_memory = processors(), _sizes("--memory", memory)
+
+    def may_be_taken(ranks: int) -> int:
+        most = most_memory[0] if most_memory else CROWDED_BYTES if ranks > usable else MEASURED_BYTES
+        return min(most, int(available_memory() * _OF_MEMORY))
+
     measures_overlap = overlap and "all_reduce" in chosen_collectives and _OVERLAP[1] in chosen_ranks
     plan = Plan(
         collectives=chosen_collectives,
         ranks=chosen_ranks,
         dtypes=_names("--dtype", dtype, tuple(DTYPES)) or ("float32",),
-        sizes=_sizes(size) or (_QUICK_SIZES if quick else SIZES),
+        sizes=_sizes("--size", size) or (_QUICK_SIZES if quick else SIZES),
         contenders=list(mpis),
         rounds=rounds or (_QUICK_ROUNDS if quick else _ROUNDS),
         seconds=seconds or (_QUICK_SECONDS if quick else _SECONDS),
-        processors=processors(),
-        memory=lambda: int(available_memory() * _OF_MEMORY),
+        processors=usable,
+        memory=may_be_taken,
         overlap=Case(*_OVERLAP) if measures_overlap else None,
         computed=() if dtype or collective or quick else tuple(DTYPES)[1:],
     )
     console = Console(highlight=False)
     widen(console, len(plan.contenders))
-    with ProgressBar(plan.weight, console) as progress:
-        record = measure(plan, mpis, absent, progress)
+    record = None
+
+    def keep(measured: Record) -> None:
+        nonlocal record
+        record = measured
+        if json is not None:
+            write_record(measured, json)
+
+    with ended_by_signals(), ProgressBar(plan.weight, console) as progress:
+        measure(plan, mpis, absent, progress, keep)
+    assert record is not None
     print_record(record, console)
-    if json is not None:
-        write_record(record, json)
     if plot is not None:
         files = draw(record, plot)
         console.print(f"{len(files)} pictures in {plot}")
@@ -172,12 +197,12 @@ def _numbers(given: str | None) -> tuple[int, ...] | None:
     return _each("--ranks", given, number, "it takes whole numbers from 2")
 
 
-def _sizes(given: str | None) -> tuple[int, ...] | None:
+def _sizes(option: str, given: str | None) -> tuple[int, ...] | None:
     def size(text: str) -> int | None:
         found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.lower())
         return int(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS and int(found[1]) > 0 else None
 
-    return _each("--size", given, size, f"it takes bytes, such as 8, 4KB or {size_text(16 << 20).replace(' ', '')}")
+    return _each(option, given, size, f"it takes bytes, such as 8, 4KB or {size_text(16 << 20).replace(' ', '')}")
 
 
 def _each(option: str, given: str | None, read: Callable[[str], _T | None], known: str) -> tuple[_T, ...] | None:

@@ -1,0 +1,52 @@
+"""Everyone who is measured can be: opened on two ranks, with one small case. A peer that does not start would be missed by nobody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shim.bench.cases import Case
+from shim.bench.contenders import CONTENDERS
+from shim.bench.machine import processors
+from shim.bench.rank_set import RankSet
+from shim.bench.run import present
+from shim.bench.turn import Turn
+
+FOLDERS = {"mpich": Path(os.environ["SHIM_TEST_MPICH"])} if "SHIM_TEST_MPICH" in os.environ else {}
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_whoever_is_installed_starts_and_calculates_rightly(name: str) -> None:
+    there, absent = present([CONTENDERS[name]], FOLDERS)
+    if absent:
+        pytest.skip(absent[CONTENDERS[name]])  # an environment has one MPI alone
+    ranks = RankSet(CONTENDERS[name], 2, processors(), there[CONTENDERS[name]])
+    try:
+        assert ranks.versions
+        answers = ranks.ask(Turn(Case("all_reduce", 2, "float32", 64), 3, 1, check=True, calls=2), 60)
+        assert [(one.cannot, one.error, len(one.seconds)) for one in answers] == [(None, None, 3)] * 2
+        assert all(seconds > 0 for one in answers for seconds in one.seconds)
+    finally:
+        ranks.close()
+
+
+def test_gloo_tuned_is_bound_where_there_are_processors_enough() -> None:
+    bound = []
+    for usable in (2, 1):
+        ranks = RankSet(CONTENDERS["gloo-tuned"], 2, usable)
+        bound.append([os.sched_getaffinity(pid) for pid in ranks.pids])
+        threads = [
+            {
+                os.sched_getaffinity(int(task.name)) == os.sched_getaffinity(pid)
+                for task in Path(f"/proc/{pid}/task").iterdir()
+            }
+            for pid in ranks.pids
+        ]
+        ranks.close()
+        assert threads == [{True}] * 2
+    everywhere = os.sched_getaffinity(0)
+    assert sorted(map(len, bound[0])) == [1, 1]
+    assert bound[0][0] != bound[0][1] or len(everywhere) == 1
+    assert bound[1] == [everywhere] * 2
