@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "helpers.hpp"
+#include "helper_threads.hpp"
 #include "thresholds.hpp"
 
 namespace shim {

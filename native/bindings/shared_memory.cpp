@@ -8,7 +8,7 @@
 
 #include "../allocation_hook.hpp"
 #include "../dtypes.hpp"
-#include "../helpers.hpp"
+#include "../helper_threads.hpp"
 #include "../shared_allocation.hpp"
 #include "../shared_arena.hpp"
 #include "array_allocations.hpp"

@@ -6,7 +6,7 @@
 
 #include "../copies.hpp"
 #include "../group.hpp"
-#include "../helpers.hpp"
+#include "../helper_threads.hpp"
 #include "../reduce_kernels.hpp"
 
 namespace shim {

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <random>
 
-#include "../helpers.hpp"
+#include "../helper_threads.hpp"
 #include "floats.hpp"
 
 using namespace shim;

@@ -1,5 +1,5 @@
 // Helpers do each part of shared work once, beside the thread whose work it is and as it would have done it.
-#include "../helpers.hpp"
+#include "../helper_threads.hpp"
 
 #include <signal.h>
 

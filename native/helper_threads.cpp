@@ -1,4 +1,4 @@
-#include "helpers.hpp"
+#include "helper_threads.hpp"
 
 #include <sched.h>
 
