@@ -36,7 +36,7 @@ void Progress::run_or_enqueue(CollectiveTask& task) {
     task.operation_->execute(group_);
   } catch (const Failure& failure) {
     task.failure_ = failure;
-  } catch (...) {  // Interrupted, or no memory: the operation is lost either way
+  } catch (...) {  // Interrupted
     task.failure_ = Failure(FailureKind::engine, "the operation was interrupted");
     task.state_.store(CollectiveTask::State::completed);
     end_turn();

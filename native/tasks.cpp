@@ -40,6 +40,7 @@ TransferTask::~TransferTask() {
 
 void TransferTask::post() {
   progress_.group().check_usable();
+  transfer_.prepare();
   posted_ = true;
   progress_.messages().post(transfer_);
 }
