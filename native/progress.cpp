@@ -1,9 +1,8 @@
 #include "progress.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <chrono>
+
+#include "threads.hpp"
 
 namespace shim {
 namespace {
@@ -126,12 +125,7 @@ void Progress::drive_in_background() {
 
 void Progress::ensure_thread() {
   if (thread_.joinable() || is_stopping()) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = begin_thread([this] { run(); });
 }
 
 void Progress::run() {

@@ -1,17 +1,15 @@
 #include "watcher.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "failure.hpp"
 #include "group.hpp"
 #include "process.hpp"
+#include "threads.hpp"
 
 namespace shim {
 
@@ -30,12 +28,7 @@ Watcher& Watcher::instance() {
 
 Watcher::Watcher() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) throw Failure(FailureKind::engine, std::string("cannot watch processes: ") + std::strerror(errno));
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
-  std::thread([this] { run(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  begin_thread([this] { run(); }).detach();
 }
 
 void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
