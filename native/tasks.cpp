@@ -48,7 +48,14 @@ void TransferTask::post() {
 void TransferTask::start() {
   if (posted_) return;
   post();
-  if (!transfer_.ended) progress_.drive_in_background();
+  if (transfer_.ended) return;
+  try {
+    progress_.drive_in_background();
+  } catch (const Failure& failure) {
+    progress_.messages().withdraw(transfer_);
+    if (!transfer_.failure) transfer_.failure = failure;
+    throw;
+  }
 }
 
 void TransferTask::wait(double timeout) {
