@@ -50,8 +50,8 @@ bool Group::has_died(int rank) const {
   return lost_[static_cast<std::size_t>(rank)].load() != 0 && status(rank).state.load() == RankState::active;
 }
 
-// Of the ranks that are gone and not ready, the one that went for a reason of its own, as far as can be told: whoever died
-// first, else who failed; those that left may have done so because of either. -1 when there is none.
+// Of the ranks that are gone and not ready, the one that went for a reason of its own, as far as can be told: whoever
+// died first, else who failed; those that left may have done so because of either. -1 when there is none.
 int Group::first_missed(const ReadyTest& ready_for) const {
   int first = -1;
   const auto is_before = [this](int a, int b) {
@@ -94,7 +94,8 @@ std::string Group::ending_of(int rank) const {
 Failure Group::lost_failure(int rank, const Describe& what) const {
   const int culprit = culprit_behind(rank);
   const std::string reporter = culprit == rank ? "" : ", as " + rank_label(rank) + " reports";
-  const std::string where = what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group";
+  const std::string where =
+      what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group";
   return Failure(FailureKind::peer_lost,
                  rank_label(culprit) + ending_of(culprit) + reporter + where + "\nThe group can no longer be used.",
                  {culprit});

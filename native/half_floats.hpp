@@ -31,8 +31,8 @@ struct BFloat16 {
   const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
   std::uint32_t bits = (magnitude << 13) + (112u << 23);
   if (magnitude < 0x400) bits = std::bit_cast<std::uint32_t>(subnormal);
-  if (magnitude >= 0x7c00) bits = (magnitude << 13) | 0x7f800000;               // infinity and NaN,
-  if (magnitude > 0x7c00) bits |= 0x400000;                                     // which is quiet, as processors make it
+  if (magnitude >= 0x7c00) bits = (magnitude << 13) | 0x7f800000;  // infinity and NaN,
+  if (magnitude > 0x7c00) bits |= 0x400000;                        // which is quiet, as processors make it
   return std::bit_cast<float>(sign | bits);
 }
 

@@ -1,4 +1,5 @@
-// float16: every value gives the same bits wherever it lies in a piece, on every processor, whatever the caller has set.
+// float16: every value gives the same bits wherever it lies in a piece, on every processor, whatever the caller has
+// set.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -36,8 +37,8 @@ class Flushing {
 #endif
 };
 
-std::vector<std::uint16_t> combined(const KernelSet& set, ReduceOp op,
-                                    const std::vector<const std::uint16_t*>& inputs, std::size_t count) {
+std::vector<std::uint16_t> combined(const KernelSet& set, ReduceOp op, const std::vector<const std::uint16_t*>& inputs,
+                                    std::size_t count) {
   std::vector<std::uint16_t> output(count);
   std::vector<const std::byte*> from;
   for (const std::uint16_t* input : inputs) from.push_back(reinterpret_cast<const std::byte*>(input));
@@ -103,8 +104,8 @@ SHIM_TEST(float16_sums_of_any_length_have_the_same_bits_as_in_long_pieces) {
   std::mt19937 random(3);
   std::vector<std::uint16_t> first(4096), second(4096);
   for (auto* values : {&first, &second})
-    for (std::uint16_t& value : *values)
-      do value = static_cast<std::uint16_t>(random());
+    for (std::uint16_t& value : *values) do
+        value = static_cast<std::uint16_t>(random());
       while ((value & 0x7c00) == 0x7c00);
   for (const bool flushed : {false, true}) {
     const Flushing flushing(flushed);
