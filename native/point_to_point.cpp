@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exchange.hpp"
+#include "tasks.hpp"
 
 namespace shim {
 namespace {
@@ -272,6 +273,7 @@ bool PointToPoint::fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t
 void PointToPoint::end(Transfer& transfer) {
   pending_.fetch_sub(1);
   transfer.ended.store(true);
+  tell_end_listener();
 }
 
 }  // namespace shim

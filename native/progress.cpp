@@ -208,6 +208,7 @@ void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
     task.state_.store(CollectiveTask::State::completed);
   }
   completed_.notify_all();
+  tell_end_listener();
 }
 
 void Progress::stop() {

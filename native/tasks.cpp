@@ -16,6 +16,16 @@ Failure wait_timeout() {
                  "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
 }
 
+namespace {
+std::atomic<void (*)()> end_listener{nullptr};
+}
+
+void set_end_listener(void (*listener)()) { end_listener.store(listener); }
+
+void tell_end_listener() {
+  if (void (*listener)() = end_listener.load()) listener();
+}
+
 void CollectiveTask::start() {
   if (state_.load() == State::prepared) progress_.enqueue(*this);
 }
