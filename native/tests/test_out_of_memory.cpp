@@ -97,12 +97,15 @@ SHIM_TEST(no_memory_to_lend_is_no_error) {
   on_ranks(3, [](Rank& me) { CHECK(!outcome(me, me.rank() == 1 ? Phase::lend : Phase::none, sizes[1], false)); });
 }
 
+// Sanitizers' allocators end the process instead.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+
 SHIM_TEST(no_memory_for_a_message_is_told_and_nothing_is_sent) {
   on_ranks(2, [](Rank& me) {
     std::vector<std::int64_t> data = {me.rank(), 7};
     if (me.rank() == 0) {
       TensorView huge = view_of(data);
-      huge.shape[0] = std::int64_t{1} << 58;
+      huge.shape[0] = std::int64_t{1} << 60;  // more than any allocator is asked for
       huge.strides[0] = 2;
       for (const bool is_started : {false, true})
         for (const bool is_send : {false, true}) {
@@ -128,7 +131,7 @@ SHIM_TEST(no_memory_to_put_a_message_aside_ends_the_group) {
     if (me.rank() == 0) {  // as a sender of more than there is would do it
       ChannelSlot& slot = me.group().channel_slot(0, 1, 0);
       slot.message = 1;
-      slot.bytes = std::uint64_t{1} << 61;
+      slot.bytes = std::uint64_t{1} << 63;
       slot.tag = 5;
       slot.dtype = Dtype::int64;
       slot.number.exchange(1);
@@ -144,3 +147,5 @@ SHIM_TEST(no_memory_to_put_a_message_aside_ends_the_group) {
     }
   });
 }
+
+#endif
