@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "agreement.hpp"
 
@@ -77,10 +79,11 @@ bool have_all_arrived(const Group& group) {
   return true;
 }
 
-Call refused_call(const std::string& reason) {
+// Takes no memory once it has `reason`: a rank that had none for its call can still tell the others.
+void publish_refusal(Group& group, std::uint64_t sequence, std::string reason) {
   Call call(OperationKind::refused, Dtype::none);
-  call.refusal = reason;
-  return call;
+  call.refusal = std::move(reason);
+  publish(group, sequence, call, nullptr);
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ void Call::set_receives(const Counts& counts) {
 
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {
   while (!group.owed_refusals.empty()) {
-    publish(group, next_sequence(group), refused_call(group.owed_refusals.front()), nullptr);
+    const std::uint64_t sequence = next_sequence(group);
+    publish_refusal(group, sequence, std::move(group.owed_refusals.front()));
     group.owed_refusals.pop_front();
   }
   const std::uint64_t sequence = next_sequence(group);
@@ -136,7 +140,7 @@ void arrive_refused(Group& group, const std::string& reason) {
   }
   group.check_usable();
   group.confirmed = group.sequence;
-  publish(group, ++group.sequence, refused_call(reason), nullptr);
+  publish_refusal(group, ++group.sequence, reason);
 }
 
 void tell_owed_refusals(Group& group, std::chrono::milliseconds patience) {
@@ -147,7 +151,7 @@ void tell_owed_refusals(Group& group, std::chrono::milliseconds patience) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     group.confirmed = group.sequence;
-    publish(group, ++group.sequence, refused_call(group.owed_refusals.front()), nullptr);
+    publish_refusal(group, ++group.sequence, std::move(group.owed_refusals.front()));
     group.owed_refusals.pop_front();
   }
 }

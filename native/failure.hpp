@@ -8,7 +8,7 @@
 
 namespace shim {
 
-enum class FailureKind { argument, rank, tensor, state, mismatch, engine, peer_lost, timeout };
+enum class FailureKind { argument, rank, tensor, state, memory, mismatch, engine, peer_lost, timeout };
 
 // Messages name arguments by role ({output}, {input}), which the caller's frontend replaces by its own names.
 class Failure : public std::runtime_error {

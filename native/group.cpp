@@ -28,11 +28,6 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
 }
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 Thresholds checked(const Thresholds& thresholds) {
   const Thresholds copy = thresholds;  // the other ranks can write to what is checked
   if (are_possible(copy)) return copy;
@@ -87,15 +82,6 @@ void Group::leave() {
   ring_bells();
 }
 
-void Group::mark_lost(int rank) {
-  lost_[static_cast<std::size_t>(rank)].store(now_ns());
-  ring_bell(rank_);
-}
-
-void Group::check_present(int rank) {
-  if (is_gone(rank)) fail(lost_failure(rank, {}));
-}
-
 bool Group::is_gone(int rank) const {
   return lost_[static_cast<std::size_t>(rank)].load() != 0 || status(rank).state.load() != RankState::active;
 }
@@ -104,25 +90,6 @@ bool Group::is_alone() const {
   for (int rank = 0; rank < size(); ++rank)
     if (rank != rank_ && !is_gone(rank)) return false;
   return size() > 1;
-}
-
-void Group::record(const Failure& failure) {
-  {
-    const std::lock_guard lock(failing_);
-    if (!failed_.load()) {
-      failure_ = std::make_unique<Failure>(failure);
-      failed_.store(true, std::memory_order_release);
-    }
-  }
-  const bool peer_lost = failure.kind == FailureKind::peer_lost && !failure.ranks.empty();
-  status(rank_).cause.store(peer_lost ? failure.ranks.front() : -1);
-  status(rank_).state.store(RankState::failed);
-  ring_bells();
-}
-
-void Group::fail(const Failure& failure) {
-  record(failure);
-  throw failure;
 }
 
 void Group::ring_bell(int peer) const {
@@ -208,34 +175,7 @@ void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describ
 void Group::check_peers(const ReadyTest& ready_for, const Describe& what) {
   if (left_.load() && !failed_.load())
     throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
-  for (int rank = 0; rank < size(); ++rank) {
-    // In this order: what a rank wrote before it went is still good.
-    if (rank != rank_ && is_gone(rank) && !ready_for(rank)) fail(lost_failure(rank, what));
-  }
-}
-
-Failure Group::lost_failure(int rank, const Describe& what) const {
-  const std::string tail =
-      (what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group") +
-      "\nThe group can no longer be used.";
-  const auto lost = [&tail](int which, const std::string& how) {
-    return Failure(FailureKind::peer_lost, how + tail, {which});
-  };
-  const RankState state = status(rank).state.load();
-  if (state == RankState::left) return lost(rank, rank_label(rank) + " left the group");
-  if (state == RankState::active) {
-    const std::int64_t ago_ms = (now_ns() - lost_[static_cast<std::size_t>(rank)].load()) / 1'000'000;
-    return lost(rank, rank_label(rank) + "'s process died " + std::to_string(ago_ms) + " ms ago");
-  }
-  const int cause = status(rank).cause.load();
-  if (cause < 0 || cause >= size()) return lost(rank, rank_label(rank) + " gave the group up");
-  return lost(cause, rank_label(cause) + " was lost, as " + rank_label(rank) + " reports");
-}
-
-std::string Group::rank_label(int rank) const {
-  std::string label = "rank " + std::to_string(rank);
-  if (world_rank(rank) != rank) label += " (rank " + std::to_string(world_rank(rank)) + " of the world)";
-  return label;
+  if (const int missed = first_missed(ready_for); missed >= 0) fail(lost_failure(missed, what));
 }
 
 }  // namespace shim

@@ -143,7 +143,8 @@ class Group {
 
   // `work` is carried on with while a thread of this group waits; null ends that.
   void set_background_work(BackgroundWork* work) { background_.store(work); }
-  // Remembers that the group failed on this rank, and lets the others know. `fail` also throws `failure`.
+  // Remembers that the group failed on this rank, and lets the others know; the first failure is the one that counts.
+  // `fail` also throws `failure`.
   void record(const Failure& failure);
   [[noreturn]] void fail(const Failure& failure);
 
@@ -168,6 +169,10 @@ class Group {
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_interrupted();
   std::string rank_label(int rank) const;
+  bool has_died(int rank) const;
+  int first_missed(const ReadyTest& ready_for) const;
+  int culprit_behind(int rank) const;
+  std::string ending_of(int rank) const;
   Failure lost_failure(int rank, const Describe& what) const;
 
   std::string name_;

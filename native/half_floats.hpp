@@ -27,10 +27,12 @@ struct BFloat16 {
 [[gnu::always_inline]] inline float to_float(Float16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000) << 16;
   const std::uint32_t magnitude = value.bits & 0x7fff;
-  // Moved to float32's places, the exponent is short by 112; a product with 2^112 repairs it, for subnormals too.
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  const std::uint32_t special = (magnitude << 13) | 0x7f800000;  // infinity and NaN
-  const std::uint32_t bits = magnitude >= 0x7c00 ? special : std::bit_cast<std::uint32_t>(scaled);
+  // Subnormals become normal. They are made of integers, because as floats some callers have them flushed to zero.
+  const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
+  std::uint32_t bits = (magnitude << 13) + (112u << 23);
+  if (magnitude < 0x400) bits = std::bit_cast<std::uint32_t>(subnormal);
+  if (magnitude >= 0x7c00) bits = (magnitude << 13) | 0x7f800000;  // infinity and NaN,
+  if (magnitude > 0x7c00) bits |= 0x400000;                        // which is quiet, as processors make it
   return std::bit_cast<float>(sign | bits);
 }
 

@@ -49,11 +49,11 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
     if (!slot) return 0;
     LentAllocation& entry = group_.lent_by(group_.rank())[*slot];
     if (lent_.erase(entry.number.load()) > 0) cease_to_lend(*slot);  // it will be lent anew when it is used again
+    known = lent_.emplace(found->allocation, Lent{*slot, false}).first;
     entry.bytes = found->bytes;
     entry.inode = found->inode;
     entry.file = found->file;
     entry.number.store(found->allocation);
-    known = lent_.emplace(found->allocation, Lent{*slot, false}).first;
   }
   placed_.push_back(known->second.slot);
   place = {found->allocation, known->second.slot, found->offset};

@@ -1,6 +1,8 @@
 // A prepared collective of one rank.
 #pragma once
 
+#include <string>
+
 #include "arrival.hpp"
 #include "direct.hpp"
 #include "group.hpp"
@@ -9,7 +11,7 @@
 namespace shim {
 
 // Made and checked by one thread, carried out once by that thread or another. Does not own the tensors' memory.
-// After a Failure(mismatch) no output has been written; after any other the outputs are undefined.
+// After a Failure(mismatch), and a Failure(memory), no output has been written; after any other they are undefined.
 class Operation : private Contribution {
  public:
   virtual ~Operation() = default;
@@ -33,6 +35,9 @@ class Operation : private Contribution {
   Call call_;
 
  private:
+  void prepare(Group& group);    // without memory for it, refuses the call, of which the others know nothing yet
+  void take_part(Group& group);  // whatever goes wrong in it on this rank, no other waits for it
+  [[noreturn]] static void give_up(Group& group, const std::string& cause);
   void read_large(Group& group, const Agreement& agreement);
   std::uint16_t lend(Group& group, std::uint64_t sequence) const override;
 };

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "exchange.hpp"
+#include "tasks.hpp"
 
 namespace shim {
 namespace {
@@ -32,6 +35,14 @@ std::string Transfer::describe() const {
          where + " with tag " + std::to_string(tag);
 }
 
+void Transfer::prepare() {
+  try {
+    is_send ? buffer.load() : buffer.reserve();
+  } catch (const std::bad_alloc&) {
+    throw Failure(FailureKind::memory, "there is not enough memory to copy {tensor}, which is not contiguous");
+  }
+}
+
 PointToPoint::PointToPoint(Group& group)
     : group_(group),
       outgoing_(static_cast<std::size_t>(group.size())),
@@ -45,13 +56,11 @@ void PointToPoint::post(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   pending_.fetch_add(1);
   if (transfer.is_send) {
-    transfer.buffer.load();
     transfer.number = ++sent_[static_cast<std::size_t>(transfer.peer)];
     outgoing_[static_cast<std::size_t>(transfer.peer)].push_back(&transfer);
     advance_send(transfer.peer);
     return;
   }
-  transfer.buffer.reserve();
   const int first = transfer.peer == Transfer::any_rank ? 0 : transfer.peer;
   const int last = transfer.peer == Transfer::any_rank ? group_.size() - 1 : transfer.peer;
   for (int peer = first; peer <= last; ++peer)
@@ -185,6 +194,18 @@ bool PointToPoint::advance_receive(int peer) {
   return pieces > 0;
 }
 
+// The message cannot be taken and cannot be left, as others may be behind it: the group fails.
+std::vector<std::byte> PointToPoint::room_for(const ChannelSlot& slot, int peer) {
+  try {
+    return std::vector<std::byte>(slot.bytes);
+  } catch (const std::exception&) {
+    group_.fail(Failure(FailureKind::engine, "there is not enough memory to put aside " +
+                                                 size_of(slot.dtype, slot.bytes) + " from rank " +
+                                                 std::to_string(peer) + ", for whose tag " + std::to_string(slot.tag) +
+                                                 " nothing waits\nThe group can no longer be used."));
+  }
+}
+
 // Decides where a new message goes. False when it stays in the channel, because nobody waits for anything of this rank.
 bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
@@ -192,14 +213,12 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
     return receive->peer == peer || receive->peer == Transfer::any_rank;
   };
   if (std::none_of(posted_.begin(), posted_.end(), wanted)) return false;
-  incoming.in_message = true;
-  incoming.dropped = false;
   const auto receive =
       std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, slot.tag); });
-  if (receive == posted_.end()) {
-    incoming.aside.push_back({slot.tag, slot.dtype, std::vector<std::byte>(slot.bytes), 0});
-    return true;
-  }
+  if (receive == posted_.end()) incoming.aside.push_back({slot.tag, slot.dtype, room_for(slot, peer), 0});
+  incoming.in_message = true;
+  incoming.dropped = false;
+  if (receive == posted_.end()) return true;
   Transfer& transfer = **receive;
   posted_.erase(receive);
   incoming.target = &transfer;
@@ -254,6 +273,7 @@ bool PointToPoint::fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t
 void PointToPoint::end(Transfer& transfer) {
   pending_.fetch_sub(1);
   transfer.ended.store(true);
+  tell_end_listener();
 }
 
 }  // namespace shim

@@ -26,6 +26,8 @@ struct Transfer {
   Transfer(const TensorView& view, bool is_send, int peer, int tag)
       : buffer(view), dtype(view.dtype), is_send(is_send), peer(peer), tag(tag) {}
 
+  // Throws Failure(memory) when there is none for a copy of the tensor.
+  void prepare();
   std::string describe() const;
 
   Buffer buffer;
@@ -45,6 +47,7 @@ class PointToPoint final : public BackgroundWork {
  public:
   explicit PointToPoint(Group& group);
 
+  // Of a prepared one.
   void post(Transfer& transfer);
   // Ends `transfer` before its time. One of which pieces were sent fails the group: its receiver waits for the rest.
   void withdraw(Transfer& transfer);
@@ -74,6 +77,7 @@ class PointToPoint final : public BackgroundWork {
   bool advance_send(int peer);
   bool advance_receive(int peer);
   bool begin_message(int peer, const ChannelSlot& slot);
+  std::vector<std::byte> room_for(const ChannelSlot& slot, int peer);
   void take_payload(Incoming& incoming, ChannelSlot& slot);
   bool take_from_aside(Transfer& transfer, int peer);
   bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);

@@ -29,13 +29,13 @@ bool Progress::run_now(Operation& operation) {
 }
 
 void Progress::run_or_enqueue(CollectiveTask& task) {
-  task.state_.store(CollectiveTask::State::started);
   if (!take_turn_or_queue({&task, {}})) return wait_completed(task, -1.0);
+  task.state_.store(CollectiveTask::State::started);
   try {
     task.operation_->execute(group_);
   } catch (const Failure& failure) {
     task.failure_ = failure;
-  } catch (...) {  // Interrupted, or no memory: the operation is lost either way
+  } catch (...) {  // Interrupted
     task.failure_ = Failure(FailureKind::engine, "the operation was interrupted");
     task.state_.store(CollectiveTask::State::completed);
     end_turn();
@@ -51,10 +51,10 @@ void Progress::enqueue(CollectiveTask& task) {
     const std::lock_guard lock(mutex_);
     group_.check_usable();
     if (is_stopping()) throw destroyed(group_);
-    task.state_.store(CollectiveTask::State::started);
+    ensure_thread();  // before anything is queued for it, as it may fail
     queue_.push_back({&task, {}});
+    task.state_.store(CollectiveTask::State::started);
     turn_.fetch_or(queued);
-    ensure_thread();
   }
   wake_thread();
 }
@@ -67,11 +67,11 @@ void Progress::wake_thread() {
 
 void Progress::refuse(const std::string& reason) {
   const Item item{nullptr, reason};
-  if (!take_turn_or_queue(item)) return;
   try {
+    if (!take_turn_or_queue(item)) return;
     carry_out(item);
   } catch (const Failure&) {
-    // The group has failed or gone: there is nobody to tell, and the caller raises its own error.
+    return;  // the group has failed or gone: there is nobody to tell, and the caller raises its own error
   }
   end_turn();
 }
@@ -86,9 +86,10 @@ bool Progress::take_turn_or_queue(const Item& item) {
     const std::lock_guard lock(mutex_);
     if (is_stopping()) throw destroyed(group_);
     if (take_turn()) return true;
-    queue_.push_back(item);
-    turn_.fetch_or(queued);
     ensure_thread();
+    queue_.push_back(item);
+    if (item.task != nullptr) item.task->state_.store(CollectiveTask::State::started);
+    turn_.fetch_or(queued);
   }
   wake_thread();
   return false;
@@ -125,7 +126,12 @@ void Progress::drive_in_background() {
 
 void Progress::ensure_thread() {
   if (thread_.joinable() || is_stopping()) return;
-  thread_ = begin_thread([this] { run(); });
+  try {
+    thread_ = begin_thread([this] { run(); });
+  } catch (const Failure& failure) {  // the others wait for what it was to carry out
+    group_.fail(Failure(failure.kind, failure.what() + std::string(", which started operations need"
+                                                                   "\nThe group can no longer be used.")));
+  }
 }
 
 void Progress::run() {
@@ -188,6 +194,10 @@ void Progress::drive_messages() {
     }
   } catch (const Failure& failure) {
     messages_.fail_all(failure);
+  } catch (const std::exception& cause) {
+    const Failure failure(FailureKind::engine, std::string("messages could not be carried on with: ") + cause.what());
+    group_.record(failure);
+    messages_.fail_all(failure);
   }
 }
 
@@ -198,6 +208,7 @@ void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
     task.state_.store(CollectiveTask::State::completed);
   }
   completed_.notify_all();
+  tell_end_listener();
 }
 
 void Progress::stop() {

@@ -27,6 +27,7 @@ class Progress {
 
   // Carries the operation out on this thread, unless something is before it: then it is left alone, and false returned.
   bool run_now(Operation& operation);
+  // Those that need the thread throw Failure(engine), and fail the group, where it cannot begin.
   // Carries the operation out on this thread when nothing is before it, otherwise queues it and waits.
   void run_or_enqueue(CollectiveTask& task);
   void enqueue(CollectiveTask& task);
@@ -57,7 +58,7 @@ class Progress {
   bool take_next_turn();  // for the thread: the queue's first item is to be carried out
   Item take_item();
   void carry_out(const Item& item);
-  void ensure_thread();
+  void ensure_thread();  // throws Failure(engine), and fails the group, where the system gives none
   void run();
   void drive_messages();
   void complete(CollectiveTask& task, std::optional<Failure> failure);

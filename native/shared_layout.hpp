@@ -13,7 +13,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 4;
+inline constexpr std::uint32_t protocol_version = 5;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -23,6 +23,7 @@ inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
 inline constexpr std::size_t cell_unit = 64;  // what is cut into cells for the ranks is: whole elements and cache lines
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
+inline constexpr std::size_t failure_bytes = 120;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -115,10 +116,13 @@ struct alignas(line_bytes) Doorbell {
 
 enum class RankState : std::uint32_t { active, left, failed };
 
+// Whether a rank is still there. The state changes once; what is said of `failed` is written before it.
 struct alignas(line_bytes) StatusLine {
   std::atomic<RankState> state;
-  std::atomic<std::int32_t> cause;  // of `failed`: the group rank that was lost, or -1
+  std::atomic<std::int32_t> cause;  // the group rank that was lost, or -1
+  char reason[failure_bytes];       // why, in one line, where no rank was lost; need not end with a zero
 };
+static_assert(sizeof(StatusLine) == line_bytes);
 
 // One direction between two ranks. The receiver writes this, the sender the slots behind it.
 struct alignas(line_bytes) Channel {

@@ -16,6 +16,16 @@ Failure wait_timeout() {
                  "the wait's own timeout has passed\nThe operation goes on, and can be waited for again.");
 }
 
+namespace {
+std::atomic<void (*)()> end_listener{nullptr};
+}
+
+void set_end_listener(void (*listener)()) { end_listener.store(listener); }
+
+void tell_end_listener() {
+  if (void (*listener)() = end_listener.load()) listener();
+}
+
 void CollectiveTask::start() {
   if (state_.load() == State::prepared) progress_.enqueue(*this);
 }
@@ -40,6 +50,7 @@ TransferTask::~TransferTask() {
 
 void TransferTask::post() {
   progress_.group().check_usable();
+  transfer_.prepare();
   posted_ = true;
   progress_.messages().post(transfer_);
 }
@@ -47,7 +58,14 @@ void TransferTask::post() {
 void TransferTask::start() {
   if (posted_) return;
   post();
-  if (!transfer_.ended) progress_.drive_in_background();
+  if (transfer_.ended) return;
+  try {
+    progress_.drive_in_background();
+  } catch (const Failure& failure) {
+    progress_.messages().withdraw(transfer_);
+    if (!transfer_.failure) transfer_.failure = failure;
+    throw;
+  }
 }
 
 void TransferTask::wait(double timeout) {

@@ -19,6 +19,11 @@ std::chrono::steady_clock::time_point deadline_after(double seconds);
 // What a wait throws whose own timeout has passed.
 Failure wait_timeout();
 
+// `listener` is called whenever a task that was started has ended, by the thread that ended it; it must neither block
+// nor throw.
+void set_end_listener(void (*listener)());
+void tell_end_listener();
+
 // One call. It is either waited for without being started, and then carried out by the waiting thread, or started and
 // then carried out in the background. Once started it must stay alive until is_completed() or its Progress has stopped.
 class Task {

@@ -9,6 +9,7 @@
     ├── TensorError              (TypeError)            dtype, device, layout or object that cannot be carried
     ├── UnsupportedError         (NotImplementedError)  known, deliberate gap; names frontend and engine
     ├── StateError               (RuntimeError)         not initialised, destroyed group
+    ├── OutOfMemoryError         (MemoryError)          no memory for a call; the group is still usable
     ├── MismatchError            (RuntimeError)         ranks disagree; the group is still usable
     ├── StoreError               (RuntimeError)         a key-value store cannot do what it was asked
     │   ├── QueueEmptyError                             nothing to pop, and the caller does not wait
@@ -29,6 +30,7 @@ __all__ = [
     "EngineError",
     "MismatchError",
     "NotMemberError",
+    "OutOfMemoryError",
     "PeerLostError",
     "QueueEmptyError",
     "RankError",
@@ -68,6 +70,13 @@ class UnsupportedError(ShimError, NotImplementedError):
 
 class StateError(ShimError, RuntimeError):
     """The call needs an initialised world or a live group, and there is none."""
+
+
+class OutOfMemoryError(ShimError, MemoryError):
+    """This process has not the memory that a call needs.
+
+    Raised before the call began: the other ranks get a MismatchError, and the group stays usable.
+    """
 
 
 class MismatchError(ShimError, RuntimeError):

@@ -20,6 +20,8 @@ const char* class_name_of(FailureKind kind) {
       return "TensorError";
     case FailureKind::state:
       return "StateError";
+    case FailureKind::memory:
+      return "OutOfMemoryError";
     case FailureKind::mismatch:
       return "MismatchError";
     case FailureKind::peer_lost:

@@ -41,28 +41,14 @@ int tag_of(nb::handle tag) {
   return static_cast<int>(value);
 }
 
-// Works that another thread carries out are kept alive by their group until they have ended.
-void keep_alive(nb::object self) {
-  std::vector<nb::object>& started = nb::cast<Work&>(self).member->started;
-  const auto has_ended = [](const nb::object& held) { return nb::cast<Work&>(held).task->is_completed(); };
-  started.erase(std::remove_if(started.begin(), started.end(), has_ended), started.end());
-  started.push_back(std::move(self));
+void start(Work& work) {
+  let_go_of_ended();
+  work.task->start();
 }
 
-void start(nb::object self) {
-  nb::cast<Work&>(self).task->start();
-  keep_alive(std::move(self));
-}
-
-void wait(nb::object self, double timeout) {
-  Work& work = nb::cast<Work&>(self);
-  if (timeout >= 0 && !work.task->is_started()) start(self);
-  try {
-    work.wait(timeout);
-  } catch (const nb::python_error&) {  // interrupted, perhaps while the work was in the group's queue
-    keep_alive(std::move(self));
-    throw;
-  }
+void wait(Work& work, double timeout) {
+  if (timeout >= 0 && !work.task->is_started()) start(work);
+  work.wait(timeout);
 }
 
 // One rank of a group.
@@ -153,7 +139,7 @@ class PyGroup {
     if (!is_send) check_writable(what);
     member_->group.check_usable();
     auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag_of(tag));
-    return {member_, std::move(task), std::move(owners)};
+    return Work(member_, std::move(task), std::move(owners));
   }
 
   void refuse(const std::string& reason) {
@@ -180,9 +166,9 @@ class PyGroup {
     member_->group.check_usable();
     if (now && carry_out(*member_, *operation)) return std::nullopt;
     auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
-    Work work{member_, std::move(task), std::move(owners)};
+    Work work(member_, std::move(task), std::move(owners));
     if (!now) return work;
-    wait(nb::cast(std::move(work)), -1.0);  // in the group's queue, as something is before it
+    wait(work, -1.0);  // in the group's queue, as something is before it
     return std::nullopt;
   }
 

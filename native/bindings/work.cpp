@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <utility>
+
 #include "../loans.hpp"
 #include "../process.hpp"
 #include "../watcher.hpp"
@@ -23,6 +26,27 @@ void check_all_there(const Meeting& meeting, const Group& world) {
           "rank " + std::to_string(there) + " of the world went before group '" + meeting.name + "' was formed",
           {static_cast<int>(rank)});
   }
+}
+
+// Calls that go on although Python has let go of them. Guarded by the GIL, and never destroyed, like their members.
+std::vector<PreparedCall>& abandoned() {
+  static auto* calls = new std::vector<PreparedCall>();
+  return *calls;
+}
+
+std::atomic<std::size_t> abandoned_calls{0};
+std::atomic<bool> is_asked{false};
+
+int let_go_when_asked(void*) {
+  is_asked.store(false);
+  let_go_of_ended();
+  return 0;
+}
+
+// Called by any thread that ends a call, without the GIL: the interpreter's main thread does it soon.
+void ask_to_let_go() {
+  if (abandoned_calls.load() == 0 || !Py_IsInitialized() || is_asked.exchange(true)) return;
+  if (Py_AddPendingCall(&let_go_when_asked, nullptr) != 0) is_asked.store(false);  // the next call's end will ask
 }
 
 }  // namespace
@@ -80,7 +104,24 @@ void Member::close() {
   if (!group.is_of_this_process()) return;
   Watcher::instance().forget(group);
   progress.stop();
-  started.clear();
+  let_go_of_ended();
+}
+
+Work::~Work() {
+  if (task == nullptr || !task->is_started() || task->is_completed() || !member->group.is_of_this_process()) return;
+  set_end_listener(&ask_to_let_go);
+  abandoned().push_back(std::move(*this));
+  abandoned_calls.store(abandoned().size());
+  ask_to_let_go();  // it may have ended before it was counted
+}
+
+void let_go_of_ended() {
+  if (abandoned_calls.load() == 0) return;
+  std::vector<PreparedCall> ended;  // letting go of them may run any code, this function too
+  std::vector<PreparedCall> going_on;
+  for (PreparedCall& call : abandoned()) (call.task->is_completed() ? ended : going_on).push_back(std::move(call));
+  abandoned() = std::move(going_on);
+  abandoned_calls.store(abandoned().size());
 }
 
 bool carry_out(Member& member, Operation& operation) {

@@ -26,17 +26,27 @@ struct Member {
 
   Group group;
   Progress progress;
-  std::vector<nanobind::object> started;  // works that have not ended
 };
 
-// One prepared call.
-struct Work {
+// One call, and the tensors that it needs until it has ended.
+struct PreparedCall {
   std::shared_ptr<Member> member;
   std::unique_ptr<Task> task;
   Owners owners;
+};
+
+// A prepared call that Python holds. When Python lets go of it in the middle, what it needs stays until it has ended.
+struct Work : PreparedCall {
+  Work(std::shared_ptr<Member> member, std::unique_ptr<Task> task, Owners owners)
+      : PreparedCall{std::move(member), std::move(task), std::move(owners)} {}
+  Work(Work&&) = default;
+  ~Work();
 
   void wait(double timeout);
 };
+
+// Lets go of what the calls that have ended needed and nobody holds any more. Needs the GIL.
+void let_go_of_ended();
 
 // Carries it out on the calling thread, or returns false when other operations of the group are before it.
 bool carry_out(Member& member, Operation& operation);

@@ -104,7 +104,7 @@ struct Format<Float16> {
       const auto* halves = reinterpret_cast<const __m128i*>(from + converted * sizeof(Float16));
       _mm256_storeu_ps(wide + converted, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
     }
-    for (; converted < count; ++converted) wide[converted] = to_float(element<Float16>(from, converted));
+    for (; converted < count; ++converted) wide[converted] = _cvtsh_ss(element<std::uint16_t>(from, converted));
     for (std::size_t i = 0; i < count; ++i) use(i, wide[i]);
 #else
     for (std::size_t i = 0; i < count; ++i) use(i, to_float(element<Float16>(from, i)));
@@ -120,7 +120,8 @@ struct Format<Float16> {
       auto* halves = reinterpret_cast<__m128i*>(to + converted * sizeof(Float16));
       _mm_storeu_si128(halves, _mm256_cvtps_ph(_mm256_loadu_ps(wide + converted), _MM_FROUND_TO_NEAREST_INT));
     }
-    for (; converted < count; ++converted) set_element(to, converted, to_float16(wide[converted]));
+    for (; converted < count; ++converted)
+      set_element<std::uint16_t>(to, converted, _cvtss_sh(wide[converted], _MM_FROUND_TO_NEAREST_INT));
 #else
     for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(element_at(i)));
 #endif

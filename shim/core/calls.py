@@ -17,7 +17,7 @@ from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import ABSENT, ENDED, Work
-from shim.errors import EngineError, MismatchError, NotMemberError, ShimError, StateError
+from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError
 
 __all__ = [
     "all_gather",
@@ -199,6 +199,6 @@ def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
     if isinstance(error, NotMemberError) and caller.outsider == "warn":
         warn_user(str(caller.explain(error, group)))
         return ABSENT
-    if isinstance(error, (MismatchError, EngineError)):
+    if isinstance(error, (MismatchError, EngineError, OutOfMemoryError)):
         raise caller.explain(error, group) from None
     refuse(caller, group, error)

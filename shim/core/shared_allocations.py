@@ -121,9 +121,12 @@ def _storage_to_move(tensor: Any) -> Any:
             f" got layout {tensor.layout} on {tensor.device}"
         )
     storage = tensor.untyped_storage()
-    if not storage.resizable() and not _is_shared(storage):
+    if (storage.is_shared() or not storage.resizable()) and not _is_shared(
+        storage
+    ):  # torch takes a mapping for resizable
         raise UnsupportedError(
-            "shim.move_to_shared_memory: a tensor's memory is not torch's alone to move: a numpy array has it too, or a file\n"
+            "shim.move_to_shared_memory: a tensor's memory is not torch's alone to move: a numpy array has it too,"
+            " or a file, or another process\n"
             "Pass a clone of the tensor."
         )
     return storage

@@ -70,6 +70,15 @@ def test_nothing_is_moved_when_something_cannot_be() -> None:
     assert not is_shared(module.weight)
 
 
+def test_what_torch_shares_with_other_processes_is_left_where_it_is() -> None:
+    torch = importlib.import_module("torch")
+    tensor = torch.arange(50_000.0).share_memory_()
+    with pytest.raises(UnsupportedError, match="or another process"):
+        shim.move_to_shared_memory(tensor)
+    assert tensor.is_shared()
+    assert torch.equal(tensor, torch.arange(50_000.0))
+
+
 def test_what_is_shared_may_be_an_arrays_too() -> None:
     importlib.import_module("torch")
     shim.move_to_shared_memory(shim.empty(5, "float32", "torch"))

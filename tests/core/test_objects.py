@@ -112,12 +112,12 @@ def test_a_receiver_is_told_that_its_sender_refused(rank: int, world_size: int, 
 @pytest.mark.ranks(2)
 def test_refusals_that_nobody_hears_leave_the_group_usable(rank: int) -> None:
     """Beyond its timeout, which ends a group where a message waits for a place."""
-    with world(timeout=1.0) as group:
+    with world(timeout=5.0) as group:
         for _ in range(20 if rank == 0 else 0):
             with pytest.raises(TensorError, match="item must be picklable"):
                 objects.send(ME, group, [unpicklable()], 1)
         assert objects.all_gather(ME, group, rank) == [0, 1]
-        time.sleep(1.5)
+        time.sleep(5.5)
         assert objects.all_gather(ME, group, rank) == [0, 1]
 
 

@@ -54,14 +54,14 @@ def test_an_absent_rank_is_named_after_the_timeout(three: RankPool, operation: s
         assert isinstance(seen, failing_ranks.Caught)
         assert seen.error == seen.again == "CollectiveTimeoutError"
         assert seen.ranks == (failing_ranks.VICTIM,)
-        assert "0.5 s" in seen.message
+        assert " 5 s" in seen.message
 
 
 def test_a_rank_that_never_comes_is_named(three: RankPool) -> None:
     for error, message, seconds in values(three, failing_ranks.never_come, ranks=(0, 2)):
         assert error == "CollectiveTimeoutError"
         assert "had not come: 1" in message
-        assert seconds < 1.4
+        assert seconds < 10
 
 
 @pytest.mark.parametrize("way", ["now", "waited"])

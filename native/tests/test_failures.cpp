@@ -1,0 +1,130 @@
+// What the ranks of a group are told when one of them fails, and whom they are told to blame.
+#include <barrier>
+#include <new>
+#include <string>
+
+#include "ranks.hpp"
+
+using namespace shim;
+using namespace shim::tests;
+
+namespace {
+
+constexpr Reduction sum{ReduceOp::sum, 1.0};
+
+std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
+  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
+}
+
+Failure failure_of(Rank& me, std::unique_ptr<Operation> operation) {
+  try {
+    me.run(std::move(operation));
+  } catch (const Failure& failure) {
+    return failure;
+  }
+  throw std::runtime_error("no failure on rank " + std::to_string(me.rank()));
+}
+
+Failure failure_of_sum(Rank& me) {
+  std::vector<std::int64_t> data = {1};
+  return failure_of(me, summing(me, data));
+}
+
+void check_lost(const Failure& failure, int rank, const std::string& how) {
+  CHECK(failure.kind == FailureKind::peer_lost);
+  CHECK_EQUAL(failure.ranks.at(0), rank);
+  const std::string text = failure.what();
+  CHECK_EQUAL(text.substr(0, text.find('\n')).find("rank " + std::to_string(rank) + how), std::size_t{0});
+}
+
+// Runs the ranks with a barrier of their own, for which none that failed is waited.
+template <class Body>
+void in_steps(int size, const Body& body) {
+  std::barrier<> all(size);
+  on_ranks(size, [&](Rank& me) {
+    try {
+      body(me, all);
+    } catch (...) {
+      all.arrive_and_drop();
+      throw;
+    }
+  });
+}
+
+}  // namespace
+
+SHIM_TEST(who_died_is_blamed_through_those_that_noticed) {
+  in_steps(3, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() == 0) {
+      me.group().mark_lost(1);
+      try {
+        me.group().check_present(1);
+      } catch (const Failure& failure) {
+        check_lost(failure, 1, "'s process died");
+      }
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 2) check_lost(failure_of_sum(me), 1, " was lost, as rank 0 reports");
+    all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(the_first_failure_of_a_rank_is_the_one_that_others_hear_of) {
+  in_steps(3, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() == 0) {
+      me.group().record(Failure(FailureKind::peer_lost, "gone", {1}));
+      me.group().record(Failure(FailureKind::engine, "a message was given up"));
+      me.group().record(Failure(FailureKind::peer_lost, "gone", {2}));
+      CHECK_EQUAL(std::string(failure_of_sum(me).what()), "gone");
+    }
+    all.arrive_and_wait();
+    if (me.rank() == 2) check_lost(failure_of_sum(me), 1, " was lost, as rank 0 reports");
+    all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(whoever_left_because_of_a_death_is_not_blamed_for_it) {
+  in_steps(4, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() == 0) me.progress().stop();
+    if (me.rank() == 1) me.group().record(Failure(FailureKind::peer_lost, "gone", {2}));
+    all.arrive_and_wait();
+    if (me.rank() == 3) {
+      me.group().mark_lost(2);
+      check_lost(failure_of_sum(me), 2, "'s process died");
+    }
+    all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(of_two_deaths_the_first_is_named) {
+  in_steps(3, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() == 2) {
+      me.group().mark_lost(1);
+      me.group().mark_lost(0);
+      check_lost(failure_of_sum(me), 1, "'s process died");
+    }
+    all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(the_cause_is_followed_from_rank_to_rank) {
+  in_steps(4, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() == 2) me.group().record(Failure(FailureKind::engine, "the disk is full\nAnd so on."));
+    all.arrive_and_wait();
+    if (me.rank() == 1) check_lost(failure_of_sum(me), 2, " gave the group up: the disk is full at operation 1 ");
+    all.arrive_and_wait();
+    if (me.rank() == 0) me.group().record(Failure(FailureKind::peer_lost, "gone", {1}));
+    all.arrive_and_wait();
+    if (me.rank() == 3) check_lost(failure_of_sum(me), 2, " gave the group up: the disk is full, as rank 0 reports");
+    all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(ranks_that_blame_each_other_are_no_endless_chain) {
+  in_steps(3, [](Rank& me, std::barrier<>& all) {
+    if (me.rank() < 2) me.group().record(Failure(FailureKind::peer_lost, "gone", {1 - me.rank()}));
+    all.arrive_and_wait();
+    if (me.rank() == 2) CHECK(failure_of_sum(me).kind == FailureKind::peer_lost);
+    all.arrive_and_wait();
+  });
+}

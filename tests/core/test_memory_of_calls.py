@@ -1,0 +1,122 @@
+"""How long a call keeps its tensors, and what happens where there is no memory for it."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import resource
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import MismatchError, OutOfMemoryError
+
+ME = Caller("test")
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    try:
+        yield groups.enter_world(ME, "test")
+    finally:
+        groups.close_world()
+
+
+def tensor_of(framework: str, count: int, value: float) -> Any:
+    if framework == "torch":
+        return importlib.import_module("torch").full((count,), value)
+    return np.full(count, value, "float32")
+
+
+def assert_let_go(tensor: weakref.ref[Any]) -> None:
+    for _ in range(
+        500
+    ):  # the thread that ends a call leaves it to the main thread, which comes to it between two lines
+        if tensor() is None:
+            return
+        gc.collect()
+        time.sleep(0.01)
+    raise AssertionError(f"still there: {gc.get_referrers(tensor())}")
+
+
+def start_sum(group: ProcessGroup, tensor: Any) -> Any:
+    return calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).start()
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("count", [3, 300_000])
+def test_a_call_that_has_ended_keeps_no_tensor(rank: int, world_size: int, framework: str, count: int) -> None:
+    with world() as group:
+        tensor = tensor_of(framework, count, rank + 1.0)
+        kept = weakref.ref(tensor)
+        work = start_sum(group, tensor)
+        work.wait()
+        assert float(tensor[-1]) == sum(range(1, world_size + 1))
+        del work, tensor
+        assert kept() is None
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("transfer", [False, True])
+def test_a_dropped_call_keeps_its_tensor_until_it_has_ended(
+    rank: int, world_size: int, framework: str, transfer: bool
+) -> None:
+    with world() as group:
+        store = np.zeros(1)
+        tensor = tensor_of(framework, 300_000, 1.0)
+        kept = weakref.ref(tensor)
+        if rank == 0:
+            work = calls.receive(ME, group, tensor, 1).start() if transfer else start_sum(group, tensor)
+            del work, tensor
+            gc.collect()
+            assert kept() is not None
+            for peer in range(1, world_size):  # now they may come
+                calls.send(ME, group, store, peer, 7).wait()
+        else:
+            calls.receive(ME, group, store, 0, 7).wait()
+            if not transfer:
+                start_sum(group, tensor).wait()
+            elif rank == 1:
+                calls.send(ME, group, tensor, 0).wait()
+            del tensor
+        assert_let_go(kept)
+        calls.barrier(ME, group).wait()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("way", ["now", "waited", "started"])
+def test_no_memory_for_a_copy_is_told_to_everybody(rank: int, world_size: int, way: str) -> None:
+    def sum_up(tensor: Any) -> None:
+        work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=way == "now")
+        if way == "started":
+            work.start()
+        work.wait()
+
+    with world() as group:
+        tensor = np.zeros(60_000_000, "float32")[::2]
+        sum_up(np.zeros(3))  # what is made at the first call is there
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        if rank == 1:
+            used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()  # noqa: SIM115
+            resource.setrlimit(resource.RLIMIT_AS, (used + 20_000_000, limits[1]))
+        try:
+            with pytest.raises(OutOfMemoryError if rank == 1 else MismatchError, match="not enough memory"):
+                sum_up(tensor)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+        one = np.ones(3)
+        sum_up(one)
+        assert one.tolist() == [world_size] * 3
