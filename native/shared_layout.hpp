@@ -13,7 +13,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 4;
+inline constexpr std::uint32_t protocol_version = 5;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -45,6 +45,7 @@ enum class OperationKind : std::uint8_t {
 // The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
 struct alignas(line_bytes) GroupHeader {
   Thresholds thresholds;
+  std::uint32_t is_crowded;  // whether the ranks have less processors than they are
 };
 
 // A rank's arrival at operation `sequence`: one cache line that carries order, agreement and small data together.
@@ -118,6 +119,8 @@ enum class RankState : std::uint32_t { active, left, failed };
 struct alignas(line_bytes) StatusLine {
   std::atomic<RankState> state;
   std::atomic<std::int32_t> cause;  // of `failed`: the group rank that was lost, or -1
+  // The number of the one it last waited on, and 1; 0 when it has not waited, or is alone on its own.
+  std::atomic<std::int32_t> processor;
 };
 
 // One direction between two ranks. The receiver writes this, the sender the slots behind it.
