@@ -126,7 +126,7 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
     loan_of_any |= line.loan;
   }
   if (!agreed) check_agreement(group, sequence);
-  if (agreed && most <= inline_bytes) return {true, 0, sequence, 0, 0};
+  if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   std::size_t largest = 0;
   for (int rank = 0; rank < group.size(); ++rank)
     largest = std::max(largest, static_cast<std::size_t>(group.call(rank, sequence).largest));

@@ -51,6 +51,9 @@ class Contribution {
   // Puts what the others need of this rank into its slot of the first step, if that is little enough to be worth it
   // before it is known that the ranks agree. Whether it has.
   virtual bool fill_first_slot(Group& /* group */) const { return false; }
+  // Whether it can be read from the arrival lines where the ranks' parts have different sizes, too. The same for all
+  // ranks of an operation.
+  virtual bool is_inline_if_varied() const { return false; }
 
  protected:
   ~Contribution() = default;

@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 
 #include "loans.hpp"
 #include "process.hpp"
@@ -49,9 +50,10 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       segment_(std::move(segment)),
       thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
       generation_(process_generation()),
-      // With more ranks than processors, who polls keeps the one that is waited for from running.
-      quick_polls_(layout_.size() > usable_processors() ? 1 : quick_polls),
-      spin_polls_(layout_.size() > usable_processors() ? 0 : spin_polls),
+      crowd_(at<GroupHeader>(layout_.header())->is_crowded != 0
+                 ? std::make_unique<Crowd>(&status(0), rank, layout_.size())
+                 : nullptr),
+      quick_polls_(crowd_ ? 1 : quick_polls),
       lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
   loans_ = std::make_unique<Loans>(*this);
 }
@@ -103,12 +105,17 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
   if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
-  int polls = spin_polls_;
+  std::optional<CrowdTurns> in_crowd;
+  if (crowd_) in_crowd.emplace(*crowd_);
+  const ReadyTest is_awaited = [&ready_for](int rank) { return !ready_for(rank); };
+  int polls = spin_polls;
   int turns = yields;
   while (!ready_for(peer)) {
     BackgroundWork* background = background_.load(std::memory_order_relaxed);
     if (background != nullptr && background->advance()) continue;
-    if (polls > 0) {
+    if (in_crowd) {
+      if (!in_crowd->take(is_awaited)) sleep_until_rung(peer, ready_for, what);
+    } else if (polls > 0) {
       --polls;
       pause_processor();
       if (polls % 64 != 0) continue;

@@ -10,19 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "crowd.hpp"
 #include "failure.hpp"
+#include "pause.hpp"
 #include "segment.hpp"
 #include "shared_layout.hpp"
 
 namespace shim {
-
-inline void pause_processor() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // What the owner of the waiting thread wants to do around a wait. Set per thread by WaitHooksScope.
 class WaitHooks {
@@ -183,8 +177,8 @@ class Group {
   std::shared_ptr<Segment> segment_;
   Thresholds thresholds_;  // as rank 0 wrote them
   std::uint64_t generation_;
-  int quick_polls_;  // before anything else is looked at
-  int spin_polls_;   // after that, before others are let run
+  std::unique_ptr<Crowd> crowd_;  // null where every rank has a processor of its own
+  int quick_polls_;               // before anything else is looked at
   std::unique_ptr<Loans> loans_;
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};

@@ -8,7 +8,4 @@ namespace shim {
 // Changes in every forked child: what was made under another generation belongs to the parent and must not be touched.
 std::uint64_t process_generation();
 
-// How many processors this process may run on.
-int usable_processors();
-
 }  // namespace shim

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "failure.hpp"
-#include "process.hpp"
+#include "processors.hpp"
 #include "shared_layout.hpp"
 #include "socket_messages.hpp"
 
@@ -59,7 +59,8 @@ Descriptor pidfd_of_this_process() {
 
 // What a rank says first to rank 0, and a process that wants to be rank 0 to the one that is.
 void introduce(const Descriptor& socket, const Meeting& meeting) {
-  send_message(socket, std::to_string(meeting.rank) + "\n" + identity_of(meeting), {pidfd_of_this_process().get()});
+  send_message(socket, std::to_string(meeting.rank) + " " + text_of(usable_processors()) + "\n" + identity_of(meeting),
+               {pidfd_of_this_process().get()});
 }
 
 Failure two_hosts(const Meeting& meeting) {
@@ -69,9 +70,11 @@ Failure two_hosts(const Meeting& meeting) {
 }
 
 // When all have come: while they start, they keep the processors busy.
-Segment memory_of(const Meeting& meeting) {
+Segment memory_of(const Meeting& meeting, const std::vector<Processors>& processors) {
   const int ranks = static_cast<int>(meeting.world_ranks.size());
-  return memory_for(ranks, thresholds_for(this_machine(meeting.measurements), ranks, usable_processors()));
+  const int together = static_cast<int>(count_together(processors));
+  return memory_for(ranks, thresholds_for(this_machine(meeting.measurements), ranks, together),
+                    are_crowded(processors));
 }
 
 bool has_event(int fd, short events) {
@@ -94,7 +97,7 @@ class Host {
       open();
       while (missing().size() > 0) admit_one();
       listener_ = Descriptor();  // before anybody can be back for the next group with this key
-      Segment segment = memory_of(meeting_);
+      Segment segment = memory_of(meeting_, processors());
       for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
       return {std::move(segment), take_pidfds()};
     } catch (const Failure& failure) {
@@ -107,6 +110,7 @@ class Host {
   struct Guest {
     Descriptor socket;
     Descriptor pidfd;
+    Processors processors;
   };
 
   void open() {
@@ -141,7 +145,8 @@ class Host {
     std::optional<Message> hello = hear(socket);
     if (!hello || hello->files.size() != 1) return;
     const std::size_t end = hello->bytes.find('\n');
-    const long rank = std::strtol(hello->bytes.c_str(), nullptr, 10);
+    char* behind_rank = nullptr;
+    const long rank = std::strtol(hello->bytes.c_str(), &behind_rank, 10);
     const std::string theirs = end == std::string::npos ? "" : hello->bytes.substr(end + 1);
     if (rank == 0 && theirs != identity_of(meeting_)) return;  // another job's, which knows what to tell its own
     try {
@@ -150,7 +155,14 @@ class Host {
       refuse(socket, failure);
       throw;
     }
-    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0])};
+    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0]),
+                                               processors_in(*behind_rank == ' ' ? behind_rank + 1 : "")};
+  }
+
+  std::vector<Processors> processors() const {
+    std::vector<Processors> by_rank = {usable_processors()};
+    for (std::size_t rank = 1; rank < guests_.size(); ++rank) by_rank.push_back(guests_[rank].processors);
+    return by_rank;
   }
 
   // What a newcomer says, which on a busy machine may take it a while.
@@ -272,15 +284,15 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
 
 }  // namespace
 
-Segment memory_for(int ranks, const Thresholds& thresholds) {
+Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded) {
   const SharedLayout layout(ranks);
   Segment segment = Segment::create(layout.total_bytes());
-  new (segment.data() + layout.header()) GroupHeader{thresholds};
+  new (segment.data() + layout.header()) GroupHeader{thresholds, is_crowded};
   return segment;
 }
 
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
-  if (meeting.world_ranks.size() == 1) return {memory_of(meeting), std::vector<Descriptor>(1)};
+  if (meeting.world_ranks.size() == 1) return {memory_of(meeting, {usable_processors()}), std::vector<Descriptor>(1)};
   return meeting.rank == 0 ? Host(meeting, check_interrupted).gather() : visit(meeting, check_interrupted);
 }
 

@@ -23,7 +23,7 @@ inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
 inline constexpr std::size_t cell_unit = 64;  // what is cut into cells for the ranks is: whole elements and cache lines
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t refusal_bytes = 256;
-inline constexpr std::size_t failure_bytes = 120;
+inline constexpr std::size_t failure_bytes = 116;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -46,6 +46,7 @@ enum class OperationKind : std::uint8_t {
 // The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
 struct alignas(line_bytes) GroupHeader {
   Thresholds thresholds;
+  std::uint32_t is_crowded;  // whether the ranks have less processors than they are
 };
 
 // A rank's arrival at operation `sequence`: one cache line that carries order, agreement and small data together.
@@ -120,7 +121,9 @@ enum class RankState : std::uint32_t { active, left, failed };
 struct alignas(line_bytes) StatusLine {
   std::atomic<RankState> state;
   std::atomic<std::int32_t> cause;  // the group rank that was lost, or -1
-  char reason[failure_bytes];       // why, in one line, where no rank was lost; need not end with a zero
+  // The number of the processor it last waited on, and 1; 0 when it has not waited, or is alone on its own.
+  std::atomic<std::int32_t> processor;
+  char reason[failure_bytes];  // why it failed, in one line, where no rank was lost; need not end with a zero
 };
 static_assert(sizeof(StatusLine) == line_bytes);
 

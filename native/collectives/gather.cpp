@@ -32,6 +32,7 @@ class Gather final : public Operation {
     Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
     return true;
   }
+  bool is_inline_if_varied() const override { return true; }
 
   void read_lines(Group& group, const Agreement& agreement) override {
     if (outputs_.empty()) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../collectives/collectives.hpp"
+#include "../processors.hpp"
 #include "../progress.hpp"
 #include "../rendezvous.hpp"
 #include "check.hpp"
@@ -103,10 +104,14 @@ class Rank {
 // Those of two ranks on a usual machine, whatever this one is and however many there are.
 inline Thresholds usual_thresholds() { return thresholds_for({usual_speeds, 1024 * 1024, 32 * 1024 * 1024}, 2, 2); }
 
+inline bool is_crowded_with(int ranks) {
+  return are_crowded(std::vector<Processors>(static_cast<std::size_t>(ranks), usable_processors()));
+}
+
 // Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
 inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
                      const Thresholds& thresholds = usual_thresholds()) {
-  auto segment = std::make_shared<Segment>(memory_for(size, thresholds));
+  auto segment = std::make_shared<Segment>(memory_for(size, thresholds, is_crowded_with(size)));
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, timeout, segment));
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));

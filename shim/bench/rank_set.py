@@ -80,8 +80,7 @@ class RankSet:
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
                 env=environment,
-                start_new_session=True,
-                preexec_fn=dying_with(os.getpid()),
+                preexec_fn=dying_with(os.getpid(), in_group=True),  # see shim.launch.processes
             )
         )
 

@@ -63,14 +63,17 @@ def how_it_ended(status: int) -> str:
         return f"was killed by signal {-status}"
 
 
-def dying_with(parent: int) -> Callable[[], None]:
-    """Return what has the kernel kill the process that calls it when its *parent* dies, however that dies.
+def dying_with(parent: int, *, in_group: bool = False) -> Callable[[], None]:
+    """Return what has the kernel kill the process that calls it when its *parent* dies, however that dies; and puts it, with *in_group*,
+    into a process group of its own.
 
-    The library is looked for here: after a fork only the call remains.
+    The library is looked for here: after a fork only the calls remain.
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
     def in_the_new_process() -> None:
+        if in_group:
+            os.setpgid(0, 0)
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the kernel was told
             os._exit(1)

@@ -25,14 +25,26 @@ _STDOUT, _STDERR = 1, 2
 _VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
 
 
+def _has_terminal() -> bool:
+    with suppress(OSError):
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+        return True
+    return False
+
+
 class _Rank:
-    """One process in a session of its own, so that a signal reaches it and what it has started once."""
+    """One process in a group of its own, so that a signal reaches it and what it has started once.
+
+    In a session of its own too where there is a terminal, which stops what reads from it in another group than the shell's. Elsewhere not:
+    Linux schedules sessions as wholes, so that a rank that waits cannot yield its processor to one of another session.
+    """
 
     def __init__(self, rank: int, command: Sequence[str], environment: Mapping[str, str], log_dir: Path | None) -> None:
         self.rank = rank
         self.ended_at: float | None = None
         self.status: int | None = None  # as of subprocess: negative for a death by signal
         self.was_told_to_end = False
+        has_terminal = _has_terminal()
         self.process = subprocess.Popen(
             command,
             stdin=None if rank == 0 else subprocess.DEVNULL,
@@ -40,8 +52,8 @@ class _Rank:
             stderr=subprocess.PIPE,
             bufsize=0,
             env=environment,
-            start_new_session=True,
-            preexec_fn=dying_with(os.getpid()),
+            start_new_session=has_terminal,
+            preexec_fn=dying_with(os.getpid(), in_group=not has_terminal),
         )
         self.outputs = [
             RankOutput(rank, stream, to, log_dir and log_dir / f"rank{rank}.{name}")

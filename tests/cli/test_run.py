@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -111,6 +113,28 @@ def test_the_rank_is_coloured_on_a_terminal(script: Callable[[str], str]) -> Non
     assert sorted(rank for _, rank in colours) == ["0", "1"]
     assert len({colour for colour, _ in colours}) == 2
     assert sorted(done.stderr.splitlines()) == ["[0] error of 0", "[1] error of 1"]
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_ranks_lead_groups_and_have_sessions_of_their_own_where_there_is_a_terminal(
+    on_terminal: bool, script: Callable[[str], str]
+) -> None:
+    terminal, end = pty.openpty()
+    program = script("import os; print(os.getpgid(0) == os.getpid(), os.getsid(0) == os.getpid())")
+
+    def in_a_session() -> None:
+        os.setsid()
+        if on_terminal:
+            fcntl.ioctl(end, termios.TIOCSCTTY, 0)
+
+    command = [sys.executable, "-m", "shim", "run", "-n", "2", program]
+    with subprocess.Popen(
+        command, stdin=end, stdout=subprocess.PIPE, text=True, env=environment(), preexec_fn=in_a_session
+    ) as process:
+        told, _ = process.communicate(timeout=DEADLINE)
+    os.close(terminal)
+    os.close(end)
+    assert sorted(told.splitlines()) == [f"[{rank}] True {on_terminal}" for rank in range(2)]
 
 
 def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str], str], tmp_path: Path) -> None:
