@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <thread>
 
 #include "agreement.hpp"
 
@@ -101,10 +100,6 @@ void Call::set_receives(const Counts& counts) {
 }
 
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {
-  while (!group.owed_refusals.empty()) {
-    publish(group, next_sequence(group), refused_call(group.owed_refusals.front()), nullptr);
-    group.owed_refusals.pop_front();
-  }
   const std::uint64_t sequence = next_sequence(group);
   publish(group, sequence, call, &contribution);
   wait_for_arrivals(group, sequence);
@@ -130,26 +125,15 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
 }
 
 void arrive_refused(Group& group, const std::string& reason) {
-  if (!group.owed_refusals.empty() || (group.confirmed < group.sequence && !have_all_arrived(group))) {
-    group.owed_refusals.push_back(reason);  // told when this rank next has to wait for the others anyway
-    return;
-  }
-  group.check_usable();
-  group.confirmed = group.sequence;
-  publish(group, ++group.sequence, refused_call(reason), nullptr);
+  publish(group, next_sequence(group), refused_call(reason), nullptr);
 }
 
-void tell_owed_refusals(Group& group, std::chrono::milliseconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (!group.owed_refusals.empty()) {
-    while (!have_all_arrived(group)) {
-      if (std::chrono::steady_clock::now() > until || group.is_alone()) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    group.confirmed = group.sequence;
-    publish(group, ++group.sequence, refused_call(group.owed_refusals.front()), nullptr);
-    group.owed_refusals.pop_front();
-  }
+bool arrive_refused_at_once(Group& group, const std::string& reason) {
+  group.check_usable();
+  if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
+  group.confirmed = group.sequence;
+  publish(group, ++group.sequence, refused_call(reason), nullptr);
+  return true;
 }
 
 }  // namespace shim
