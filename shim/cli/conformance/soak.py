@@ -20,7 +20,9 @@ _MB = 1 << 20
 def soak(
     operations: Annotated[int, typer.Option("--operations", min=1, help="How many calls.")] = 3000,
     ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, help="How many rank processes.")] = 3,
-    seed: Annotated[int | None, typer.Option("--seed", help="What the calls are drawn from. Default: another one each time.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="What the calls are drawn from. Default: another one each time.")
+    ] = None,
     largest: Annotated[int, typer.Option("--largest", min=1, help="MB of a rank's part at most.")] = 32,
 ) -> None:
     """Make random calls in changing groups, and compare every tensor on every rank with the oracle, bit by bit.
@@ -54,7 +56,9 @@ def _lines(summary: Summary) -> list[str]:
 
     lines = [*summary.differences]
     if summary.memory:
-        memory, descriptors, mappings = (grown(held) for held in (summary.memory, summary.descriptors, summary.mappings))
+        memory, descriptors, mappings = (
+            grown(held) for held in (summary.memory, summary.descriptors, summary.mappings)
+        )
         lines += [
             f"{summary.operations:,} operations, {summary.calls:,} calls of ranks and {summary.mistakes:,} wrong ones in "
             f"{summary.groups:,} groups; {summary.bytes / 1e9:.1f} GB compared in {summary.seconds:.0f} s",

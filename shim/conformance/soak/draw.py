@@ -13,7 +13,15 @@ __all__ = ["LARGEST", "Draw"]
 
 _T = TypeVar("_T")
 LARGEST = 32 << 20  # bytes of a rank's part
-_SIZES = (0, 40, 4 << 10, 64 << 10, 512 << 10, 4 << 20, LARGEST)  # within an arrival line, a chunk, several, the caches, none
+_SIZES = (
+    0,
+    40,
+    4 << 10,
+    64 << 10,
+    512 << 10,
+    4 << 20,
+    LARGEST,
+)  # within an arrival line, a chunk, several, the caches, none
 _FREQUENCIES = (0.4, 0.3, 0.2, 0.085, 0.014, 0.001)  # of a size between one and the next
 
 

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +28,9 @@ class Kind:
     extension: str = ""
 
     @property
-    def dtype(self) -> np.dtype[np.generic]:
-        if not self.extension:
-            return np.dtype(self.name)
-        return np.dtype(getattr(importlib.import_module(self.extension), self.name))
+    def dtype(self) -> np.dtype[Any]:
+        name: Any = getattr(importlib.import_module(self.extension), self.name) if self.extension else self.name
+        return np.dtype(name)
 
 
 _INTEGER = ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
@@ -67,8 +67,7 @@ def _block(kind: Kind, special: bool) -> Array:
     if kind.name == "bool":
         block = random.integers(0, 2, _BLOCK).astype(bool)
     elif kind.dtype.kind in "iu":
-        limits = np.iinfo(kind.name)
-        block = random.integers(limits.min, limits.max, _BLOCK, dtype=kind.name, endpoint=True)
+        block = np.frombuffer(random.bytes(_BLOCK * kind.dtype.itemsize), kind.dtype).copy()
     else:
         values = random.standard_normal(_BLOCK)
         if special:

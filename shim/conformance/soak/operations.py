@@ -18,7 +18,7 @@ from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Work
 
-__all__ = ["ME", "OPERATIONS", "Made", "Operation"]
+__all__ = ["COMPUTING", "ME", "OPERATIONS", "Made", "Operation"]
 
 ME = Caller("soak")
 
@@ -52,14 +52,14 @@ class Made:
 Operation = Callable[[Draw, ProcessGroup, Kind, int, bool], Made]
 
 
-def broadcast(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _broadcast(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, inputs, root = Made(), draw.arrays(kind, [count] * draw.size), draw.rank()
     mine = made.expect(place(draw, inputs[group.rank]), inputs[root]).tensor
     made.works.append(calls.broadcast(ME, group, mine, root, now=now))
     return made
 
 
-def all_reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _all_reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, inputs, (op, factors) = Made(), draw.arrays(kind, [count] * draw.size), _reduction(draw, kind)
     expected = combined(kind, inputs, op.name, factors)
     if draw.is_rare(2):
@@ -70,7 +70,7 @@ def all_reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: boo
     return made
 
 
-def reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, inputs, (op, factors) = Made(), draw.arrays(kind, [count] * draw.size), _reduction(draw, kind)
     root, mine = draw.rank(), inputs[group.rank]
     expected = combined(kind, inputs, op.name, factors) if group.rank == root else mine
@@ -79,7 +79,7 @@ def reduce(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -
     return made
 
 
-def all_gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _all_gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, counts = Made(), draw.counts(count)
     inputs = draw.arrays(kind, counts)
     mine = made.input(draw, inputs[group.rank])
@@ -92,7 +92,7 @@ def all_gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: boo
     return made
 
 
-def gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, inputs, root = Made(), draw.arrays(kind, draw.counts(count)), draw.rank()
     mine = made.input(draw, inputs[group.rank])
     outs = made.outputs(draw, inputs) if group.rank == root else None
@@ -100,7 +100,7 @@ def gather(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -
     return made
 
 
-def scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, parts, root = Made(), draw.arrays(kind, draw.counts(count)), draw.rank()
     out = made.output(draw, parts[group.rank])
     mine = made.inputs(draw, parts) if group.rank == root else None
@@ -108,7 +108,7 @@ def scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) 
     return made
 
 
-def reduce_scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _reduce_scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, counts, (op, factors) = Made(), draw.counts(count), _reduction(draw, kind)
     inputs = [draw.arrays(kind, counts) for _ in range(draw.size)]
     out = made.output(draw, combined(kind, [parts[group.rank] for parts in inputs], op.name, factors))
@@ -122,7 +122,7 @@ def reduce_scatter(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now:
     return made
 
 
-def all_to_all(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _all_to_all(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     made, matrix = Made(), draw.matrix(kind, count)
     sent, expected = matrix[group.rank], [parts[group.rank] for parts in matrix]
     if draw.is_rare(2):
@@ -130,16 +130,16 @@ def all_to_all(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: boo
         made.works.append(calls.all_to_all(ME, group, outs, made.inputs(draw, sent), now=now))
     else:
         out, mine = made.output(draw, oracle.joined(expected)), made.input(draw, oracle.joined(sent))
-        splits = [[part.size for part in parts] for parts in (expected, sent)]
-        made.works.append(calls.all_to_all(ME, group, out, mine, *splits, now=now))
+        received, given = ([part.size for part in parts] for parts in (expected, sent))
+        made.works.append(calls.all_to_all(ME, group, out, mine, received, given, now=now))
     return made
 
 
-def barrier(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _barrier(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     return Made([calls.barrier(ME, group, now=now)])
 
 
-def messages(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
+def _messages(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     """Draw two ranks; one sends the other a few messages, which are received in another order, some of them from any rank."""
     made = Made()
     sender, receiver = draw.rank(), draw.rank()
@@ -170,7 +170,7 @@ def _mine(factors: Sequence[float] | None, group: ProcessGroup) -> float:
     return 1.0 if factors is None else factors[group.rank]
 
 
-COMPUTING: tuple[Operation, ...] = (all_reduce, reduce, reduce_scatter)
+COMPUTING: tuple[Operation, ...] = (_all_reduce, _reduce, _reduce_scatter)
 OPERATIONS: tuple[Operation, ...] = (
-    *COMPUTING, broadcast, all_gather, gather, scatter, all_to_all, barrier, messages,
+    *COMPUTING, _broadcast, _all_gather, _gather, _scatter, _all_to_all, _barrier, _messages,
 )  # fmt: skip

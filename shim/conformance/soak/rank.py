@@ -104,7 +104,7 @@ class _Run:
         count = draw.count(kind)
         made = operation(draw, group, kind, count, alone.is_rare(2))
         self.found.calls += 1
-        self._under_way.append(_UnderWay(f"{what}: {operation.__name__} of {count} {kind.name}", made))
+        self._under_way.append(_UnderWay(f"{what}: {operation.__name__[1:]} of {count} {kind.name}", made))
         if alone.is_rare(3):
             for work in made.works:
                 work.start()

@@ -13,6 +13,8 @@ from shim.launch.pool import Outcome, RankPool
 __all__ = ["Plan", "Summary", "grown", "run"]
 
 _DEADLINE = 600.0  # seconds for an era
+# glibc gives large blocks back at once, so that what is resident is what is in use, and not what is kept for later.
+_GIVEN_BACK = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 _WARM_UP = 3  # eras after which memory and descriptors are to stay as they are
 
 
@@ -73,7 +75,7 @@ def grown(held: list[int]) -> tuple[int, int]:
 def run(plan: Plan, on_era: Callable[[Summary], None] = lambda summary: None) -> Summary:
     """Carry *plan* out, telling *on_era* after each era; it ends early where a rank raised, died or hung."""
     summary, begin = Summary(), time.monotonic()
-    with RankPool(plan.ranks) as pool:
+    with RankPool(plan.ranks, _GIVEN_BACK) as pool:
         for era in plan.eras():
             outcomes = pool.run(carry_out, era, deadline=_DEADLINE)
             summary.seconds = time.monotonic() - begin
