@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "agreement.hpp"
@@ -104,11 +103,6 @@ void Call::set_receives(const Counts& counts) {
 }
 
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {
-  while (!group.owed_refusals.empty()) {
-    const std::uint64_t sequence = next_sequence(group);
-    publish_refusal(group, sequence, std::move(group.owed_refusals.front()));
-    group.owed_refusals.pop_front();
-  }
   const std::uint64_t sequence = next_sequence(group);
   publish(group, sequence, call, &contribution);
   wait_for_arrivals(group, sequence);
@@ -133,27 +127,14 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   return {false, largest, sequence, loan_of_all, loan_of_any};
 }
 
-void arrive_refused(Group& group, const std::string& reason) {
-  if (!group.owed_refusals.empty() || (group.confirmed < group.sequence && !have_all_arrived(group))) {
-    group.owed_refusals.push_back(reason);  // told when this rank next has to wait for the others anyway
-    return;
-  }
+void arrive_refused(Group& group, const std::string& reason) { publish_refusal(group, next_sequence(group), reason); }
+
+bool arrive_refused_at_once(Group& group, const std::string& reason) {
   group.check_usable();
+  if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
   group.confirmed = group.sequence;
   publish_refusal(group, ++group.sequence, reason);
-}
-
-void tell_owed_refusals(Group& group, std::chrono::milliseconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (!group.owed_refusals.empty()) {
-    while (!have_all_arrived(group)) {
-      if (std::chrono::steady_clock::now() > until || group.is_alone()) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    group.confirmed = group.sequence;
-    publish_refusal(group, ++group.sequence, std::move(group.owed_refusals.front()));
-    group.owed_refusals.pop_front();
-  }
+  return true;
 }
 
 }  // namespace shim

@@ -1,7 +1,6 @@
 // How every operation begins: each rank says what it is about to do, and nobody goes on before all have agreed.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,11 +62,11 @@ class Contribution {
 // and waits for all other ranks. Throws Failure(mismatch), on every rank, when the calls do not fit.
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution);
 
-// Arrives with the news that this rank's call was wrong, without waiting for anybody.
+// Arrives with the news that this rank's call was wrong, and waits for nobody but for those who have not arrived at
+// what was before.
 void arrive_refused(Group& group, const std::string& reason);
 
-// Tells the others, before this rank leaves, of the refused calls that they have not been told of, as soon as they have
-// arrived at what was before; gives up after `patience`.
-void tell_owed_refusals(Group& group, std::chrono::milliseconds patience);
+// The same where nobody has to be waited for; otherwise does nothing and returns false.
+bool arrive_refused_at_once(Group& group, const std::string& reason);
 
 }  // namespace shim

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -143,10 +142,9 @@ class Group {
   [[noreturn]] void fail(const Failure& failure);
 
   // Of the one thread that carries out an operation.
-  std::uint64_t sequence = 0;             // the last operation this rank arrived at
-  std::uint64_t confirmed = 0;            // the last operation all ranks were seen to arrive at
-  std::uint64_t steps = 0;                // chunks of all operations so far
-  std::deque<std::string> owed_refusals;  // refused calls the others have not been told of
+  std::uint64_t sequence = 0;   // the last operation this rank arrived at
+  std::uint64_t confirmed = 0;  // the last operation all ranks were seen to arrive at
+  std::uint64_t steps = 0;      // chunks of all operations so far
 
  private:
   template <class T>

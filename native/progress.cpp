@@ -11,6 +11,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto interrupt_slice = std::chrono::milliseconds(50);
 constexpr auto last_words = std::chrono::milliseconds(500);  // for the others to arrive where a refusal is told
+constexpr auto last_words_slice = std::chrono::milliseconds(10);
 
 Failure destroyed(const Group& group) {
   return Failure(FailureKind::state, "group '" + group.name() + "' was destroyed before the operation ended");
@@ -69,11 +70,24 @@ void Progress::refuse(const std::string& reason) {
   const Item item{nullptr, reason};
   try {
     if (!take_turn_or_queue(item)) return;
-    carry_out(item);
   } catch (const Failure&) {
     return;  // the group has failed or gone: there is nobody to tell, and the caller raises its own error
   }
+  try {
+    // This thread may be waited for in another group by those it would wait for here.
+    if (!arrive_refused_at_once(group_, reason)) leave_to_thread(item);
+  } catch (const Failure&) {
+    // As above.
+  }
   end_turn();
+}
+
+void Progress::leave_to_thread(const Item& item) {
+  const std::lock_guard lock(mutex_);
+  ensure_thread();
+  queue_.push_front(item);  // what others have queued meanwhile comes after it
+  turn_.fetch_or(queued);
+  ++untold_refusals_;
 }
 
 bool Progress::take_turn() {
@@ -88,7 +102,10 @@ bool Progress::take_turn_or_queue(const Item& item) {
     if (take_turn()) return true;
     ensure_thread();
     queue_.push_back(item);
-    if (item.task != nullptr) item.task->state_.store(CollectiveTask::State::started);
+    if (item.task != nullptr)
+      item.task->state_.store(CollectiveTask::State::started);
+    else
+      ++untold_refusals_;
     turn_.fetch_or(queued);
   }
   wake_thread();
@@ -176,7 +193,10 @@ void Progress::carry_out(const Item& item) {
   } catch (const std::exception& caught) {
     failure = Failure(FailureKind::engine, caught.what());
   }
-  if (item.task != nullptr) complete(*item.task, std::move(failure));
+  if (item.task != nullptr) return complete(*item.task, std::move(failure));
+  const std::lock_guard lock(mutex_);
+  --untold_refusals_;
+  completed_.notify_all();
 }
 
 void Progress::drive_messages() {
@@ -211,13 +231,18 @@ void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
   tell_end_listener();
 }
 
+void Progress::wait_until_refusals_are_told(std::unique_lock<std::mutex>& lock) {
+  const auto until = Clock::now() + last_words;
+  while (untold_refusals_ > 0 && group_.is_usable() && !group_.is_alone() && Clock::now() < until)
+    completed_.wait_for(lock, last_words_slice);
+}
+
 void Progress::stop() {
-  bool is_first = false;
   {
-    const std::lock_guard lock(mutex_);
-    is_first = (turn_.fetch_or(stopping) & (stopping | busy)) == 0;
+    std::unique_lock lock(mutex_);
+    wait_until_refusals_are_told(lock);
+    turn_.fetch_or(stopping);
   }
-  if (is_first && group_.is_usable()) tell_owed_refusals(group_, last_words);
   wanted_.store(true);
   group_.leave();
   changed_.notify_all();

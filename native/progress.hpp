@@ -50,9 +50,11 @@ class Progress {
   static constexpr unsigned queued = 2;    // the queue is not empty
   static constexpr unsigned stopping = 4;  // no more may begin
 
-  bool take_turn();                           // false when anything of turn_ is set
-  bool take_turn_or_queue(const Item& item);  // false when it was queued
-  void wake_thread();                         // there is something for it in the queue
+  bool take_turn();                                                       // false when anything of turn_ is set
+  bool take_turn_or_queue(const Item& item);                              // false when it was queued
+  void leave_to_thread(const Item& item);                                 // by who has the turn: first of all
+  void wait_until_refusals_are_told(std::unique_lock<std::mutex>& lock);  // for a moment
+  void wake_thread();                                                     // there is something for it in the queue
   void end_turn();
   bool is_stopping() const { return (turn_.load() & stopping) != 0; }
   bool take_next_turn();  // for the thread: the queue's first item is to be carried out
@@ -69,6 +71,7 @@ class Progress {
   std::condition_variable changed_;    // for the thread: something to do
   std::condition_variable completed_;  // for those who wait: some task was completed
   std::deque<Item> queue_;             // guarded by mutex_
+  int untold_refusals_ = 0;            // queued or being told; guarded by mutex_
   std::atomic<unsigned> turn_{0};      // queued and stopping are set and cleared with mutex_ held
   std::atomic<bool> wanted_{false};    // the thread should come back from the messages
   std::thread thread_;

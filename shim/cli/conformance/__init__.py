@@ -10,6 +10,7 @@ import typer
 from shim.cli.conformance.listing import list_examples
 from shim.cli.conformance.run import run
 from shim.cli.conformance.signatures import signatures
+from shim.cli.conformance.soak import soak
 from shim.cli.conformance.tables import tables
 from shim.cli.default_command import with_default
 
@@ -19,6 +20,7 @@ conformance = typer.Typer(name="conformance", cls=with_default("run"), add_compl
 conformance.command("run")(run)
 conformance.command("signatures")(signatures)
 conformance.command("tables")(tables)
+conformance.command("soak")(soak)
 conformance.command("list")(list_examples)
 
 

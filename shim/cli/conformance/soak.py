@@ -1,0 +1,68 @@
+"""``shim conformance soak``."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shim.cli.conformance.options import console_of
+
+if TYPE_CHECKING:
+    from shim.conformance.soak.soak import Summary
+
+__all__ = ["soak"]
+
+_MB = 1 << 20
+
+
+def soak(
+    operations: Annotated[int, typer.Option("--operations", min=1, help="How many calls.")] = 3000,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, help="How many rank processes.")] = 3,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="What the calls are drawn from. Default: another one each time.")
+    ] = None,
+    largest: Annotated[int, typer.Option("--largest", min=1, help="MB of a rank's part at most.")] = 32,
+) -> None:
+    """Make random calls in changing groups, and compare every tensor on every rank with the oracle, bit by bit.
+
+    All operations, dtypes, layouts and sizes are drawn, done at once or in the background, and wrong calls between them. What is found has the seed and
+    the number of the call, with which it is found again. The exit status is 0 when there is no difference; 1 otherwise.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from shim.conformance.soak import soak as program
+    from shim.conformance.soak.elements import KINDS, kinds
+
+    console = console_of()
+    plan = program.Plan(operations, ranks, secrets.randbelow(1 << 31) if seed is None else seed, most=largest * _MB)
+    absent = [kind.name for kind in KINDS if kind not in kinds()]
+    console.print(f"{operations:,} operations on {ranks} ranks, seed {plan.seed}")
+    if absent:
+        console.print(f"without {', '.join(absent)}, as ml_dtypes is not installed")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("soaking", total=operations)
+        summary = program.run(plan, lambda so_far: progress.update(task, completed=so_far.operations))
+    for line in _lines(summary):
+        console.print(line)
+    if not summary.passed:
+        raise typer.Exit(1)
+
+
+def _lines(summary: Summary) -> list[str]:
+    from shim.conformance.soak.soak import grown
+
+    lines = [*summary.differences]
+    if summary.memory:
+        memory, descriptors, mappings = (
+            grown(held) for held in (summary.memory, summary.descriptors, summary.mappings)
+        )
+        lines += [
+            f"{summary.operations:,} operations, {summary.calls:,} calls of ranks and {summary.mistakes:,} wrong ones in "
+            f"{summary.groups:,} groups; {summary.bytes / 1e9:.1f} GB compared in {summary.seconds:.0f} s",
+            f"most that a rank held, early and late: memory {memory[0] / _MB:.0f} and {memory[1] / _MB:.0f} MB, "
+            f"descriptors {descriptors[0]} and {descriptors[1]}, mappings {mappings[0]} and {mappings[1]}",
+        ]
+    return [*lines, f"{len(summary.differences)} differences" if summary.differences else "0 differences"]
