@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 
 #include "pause.hpp"
@@ -9,10 +10,7 @@
 namespace shim {
 namespace {
 
-constexpr int looks = 64;  // a few microseconds
-// Then it is not the ranks that keep the processors busy, or yielding helps none of them: the kernel does not let a
-// rank yield to one of another session or container.
-constexpr int most_yields = 16;
+constexpr int looks = 64;                                      // a few microseconds
 constexpr auto between_moves = std::chrono::milliseconds(10);  // a move takes some 20 us
 
 }  // namespace
@@ -66,13 +64,19 @@ void Crowd::spread_out(Clock::time_point now) {
   tell_processor();
 }
 
+void Crowd::note_wait(bool in_vain) {
+  const int yields = yields_.load(std::memory_order_relaxed);
+  const int better = in_vain ? std::max(yields / 2, least_yields) : std::min(yields + 1, most_yields);
+  if (better != yields) yields_.store(better, std::memory_order_relaxed);
+}
+
 bool CrowdTurns::take(const std::function<bool(int)>& is_awaited) {
   if (looks_ > 0) {
     --looks_;
     pause_processor();
     return true;
   }
-  if (yields_ == most_yields) return false;
+  if (yields_ == most_) return false;
   if (!has_looked_ && !crowd_.keeps_from_running(is_awaited)) {
     looks_ = looks;
     has_looked_ = true;

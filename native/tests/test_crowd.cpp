@@ -125,6 +125,22 @@ SHIM_TEST(a_wait_in_a_crowd_has_an_end_of_turns) {
   }
 }
 
+SHIM_TEST(yielding_in_vain_becomes_seldom_and_comes_back) {
+  Lines lines{};
+  Crowd crowd(lines.data(), 0, 4);
+  const auto yields = [&crowd](int wanted) {
+    CrowdTurns turns(crowd);
+    for (int turn = 0; turn < wanted && turns.take(everybody);) ++turn;
+    return crowd.worthwhile_yields();
+  };
+  put(lines, {::sched_getcpu(), ::sched_getcpu(), ::sched_getcpu(), ::sched_getcpu()});
+  CHECK_EQUAL(yields(1), Crowd::most_yields);
+  for (int wait = 0; wait < 5; ++wait) yields(1'000'000);
+  CHECK_EQUAL(crowd.worthwhile_yields(), Crowd::least_yields);
+  for (int wait = 0; wait < 50; ++wait) crowd.note_wait(false);
+  CHECK_EQUAL(crowd.worthwhile_yields(), Crowd::most_yields);
+}
+
 SHIM_TEST(the_last_rank_of_the_fullest_processor_moves) {
   const Processors usable = usable_processors();
   const int here = usable.front(), there = usable.back();
