@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agreement.hpp"
+#include "loans.hpp"
 
 namespace shim {
 namespace {
@@ -119,7 +120,8 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
     loan_of_all &= line.loan;
     loan_of_any |= line.loan;
   }
-  if (!agreed) check_agreement(group, sequence);
+  // A fingerprint is one number for many calls. Where ranks are to reach into each other's tensors, it is not enough.
+  if (!agreed || (loan_of_all & lent) != 0) check_agreement(group, sequence);
   if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   std::size_t largest = 0;
   for (int rank = 0; rank < group.size(); ++rank)

@@ -20,8 +20,8 @@ Watcher& Watcher::instance() {
   static std::uint64_t generation = 0;
   const std::lock_guard lock(mutex);
   if (generation != process_generation()) {
-    generation = process_generation();
     watcher = new Watcher();
+    generation = process_generation();
   }
   return *watcher;
 }
