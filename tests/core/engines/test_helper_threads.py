@@ -88,18 +88,15 @@ def pool(request: pytest.FixtureRequest) -> Iterator[RankPool]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bfloat16"])
-@pytest.mark.parametrize("in_shared_memory", [False, True])
-def test_ranks_with_and_without_helpers_agree_with_the_oracle(
-    pool: RankPool, dtype: str, in_shared_memory: bool
-) -> None:
-    outcomes = pool.run(helped_ranks.run, dtype, in_shared_memory, deadline=60.0)
+def test_ranks_with_and_without_helpers_agree_with_the_oracle(pool: RankPool, dtype: str) -> None:
+    outcomes = pool.run(helped_ranks.run, dtype, deadline=60.0)
     for outcome in outcomes:
         assert outcome.error is None, f"rank {outcome.rank}: {outcome.error}"
 
 
 def test_only_ranks_that_were_asked_have_helpers() -> None:
     with RankPool(2) as pool:
-        with_helpers, without = pool.run(helped_ranks.run, "float32", False, deadline=60.0)
+        with_helpers, without = pool.run(helped_ranks.run, "float32", deadline=60.0)
     assert (with_helpers.error, without.error) == (None, None)
     assert with_helpers.value == without.value + 2
 
