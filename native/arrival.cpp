@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "agreement.hpp"
 #include "loans.hpp"
@@ -80,10 +79,10 @@ bool have_all_arrived(const Group& group) {
 }
 
 // Takes no memory once it has `reason`: a rank that had none for its call can still tell the others.
-void publish_refusal(Group& group, std::uint64_t sequence, std::string reason) {
+Call refused_call(const std::string& reason) {
   Call call(OperationKind::refused, Dtype::none);
-  call.refusal = std::move(reason);
-  publish(group, sequence, call, nullptr);
+  call.refusal = reason;
+  return call;
 }
 
 }  // namespace
@@ -129,13 +128,17 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   return {false, largest, sequence, loan_of_all, loan_of_any};
 }
 
-void arrive_refused(Group& group, const std::string& reason) { publish_refusal(group, next_sequence(group), reason); }
+void arrive_refused(Group& group, const std::string& reason) {
+  const Call call = refused_call(reason);  // first: there may be no memory for it
+  publish(group, next_sequence(group), call, nullptr);
+}
 
 bool arrive_refused_at_once(Group& group, const std::string& reason) {
   group.check_usable();
   if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
+  const Call call = refused_call(reason);
   group.confirmed = group.sequence;
-  publish_refusal(group, ++group.sequence, reason);
+  publish(group, ++group.sequence, call, nullptr);
   return true;
 }
 

@@ -60,7 +60,11 @@ void Crowd::spread_out(Clock::time_point now) {
   CPU_ZERO(&only);
   CPU_SET(better, &only);
   if (::sched_setaffinity(0, sizeof(only), &only) != 0) return;
-  ::sched_setaffinity(0, sizeof(before), &before);
+  if (::sched_setaffinity(0, sizeof(before), &before) != 0) {  // what it may use has been changed meanwhile
+    std::fill_n(reinterpret_cast<unsigned char*>(&before), sizeof(before), 0xff);
+    ::sched_setaffinity(0, sizeof(before), &before);
+    next_look_.store(Clock::time_point::max().time_since_epoch().count(), std::memory_order_relaxed);
+  }
   tell_processor();
 }
 

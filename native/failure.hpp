@@ -8,7 +8,8 @@
 
 namespace shim {
 
-enum class FailureKind { argument, rank, tensor, state, memory, mismatch, engine, peer_lost, timeout };
+// Their numbers are what ranks of different versions tell each other: new ones come last.
+enum class FailureKind { argument, rank, tensor, state, mismatch, engine, peer_lost, timeout, memory };
 
 // Messages name arguments by role ({output}, {input}), which the caller's frontend replaces by its own names.
 class Failure : public std::runtime_error {

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <string>
 
 #include "copies.hpp"
+#include "failure.hpp"
 #include "float_control.hpp"
 #include "group.hpp"
 #include "process.hpp"
@@ -209,7 +211,10 @@ Pool& pool() {
 }  // namespace
 
 void set_helper_threads(int count) {
-  wanted_helper_threads.store(std::clamp(count, 0, most_helper_threads));
+  if (count < 0 || count > most_helper_threads)
+    throw Failure(FailureKind::argument, "there can be 0 to " + std::to_string(most_helper_threads) +
+                                             " helper threads, got " + std::to_string(count));
+  wanted_helper_threads.store(count);
   if (Pool* known = known_pool()) known->try_again();
 }
 

@@ -12,7 +12,8 @@ namespace shim {
 inline constexpr int most_helper_threads = 64;
 
 // How many helpers this process is to have, 0 at first, and how many it has, or will have when there is work for them:
-// fewer where the system gave no more threads since they were asked for. Any thread may call these.
+// fewer where the system gave no more threads since they were asked for. Any thread may call these. Throws
+// Failure(argument) for a number that cannot be.
 void set_helper_threads(int count);
 int helper_threads();
 

@@ -72,6 +72,7 @@ Processors processors_in(const std::string& text) {
     if (error != std::errc() || processor < 0) break;
     processors.push_back(processor);
     at = next;
+    if (at == end || *at != ',') break;
   }
   return processors;
 }

@@ -19,12 +19,14 @@ Failure destroyed(const Group& group) {
 
 }  // namespace
 
+struct Progress::Turn {
+  ~Turn() { progress.end_turn(); }
+  Progress& progress;
+};
+
 bool Progress::run_now(Operation& operation) {
   if (!take_turn()) return false;
-  struct Turn {
-    ~Turn() { progress.end_turn(); }
-    Progress& progress;
-  } const turn{*this};
+  const Turn turn{*this};
   operation.execute(group_);
   return true;
 }
@@ -67,19 +69,18 @@ void Progress::wake_thread() {
 }
 
 void Progress::refuse(const std::string& reason) {
-  const Item item{nullptr, reason};
   try {
+    const Item item{nullptr, reason};
     if (!take_turn_or_queue(item)) return;
-  } catch (const Failure&) {
-    return;  // the group has failed or gone: there is nobody to tell, and the caller raises its own error
-  }
-  try {
+    const Turn turn{*this};
     // This thread may be waited for in another group by those it would wait for here.
     if (!arrive_refused_at_once(group_, reason)) leave_to_thread(item);
   } catch (const Failure&) {
-    // As above.
+    // The group has failed or gone: there is nobody to tell, and the caller raises its own error.
+  } catch (const std::exception& cause) {
+    group_.record(Failure(FailureKind::engine, std::string("a refused call could not be told of: ") + cause.what() +
+                                                   "\nThe group can no longer be used."));
   }
-  end_turn();
 }
 
 void Progress::leave_to_thread(const Item& item) {
@@ -145,9 +146,9 @@ void Progress::ensure_thread() {
   if (thread_.joinable() || is_stopping()) return;
   try {
     thread_ = begin_thread([this] { run(); });
-  } catch (const Failure& failure) {  // the others wait for what it was to carry out
-    group_.fail(Failure(failure.kind, failure.what() + std::string(", which started operations need"
-                                                                   "\nThe group can no longer be used.")));
+  } catch (const std::exception& failure) {  // the others wait for what it was to carry out
+    group_.fail(Failure(FailureKind::engine, failure.what() + std::string(", which started operations need"
+                                                                          "\nThe group can no longer be used.")));
   }
 }
 

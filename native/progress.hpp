@@ -40,6 +40,7 @@ class Progress {
   void stop();
 
  private:
+  struct Turn;
   struct Item {
     CollectiveTask* task;  // null for a refusal
     std::string refusal;

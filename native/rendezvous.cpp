@@ -144,10 +144,9 @@ class Host {
     if (!socket) return;
     std::optional<Message> hello = hear(socket);
     if (!hello || hello->files.size() != 1) return;
-    const std::size_t end = hello->bytes.find('\n');
-    char* behind_rank = nullptr;
-    const long rank = std::strtol(hello->bytes.c_str(), &behind_rank, 10);
-    const std::string theirs = end == std::string::npos ? "" : hello->bytes.substr(end + 1);
+    const std::string first_line = hello->bytes.substr(0, hello->bytes.find('\n'));
+    const std::string theirs = behind('\n', hello->bytes);
+    const long rank = std::strtol(first_line.c_str(), nullptr, 10);
     if (rank == 0 && theirs != identity_of(meeting_)) return;  // another job's, which knows what to tell its own
     try {
       check_identity(rank, theirs);
@@ -156,7 +155,7 @@ class Host {
       throw;
     }
     guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0]),
-                                               processors_in(*behind_rank == ' ' ? behind_rank + 1 : "")};
+                                               processors_in(behind(' ', first_line))};
   }
 
   std::vector<Processors> processors() const {
@@ -235,7 +234,9 @@ class Host {
     ranks.push_back(std::stoi(bytes.substr(at)));
     at = bytes.find(',', at) + 1;
   }
-  throw Failure(static_cast<FailureKind>(bytes[1] - 'a'), bytes.substr(end + 1), ranks);
+  const int kind = bytes[1] - 'a';
+  const bool is_known = kind >= 0 && kind <= static_cast<int>(FailureKind::memory);
+  throw Failure(is_known ? static_cast<FailureKind>(kind) : FailureKind::engine, bytes.substr(end + 1), ranks);
 }
 
 // The side of every other rank.

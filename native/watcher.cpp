@@ -13,17 +13,30 @@
 
 namespace shim {
 
+namespace {
+
+std::mutex making;
+Watcher* made = nullptr;  // guarded by making; never destroyed, as its thread outlives main()
+std::uint64_t maker = 0;  // a forked child has no such thread and makes its own watcher
+
+}  // namespace
+
 Watcher& Watcher::instance() {
-  // Never destroyed, as its thread outlives main(). A forked child has no such thread and makes its own watcher.
-  static std::mutex mutex;
-  static Watcher* watcher = nullptr;
-  static std::uint64_t generation = 0;
-  const std::lock_guard lock(mutex);
-  if (generation != process_generation()) {
-    watcher = new Watcher();
-    generation = process_generation();
+  const std::lock_guard lock(making);
+  if (made == nullptr || maker != process_generation()) {
+    made = new Watcher();
+    maker = process_generation();
   }
-  return *watcher;
+  return *made;
+}
+
+void Watcher::forget(Group& group) {
+  Watcher* watcher = nullptr;
+  {
+    const std::lock_guard lock(making);
+    if (maker == process_generation()) watcher = made;
+  }
+  if (watcher != nullptr) watcher->drop(group);
 }
 
 Watcher::Watcher() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -45,7 +58,7 @@ void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
   }
 }
 
-void Watcher::forget(Group& group) {
+void Watcher::drop(Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto peer = peers_.begin(); peer != peers_.end();) {
     const bool mine = peer->second.group == &group;

@@ -19,10 +19,12 @@ class Watcher {
 
   // Calls group.mark_lost(rank) when the process behind pidfds[rank] ends, until forget(group). Empty ones are skipped.
   void watch(Group& group, std::vector<Descriptor> pidfds);
-  // Afterwards `group` is not called again.
-  void forget(Group& group);
+  // Afterwards `group` is not called again. Makes no watcher where there is none.
+  static void forget(Group& group);
 
  private:
+  void drop(Group& group);
+
   struct Peer {
     Group* group;
     int rank;

@@ -75,7 +75,8 @@ class StateError(ShimError, RuntimeError):
 class OutOfMemoryError(ShimError, MemoryError):
     """This process has not the memory that a call needs.
 
-    Raised before the call began: the other ranks get a MismatchError, and the group stays usable.
+    Raised before the call began. The other ranks of a collective get a MismatchError, and the group stays usable; a rank that waits for a
+    message of this one goes on waiting.
     """
 
 

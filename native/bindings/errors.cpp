@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <new>
+
 #include "../failure.hpp"
 #include "work.hpp"
 
@@ -46,13 +48,23 @@ nb::object exception_of(const Failure& failure) {
   return exception;
 }
 
+namespace {
+
+void raise(const Failure& failure) {
+  const nb::object exception = exception_of(failure);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+}
+
+}  // namespace
+
 void translate_failures() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Failure& failure) {
-      const nb::object exception = exception_of(failure);
-      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+      raise(failure);
+    } catch (const std::bad_alloc&) {  // of a class that core knows, and tells the others of
+      raise(Failure(FailureKind::memory, "there is not enough memory for the call"));
     }
   });
 }

@@ -29,8 +29,8 @@ void check_all_there(const Meeting& meeting, const Group& world) {
 }
 
 // Calls that go on although Python has let go of them. Guarded by the GIL, and never destroyed, like their members.
-std::vector<PreparedCall>& abandoned() {
-  static auto* calls = new std::vector<PreparedCall>();
+std::list<PreparedCall>& abandoned() {
+  static auto* calls = new std::list<PreparedCall>();
   return *calls;
 }
 
@@ -102,7 +102,7 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
 
 void Member::close() {
   if (!group.is_of_this_process()) return;
-  Watcher::instance().forget(group);
+  Watcher::forget(group);
   progress.stop();
   let_go_of_ended();
 }
@@ -110,17 +110,20 @@ void Member::close() {
 Work::~Work() {
   if (task == nullptr || !task->is_started() || task->is_completed() || !member->group.is_of_this_process()) return;
   set_end_listener(&ask_to_let_go);
-  abandoned().push_back(std::move(*this));
+  place.front() = std::move(*this);
+  abandoned().splice(abandoned().end(), place);
   abandoned_calls.store(abandoned().size());
   ask_to_let_go();  // it may have ended before it was counted
 }
 
 void let_go_of_ended() {
   if (abandoned_calls.load() == 0) return;
-  std::vector<PreparedCall> ended;  // letting go of them may run any code, this function too
-  std::vector<PreparedCall> going_on;
-  for (PreparedCall& call : abandoned()) (call.task->is_completed() ? ended : going_on).push_back(std::move(call));
-  abandoned() = std::move(going_on);
+  std::list<PreparedCall> ended;  // letting go of them may run any code, this function too
+  for (auto call = abandoned().begin(); call != abandoned().end();) {
+    const auto next = std::next(call);
+    if (call->task->is_completed()) ended.splice(ended.end(), abandoned(), call);
+    call = next;
+  }
   abandoned_calls.store(abandoned().size());
 }
 

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ struct Work : PreparedCall {
   ~Work();
 
   void wait(double timeout);
+
+  std::list<PreparedCall> place = std::list<PreparedCall>(1);  // where it goes then, when there may be no memory
 };
 
 // Lets go of what the calls that have ended needed and nobody holds any more. Needs the GIL.

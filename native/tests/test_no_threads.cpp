@@ -1,11 +1,10 @@
 // Where the system gives no thread, what needs one is told so at once, on every rank.
-#include <pthread.h>
-
 #include <atomic>
 #include <barrier>
 #include <string>
 #include <thread>
 
+#include "no_threads.hpp"
 #include "ranks.hpp"
 
 using namespace shim;
@@ -18,23 +17,6 @@ constexpr Reduction sum{ReduceOp::sum, 1.0};
 std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
   return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
 }
-
-// While there is one, no thread of this process can begin: its stack would take all addresses there are.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t endless;
-    pthread_attr_init(&endless);
-    pthread_attr_setstacksize(&endless, std::size_t{1} << 47);
-    CHECK_EQUAL(pthread_setattr_default_np(&endless), 0);
-    pthread_attr_destroy(&endless);
-  }
-  ~NoThreads() { pthread_setattr_default_np(&before_); }
-
- private:
-  pthread_attr_t before_;
-};
 
 // Runs both ranks; rank 0 does `act`, for which it has no thread, and rank 1 hears of it.
 void without_threads(const std::function<void(Rank&)>& act) {

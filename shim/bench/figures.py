@@ -28,7 +28,7 @@ class Result:
     """What came of a case with one contender: figures, or the reason why there are none.
 
     ``status`` is "measured"; "cannot" where the library has no such thing or refuses it; "failed" where its result was wrong, or its ranks died or
-    hung; or "skipped" where the machine has not the memory.
+    hung; or "skipped" where the machine has not the memory, or a smaller size took too long.
     """
 
     case: Case

@@ -57,7 +57,7 @@ class Movement(NamedTuple):
 
     @property
     def source(self) -> int:
-        """Bytes of its own tensor that are needed."""
+        """Bytes of its own tensor that are needed, but for those that it pushes."""
         return max(self.into_ring, self.own_at + max(self.own, self.update), self.slices)
 
     @property

@@ -6,7 +6,7 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_memory", "bind_to_processor", "describe", "largest_cache", "processors"]
+__all__ = ["available_memory", "bind_to_processor", "bind_to_share", "describe", "largest_cache", "processors"]
 
 _SYS = Path("/sys")
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
@@ -15,6 +15,14 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def bind_to_share(rank: int, ranks: int) -> None:
+    """Let this process, and the threads it will have, run on its share of the processors: as many for each of *ranks*, at least one."""
+    usable = sorted(os.sched_getaffinity(0))
+    share = max(1, len(usable) // ranks)
+    first = rank * share % len(usable)
+    os.sched_setaffinity(0, set(usable[first : first + share]))
 
 
 def bind_to_processor(rank: int) -> None:

@@ -36,14 +36,14 @@ class Pace:
 
     def second_turn(self) -> Turn | None:
         """Return the turn that warms up, and checks the whole batch; None where a single call fills a turn."""
-        if self.sample > self._budget:
+        if self.sample > self._budget and self.calls == 1:
             return None
-        warm_up = min(_FIRST_WARM_UP, int(self._budget / self.sample))
+        warm_up = max(1, min(_FIRST_WARM_UP, int(self._budget / self.sample)))
         return self._turn(_FEWEST_SAMPLES, warm_up, check=self.calls > 1)
 
     def turn(self) -> Turn:
         """Return one of the turns that count."""
-        if self.sample > TOO_LONG:
+        if self.call > TOO_LONG:
             return self._turn(1, 1)
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(self._budget / self.sample)))
         return self._turn(samples, _WARM_UP if self.sample * _WARM_UP < self._budget else 1)

@@ -14,7 +14,7 @@ import shim
 from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import Tensors, array_at, numpy_tensor
 from shim.bench.libraries.dist_api import DistApi
-from shim.bench.machine import bind_to_processor
+from shim.bench.machine import bind_to_share
 from shim.bench.patterns import Array
 
 __all__ = ["Gloo", "GlooTuned", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
@@ -112,14 +112,14 @@ class Gloo(_WithTorchTensors):
 
 
 class GlooTuned(Gloo):
-    """gloo on the loopback interface by name, with a single thread of its own, each rank bound to a processor where there are enough.
+    """gloo on the loopback interface by name, with a single thread of its own, each rank bound to its share of the processors where there are enough.
 
     ``init_process_group`` hands gloo no options, which a backend that is registered by the user can be made with.
     """
 
     def __init__(self, place: Place) -> None:
         if place.ranks <= place.processors:
-            bind_to_processor(place.rank)  # before torch has threads, which inherit it
+            bind_to_share(place.rank, place.ranks)  # before torch has threads, which inherit it
         super().__init__(place)
 
     def connect(self) -> None:

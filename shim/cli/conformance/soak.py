@@ -23,7 +23,7 @@ def soak(
     seed: Annotated[
         int | None, typer.Option("--seed", help="What the calls are drawn from. Default: another one each time.")
     ] = None,
-    largest: Annotated[int, typer.Option("--largest", min=1, help="MB of a rank's part at most.")] = 32,
+    largest: Annotated[int, typer.Option("--largest", min=1, max=32, help="MB of a rank's part at most.")] = 32,
 ) -> None:
     """Make random calls in changing groups, and compare every tensor on every rank with the oracle, bit by bit.
 

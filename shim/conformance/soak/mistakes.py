@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shim.conformance.oracle import Array
 from shim.conformance.soak.draw import Draw
 from shim.conformance.soak.operations import ME
 from shim.core import calls
@@ -14,57 +15,58 @@ from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Work
 from shim.errors import ArgumentError, MismatchError, ShimError
 
-__all__ = ["MISTAKES", "Mistake", "mistake"]
+__all__ = ["MISTAKES", "Mistake", "make_mistakes"]
 
-Mistake = Callable[[ProcessGroup, bool, bool], tuple[Work, "np.typing.NDArray[np.float64]"]]
-
-
-def _other_shape(group: ProcessGroup, is_mine: bool, now: bool) -> tuple[Work, np.typing.NDArray[np.float64]]:
-    tensor = np.ones(3 + is_mine)
-    return calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=now), tensor
+_LARGE = 70_000  # elements: past the arrival lines and one slot of a ring
+Mistake = Callable[
+    [ProcessGroup, Array, bool, bool], Work
+]  # of the group, with this tensor, by this rank or not, at once or not
 
 
-def _other_operation(group: ProcessGroup, is_mine: bool, now: bool) -> tuple[Work, np.typing.NDArray[np.float64]]:
-    tensor = np.ones(70_000)
+def _other_shape(group: ProcessGroup, tensor: Array, is_mine: bool, now: bool) -> Work:
+    part = tensor[:3] if is_mine else tensor[:4]
+    return calls.all_reduce(ME, group, part, part, ReduceOp.SUM, now=now)
+
+
+def _other_operation(group: ProcessGroup, tensor: Array, is_mine: bool, now: bool) -> Work:
     if is_mine:
-        return calls.broadcast(ME, group, tensor, 0, now=now), tensor
-    return calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=now), tensor
+        return calls.broadcast(ME, group, tensor, 0, now=now)
+    return calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=now)
 
 
-def _other_root(group: ProcessGroup, is_mine: bool, now: bool) -> tuple[Work, np.typing.NDArray[np.float64]]:
-    tensor = np.ones(5)
-    return calls.broadcast(ME, group, tensor, int(is_mine), now=now), tensor
+def _other_root(group: ProcessGroup, tensor: Array, is_mine: bool, now: bool) -> Work:
+    return calls.broadcast(ME, group, tensor, int(is_mine), now=now)
 
 
-def _wrong_argument(group: ProcessGroup, is_mine: bool, now: bool) -> tuple[Work, np.typing.NDArray[np.float64]]:
-    output, tensor = np.ones(5 if is_mine else 4), np.ones(4)
-    return calls.all_reduce(ME, group, output, tensor, ReduceOp.SUM, now=now), output
+def _wrong_argument(group: ProcessGroup, tensor: Array, is_mine: bool, now: bool) -> Work:
+    output = tensor[:5] if is_mine else tensor[:4]
+    return calls.all_reduce(ME, group, output, tensor[:4].copy(), ReduceOp.SUM, now=now)
 
 
 MISTAKES: tuple[Mistake, ...] = (_other_shape, _other_operation, _other_root, _wrong_argument)
 
 
-def mistake(draw: Draw, group: ProcessGroup, now: bool) -> str:
-    """Let a drawn rank make a drawn mistake, once or a few times on end; return what is wrong with how that ended, if anything."""
+def make_mistakes(draw: Draw, group: ProcessGroup, now: bool) -> list[str]:
+    """Let a drawn rank make a drawn mistake, once or a few times on end; return of each what is wrong with how it ended, if anything.
+
+    In a group of one rank there is nobody to disagree with, and nothing is done.
+    """
     kind, culprit, times = draw.one(MISTAKES), draw.rank(), 1 + draw.below(3)
     if group.size == 1:
-        return ""
+        return []
     is_mine = group.rank == culprit
     expected = ArgumentError if kind is _wrong_argument and is_mine else MismatchError
-    for _ in range(times):
-        told = _made(kind, group, is_mine, now, expected)
-        if told:
-            return f"{kind.__name__} by rank {culprit}: {told}"
-    return ""
+    told = [_made(kind, group, is_mine, now, expected) for _ in range(times)]
+    return [f"{kind.__name__[1:]} by rank {culprit}: {one}" if one else "" for one in told]
 
 
 def _made(kind: Mistake, group: ProcessGroup, is_mine: bool, now: bool, expected: type[ShimError]) -> str:
-    tensor = np.ones(0)
+    before = np.arange(_LARGE, dtype=float) * (group.rank + 2)
+    tensor = before.copy()
     try:
-        work, tensor = kind(group, is_mine, now)
-        work.wait()
+        kind(group, tensor, is_mine, now).wait()
     except expected:
-        return "" if (tensor == 1).all() else "an output was written"
+        return "" if (tensor == before).all() else "an output was written"
     except ShimError as error:
         return f"{type(error).__name__} where {expected.__name__} was expected: {error}"
     return f"nothing where {expected.__name__} was expected"

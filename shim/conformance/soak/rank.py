@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from shim.conformance.soak.comparing import difference
 from shim.conformance.soak.draw import LARGEST, Draw
 from shim.conformance.soak.elements import kinds
-from shim.conformance.soak.mistakes import mistake
+from shim.conformance.soak.mistakes import make_mistakes
 from shim.conformance.soak.operations import COMPUTING, ME, OPERATIONS, Made
 from shim.core import groups
 from shim.core.groups import ProcessGroup
@@ -122,9 +122,10 @@ class _Run:
         self._under_way.clear()
 
     def _mistake(self, what: str, draw: Draw, group: ProcessGroup, now: bool) -> None:
-        self.found.mistakes += 1
-        if told := mistake(draw, group, now):
-            self._tell(f"{what}: {told}")
+        for told in make_mistakes(draw, group, now):
+            self.found.mistakes += 1
+            if told:
+                self._tell(f"{what}: {told}")
 
     def _bytes_under_way(self) -> int:
         return sum(placed.memory.nbytes for one in self._under_way for placed, _ in one.made.outcomes)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance.soak import operations, rank
+from shim.conformance.soak import mistakes, operations, rank
 from shim.conformance.soak.comparing import difference
 from shim.conformance.soak.draw import Draw
 from shim.conformance.soak.elements import KINDS, elements, kinds
@@ -62,6 +62,25 @@ def test_a_single_wrong_bit_is_told_with_seed_and_call(monkeypatch: pytest.Monke
     summary = run(Plan(40, 2, seed=4, most=1 << 12))
     assert not summary.passed
     assert any("seed 4 call " in told and "all_gather of" in told for told in summary.differences)
+
+
+def write_by_mistake(era: Era) -> Found:
+    """Carry *era* out with a mistake that writes before it is refused; in rank processes."""
+
+    def wrong(group, tensor, is_mine, now):  # type: ignore[no-untyped-def]
+        tensor[-1] += 1
+        return original(group, tensor, is_mine, now)
+
+    original = mistakes.MISTAKES[0]
+    wrong.__name__ = original.__name__
+    mistakes.MISTAKES = (wrong,)
+    return rank.carry_out(era)
+
+
+def test_a_refused_call_that_writes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shim.conformance.soak.soak.carry_out", write_by_mistake)
+    summary = run(Plan(500, 2, seed=4, most=1 << 12))
+    assert any("other_shape by rank" in told and "an output was written" in told for told in summary.differences)
 
 
 def test_a_rank_that_raises_ends_the_soak(monkeypatch: pytest.MonkeyPatch) -> None:
