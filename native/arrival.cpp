@@ -51,6 +51,7 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   line.varied = call.is_varied() ? 1 : 0;
   line.filled = filled ? 1 : 0;
   if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
+  group.tell_processor();
   line.sequence.exchange(sequence);
   group.ring_bells();
 }

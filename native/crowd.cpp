@@ -53,6 +53,7 @@ int Crowd::better_processor() const {
 void Crowd::spread_out(Clock::time_point now) {
   if (now.time_since_epoch().count() < next_look_.load(std::memory_order_relaxed)) return;
   next_look_.store((now + between_moves).time_since_epoch().count(), std::memory_order_relaxed);
+  tell_processor();
   const int better = better_processor();
   cpu_set_t before;
   if (better < 0 || ::sched_getaffinity(0, sizeof(before), &before) != 0) return;

@@ -1,4 +1,5 @@
-// How ranks wait that have less processors than they are: who waits lets the others run, above all those it waits for.
+// Which processors the ranks are on, and how they wait that have less of them than they are: who waits lets the others
+// run, above all those it waits for.
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,7 @@
 
 namespace shim {
 
-// Which rank runs where, as far as it told when it last waited, and how this rank finds a place among them. Any thread
+// Which rank runs where, as far as it told when it last arrived or waited, and how this rank finds a place among them. Any thread
 // of the rank may use it.
 class Crowd {
  public:

@@ -50,10 +50,9 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       segment_(std::move(segment)),
       thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
       generation_(process_generation()),
-      crowd_(at<GroupHeader>(layout_.header())->is_crowded != 0
-                 ? std::make_unique<Crowd>(&status(0), rank, layout_.size())
-                 : nullptr),
-      quick_polls_(crowd_ ? 1 : quick_polls),
+      crowd_(&status(0), rank, layout_.size()),
+      is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
+      quick_polls_(is_crowded_ ? 1 : quick_polls),
       lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
   loans_ = std::make_unique<Loans>(*this);
 }
@@ -106,7 +105,7 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
   if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
   std::optional<CrowdTurns> in_crowd;
-  if (crowd_) in_crowd.emplace(*crowd_);
+  if (is_crowded_) in_crowd.emplace(crowd_);
   const ReadyTest is_awaited = [&ready_for](int rank) { return !ready_for(rank); };
   int polls = spin_polls;
   int turns = yields;
@@ -120,7 +119,7 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
       pause_processor();
       if (polls % 64 != 0) continue;
     } else if (turns > 0) {
-      --turns;
+      if (turns-- == yields) crowd_.spread_out(Clock::now());  // the kernel may have put two ranks on one processor
       ::sched_yield();
     } else {
       sleep_until_rung(peer, ready_for, what);

@@ -131,6 +131,9 @@ class Group {
   }
   void ring_bell(int peer) const;
 
+  // Says to the others on which processor this rank is.
+  void tell_processor() { crowd_.tell_processor(); }
+
   // Of the one thread that carries out an operation.
   Loans& loans() const { return *loans_; }
 
@@ -175,8 +178,9 @@ class Group {
   std::shared_ptr<Segment> segment_;
   Thresholds thresholds_;  // as rank 0 wrote them
   std::uint64_t generation_;
-  std::unique_ptr<Crowd> crowd_;  // null where every rank has a processor of its own
-  int quick_polls_;               // before anything else is looked at
+  Crowd crowd_;
+  bool is_crowded_;  // whether there are ranks without a processor of their own
+  int quick_polls_;  // before anything else is looked at
   std::unique_ptr<Loans> loans_;
   std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
   std::atomic<BackgroundWork*> background_{nullptr};

@@ -121,7 +121,7 @@ enum class RankState : std::uint32_t { active, left, failed };
 struct alignas(line_bytes) StatusLine {
   std::atomic<RankState> state;
   std::atomic<std::int32_t> cause;  // the group rank that was lost, or -1
-  // The number of the processor it last waited on, and 1; 0 when it has not waited, or is alone on its own.
+  // The number of the processor it last arrived or waited on, and 1; 0 before.
   std::atomic<std::int32_t> processor;
   char reason[failure_bytes];  // why it failed, in one line, where no rank was lost; need not end with a zero
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -189,4 +190,25 @@ SHIM_TEST(a_rank_that_waits_long_sleeps) {
   first.run(make_barrier(first.seat()));
   waiting.join();
   CHECK(slept);
+}
+
+SHIM_TEST(ranks_on_one_processor_part_where_there_is_another) {
+  Processors two = usable_processors();
+  if (two.size() < 2) return;
+  two.resize(2);
+  std::atomic<bool> have_parted{false};
+  std::array<std::atomic<int>, 2> places{};
+  on_ranks(2, [&](Rank& me) {
+    const cpu_set_t one = set_of({two[0]});
+    const cpu_set_t both = set_of(two);
+    CHECK_EQUAL(::sched_setaffinity(0, sizeof(one), &one), 0);
+    me.run(make_barrier(me.seat()));
+    CHECK_EQUAL(::sched_setaffinity(0, sizeof(both), &both), 0);
+    for (int i = 0; i < 2000; ++i) {
+      places[static_cast<std::size_t>(me.rank())] = ::sched_getcpu();
+      me.run(make_barrier(me.seat()));
+      if (places[0] != places[1]) have_parted = true;
+    }
+  });
+  CHECK(have_parted);
 }
