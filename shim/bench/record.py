@@ -62,13 +62,16 @@ def read_record(file: Path) -> Record:
         raise ValueError(f"{file} is not JSON: {error}") from None
     if not isinstance(read, dict) or read.get("format") != FORMAT:
         raise ValueError(f"{file} is not a result of `shim bench` in format {FORMAT}")
-    return Record(
-        read["machine"],
-        read["settings"],
-        [ContenderRecord(**one) for one in read["contenders"]],
-        [_result_in(one) for one in read["results"]],
-        [_overlap_in(one) for one in read["overlaps"]],
-    )
+    try:
+        return Record(
+            read["machine"],
+            read["settings"],
+            [ContenderRecord(**one) for one in read["contenders"]],
+            [_result_in(one) for one in read["results"]],
+            [_overlap_in(one) for one in read["overlaps"]],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file} is not a whole result of `shim bench`: {error}") from None
 
 
 def _result_out(result: Result) -> dict[str, Any]:

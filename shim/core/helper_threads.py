@@ -14,5 +14,5 @@ def chosen_helper_threads(variables: Variables) -> int:
     """Return the number that ``SHIM_HELPER_THREADS`` gives, 0 where it is not set. Raises ArgumentError for what is none, 0 to 64."""
     text = variables.get("SHIM_HELPER_THREADS") or "0"
     if not (text.isascii() and text.isdigit() and len(text) <= 2 and int(text) <= _MOST):
-        raise ArgumentError(f"SHIM_HELPER_THREADS must be a whole number from 0 to {_MOST}, got {text}")
+        raise ArgumentError(f"SHIM_HELPER_THREADS must be a whole number from 0 to {_MOST}, got {text!r}")
     return int(text)

@@ -83,6 +83,7 @@ def run(
         typer.Option(
             "--overlap/--no-overlap",
             help="Also an asynchronous all_reduce of 16 MB on 2 ranks behind a matrix product. Default: where all_reduce on 2 ranks is measured.",
+            show_default=False,
         ),
     ] = True,
     openmpi: Annotated[
@@ -124,9 +125,6 @@ def run(
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
-    for option, refused in (("--json", json and file_refusal(json)), ("--plot", plot and folder_refusal(plot))):
-        if refused:
-            raise typer.BadParameter(str(refused), param_hint=option)
     folders = {name: folder for name, folder in zip(MPIS, (openmpi, mpich), strict=True) if folder is not None}
     asked, optional = _contenders(through, peers, quick=quick)
     mpis, absent = present([*asked, *optional], folders)
@@ -135,6 +133,8 @@ def run(
     chosen_ranks = _numbers(ranks) or ((2,) if quick else _RANKS)
     chosen_collectives = _names("--collective", collective, COLLECTIVES) or COLLECTIVES
     usable, most_memory = processors(), _sizes("--memory", memory)
+    if most_memory and len(most_memory) > 1:
+        raise typer.BadParameter("--memory takes one size")
 
     def may_be_taken(ranks: int) -> int:
         most = most_memory[0] if most_memory else CROWDED_BYTES if ranks > usable else MEASURED_BYTES
@@ -154,15 +154,21 @@ def run(
         overlap=Case(*_OVERLAP) if measures_overlap else None,
         computed=() if dtype or collective or quick else tuple(DTYPES)[1:],
     )
+    for option, refused in (("--json", json and file_refusal(json)), ("--plot", plot and folder_refusal(plot))):
+        if refused:
+            raise typer.BadParameter(str(refused), param_hint=option)
     console = Console(highlight=False)
     widen(console, len(plan.contenders))
-    record = None
+    record, unwritten = None, ""
 
     def keep(measured: Record) -> None:
-        nonlocal record
+        nonlocal record, unwritten
         record = measured
-        if json is not None:
-            write_record(measured, json)
+        try:
+            if json is not None:
+                write_record(measured, json)
+        except OSError as error:  # what has been measured is shown in any case
+            unwritten = f"--json: {json} could not be written: {error}"
 
     with ended_by_signals(), ProgressBar(plan.weight, console) as progress:
         measure(plan, mpis, absent, progress, keep)
@@ -171,6 +177,9 @@ def run(
     if plot is not None:
         files = draw(record, plot)
         console.print(f"{len(files)} pictures in {plot}")
+    if unwritten:
+        typer.echo(unwritten, err=True)
+        raise typer.Exit(1)
 
 
 def _contenders(through: str | None, peers: str | None, *, quick: bool) -> tuple[list[Contender], list[Contender]]:

@@ -22,6 +22,7 @@ def show(
     """Print the tables of a result again, without measuring anything."""
     from rich.console import Console
 
+    from shim.bench.destinations import folder_refusal
     from shim.bench.markdown import markdown_of
     from shim.bench.plots import missing_for_plots
     from shim.bench.plots import plot as draw
@@ -30,6 +31,8 @@ def show(
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
+    if plot is not None and (refused := folder_refusal(plot)):
+        raise typer.BadParameter(str(refused), param_hint="--plot")
     try:
         record = read_record(file)
     except (OSError, ValueError) as error:

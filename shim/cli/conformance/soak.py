@@ -44,9 +44,16 @@ def soak(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("soaking", total=operations)
-        summary = program.run(plan, lambda so_far: progress.update(task, completed=so_far.operations))
-    for line in _lines(summary):
-        console.print(line)
+        summary, told = program.Summary(), 0
+        try:
+            for summary in program.run(plan):
+                progress.update(task, completed=summary.operations)
+                for difference in summary.differences[told:]:
+                    console.print(difference)
+                told = len(summary.differences)
+        finally:  # after Ctrl-C too: what has been soaked has been soaked
+            for line in _lines(summary):
+                console.print(line)
     if not summary.passed:
         raise typer.Exit(1)
 
@@ -54,7 +61,7 @@ def soak(
 def _lines(summary: Summary) -> list[str]:
     from shim.conformance.soak.soak import grown
 
-    lines = [*summary.differences]
+    lines = []
     if summary.memory:
         memory, descriptors, mappings = (
             grown(held) for held in (summary.memory, summary.descriptors, summary.mappings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from shim.conformance.soak.draw import LARGEST
@@ -72,8 +72,8 @@ def grown(held: list[int]) -> tuple[int, int]:
     return max(after[:third]), max(after[-third:])
 
 
-def run(plan: Plan, on_era: Callable[[Summary], None] = lambda summary: None) -> Summary:
-    """Carry *plan* out, telling *on_era* after each era; it ends early where a rank raised, died or hung."""
+def run(plan: Plan) -> Iterator[Summary]:
+    """Carry *plan* out and yield the same summary after each era, with what it added; it ends early where a rank raised, died or hung."""
     summary, begin = Summary(), time.monotonic()
     with RankPool(plan.ranks, _GIVEN_BACK) as pool:
         for era in plan.eras():
@@ -82,10 +82,10 @@ def run(plan: Plan, on_era: Callable[[Summary], None] = lambda summary: None) ->
             broken = [_told(era, outcome) for outcome in outcomes if outcome.error is not None]
             if broken:
                 summary.differences += broken
-                break
+                yield summary
+                return
             summary.add(era, [outcome.value for outcome in outcomes])
-            on_era(summary)
-    return summary
+            yield summary
 
 
 def _told(era: Era, outcome: Outcome) -> str:

@@ -117,7 +117,7 @@ def test_another_value_is_refused(value: str) -> None:
 def test_another_value_is_refused_where_the_world_begins() -> None:
     result = run_alone(ALONE, "many")
     assert result.returncode == 1
-    assert "SHIM_HELPER_THREADS must be a whole number from 0 to 64, got many" in result.stderr
+    assert "SHIM_HELPER_THREADS must be a whole number from 0 to 64, got 'many'" in result.stderr
 
 
 def test_a_forked_child_has_helpers_of_its_own() -> None:
