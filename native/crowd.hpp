@@ -11,8 +11,8 @@
 
 namespace shim {
 
-// Which rank runs where, as far as it told when it last arrived or waited, and how this rank finds a place among them. Any thread
-// of the rank may use it.
+// Which rank runs where, as far as it told when it last arrived or waited, and how this rank finds a place among them.
+// Any thread of the rank may use it.
 class Crowd {
  public:
   using Clock = std::chrono::steady_clock;
