@@ -14,9 +14,11 @@ import socket
 import sys
 import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from shim.bench.libraries.base import Library, Place
+from shim.bench.socket_path import short_path
 from shim.bench.starting_line import StartingLine
 from shim.bench.turn import OverlapTurn, Turn, take_overlap_turn, take_turn
 from shim.launch.messages import read_message, write_message
@@ -57,7 +59,8 @@ def main() -> None:
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C at a terminal reaches all; the benchmark ends its ranks itself
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(sys.argv[1])
+        with short_path(Path(sys.argv[1])) as path:
+            connection.connect(path)
         stream = connection.makefile("rwb")
         rank = next(int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ)
         _say(stream, Hello(rank, os.getpid()))

@@ -20,6 +20,7 @@ from shim.bench.contenders import Contender
 from shim.bench.launchers import Mpi, commands_of
 from shim.bench.libraries.base import Place
 from shim.bench.rank import Hello, Ready, Start
+from shim.bench.socket_path import short_path
 from shim.bench.starting_line import LINE_BYTES
 from shim.bench.turn import Answer, OverlapTurn, Turn
 from shim.launch.endings import GRACE, dying_with, how_it_ended
@@ -60,7 +61,8 @@ class RankSet:
             self._line = _memory_file(stack, LINE_BYTES)
             self._segment = _memory_file(stack, 0)
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listener.bind(str(self._folder / "socket"))
+            with short_path(self._folder / "socket") as path:
+                listener.bind(path)
             listener.listen(ranks)
             self._resources = stack.pop_all()
         try:

@@ -254,7 +254,9 @@ _ARRAY_DTYPES: dict[int, tuple[Any, Any]] = {}
 def _array_dtype_of(dtype: Any) -> Any:
     """Return numpy's dtype for MindSpore's *dtype*, None for float8. (MindSpore's own function logs with every call.)"""
     try:
-        return sys.modules["numpy"].dtype(_name_of_mindspore_dtype(dtype))
+        found = sys.modules["numpy"].dtype(_name_of_mindspore_dtype(dtype))
+        if found.isbuiltin == 1:  # not one that ml_dtypes has added, of which MindSpore knows nothing
+            return found
     except TypeError:
         pass
     try:

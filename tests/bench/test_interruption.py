@@ -42,7 +42,7 @@ def is_running(pid: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("peers", PEERS)
 def test_a_signal_ends_a_run_and_all_that_it_has_started(tmp_path: Path, number: signal.Signals, peers: str) -> None:
-    folder, file = tmp_path / "temporary", tmp_path / "result.json"
+    folder, file = tmp_path / ("temporary_" * 9), tmp_path / "result.json"  # too long for a socket's address
     folder.mkdir()
     run = subprocess.Popen(
         [sys.executable, "-m", "shim", "bench", "--through", "engine", "--peers", peers, "--ranks", "2,3", "--collective", "all_reduce",

@@ -27,7 +27,7 @@ options = importlib.import_module("shim.cli.conformance.options")
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so
 GOOD = a_judgement("torch.distributed.all_gather")
 BAD = a_judgement("torch.distributed.gather", Verdict.FAIL, failures=[(0, 3, "item 1: shown 1, seen 2")])
-COMMANDS = ("run", "list", "signatures", "tables")
+COMMANDS = ("run", "list", "signatures", "tables", "soak")
 FILES = {"--json": '"schema": 3', "--junit": "<testsuites", "--markdown": "# Documented", "--html": "<!doctype html>"}
 
 

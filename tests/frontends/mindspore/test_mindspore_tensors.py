@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import mindspore
@@ -36,6 +37,7 @@ def test_a_copy(dtype: str) -> None:
 
 
 def test_float8_has_new_tensors_too() -> None:
+    importlib.import_module("ml_dtypes")  # gives numpy dtypes of these names
     tensor = mindspore.Tensor(np.arange(4, dtype="uint8")).view(mindspore.float8_e5m2)
     assert (new_like(tensor, (2,)).dtype, new_like(tensor, (2,)).shape) == (mindspore.float8_e5m2, (2,))
     np.testing.assert_array_equal(array_of(copy_of(tensor).view(mindspore.uint8)), np.arange(4))
