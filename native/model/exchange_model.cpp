@@ -1,0 +1,298 @@
+// The ring: slots that are filled a step ahead, read, made, and filled again; the first one before the arrival.
+// Mirrors native/exchange.hpp, with two slots, or three where something is made of them, instead of four: so they come
+// round sooner.
+#include <algorithm>
+#include <array>
+
+#include "cases.hpp"
+
+namespace shim::model {
+namespace {
+
+enum Broken {
+  nothing,
+  filled_too_soon,    // one step before the slot is free
+  free_for_one_peer,  // the others are not asked
+  told_before_filled,
+  done_before_read,
+  read_without_waiting,
+  first_is_not_waited_for,  // a slot counts as filled before the arrival, whoever filled it then
+  steps_go_on_after_mismatch,
+  made_too_soon,  // told before it is made
+  made_is_not_waited_for,
+  two_slots,  // where three steps are under way: one filled, one made, one taken
+};
+
+constexpr int most_ranks = 3;
+constexpr int most_slots = 3;
+constexpr int operations = 4;
+constexpr int steps_of_operation = 3;
+// clang-format off
+enum At : std::uint8_t {
+  begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, make, making, take, taking, over
+};
+// clang-format on
+enum Error : std::uint8_t { none, other_content, written_meanwhile };
+struct Slot {
+  std::uint8_t number;  // of the chunk, from 1
+  std::uint8_t is_being_written;
+  std::uint8_t made;  // number of the chunk that what is made in it belongs to
+};
+struct Rank {
+  std::uint8_t at, operation, base, step, peer, prefilled;
+  std::uint8_t ready, made, done;         // as the others see them
+  std::uint8_t arrived;                   // the operation
+  std::array<std::uint8_t, 2> filled_of;  // operations whose first slot was filled before, in the line of each parity
+};
+
+class Exchange {
+ public:
+  struct State {
+    std::array<Rank, most_ranks> ranks;
+    std::array<std::array<Slot, most_slots>, most_ranks> rings;
+    std::array<std::uint8_t, operations + 1>
+        disagreed;  // by operation: 0 not settled, 1 the ranks agree, 2 they do not
+    std::uint8_t error;
+  };
+
+  Exchange(int size, int broken, bool makes) : size_(size), broken_(static_cast<Broken>(broken)), makes_(makes) {}
+
+  State first() const { return State{}; }
+  bool is_over(const State& state) const {
+    return std::all_of(state.ranks.begin(), state.ranks.begin() + size_,
+                       [](const Rank& rank) { return rank.at == over; });
+  }
+  const char* violation(const State& state) const {
+    if (state.error == other_content) return "a rank reads a slot with another chunk in it";
+    if (state.error == written_meanwhile) return "a slot is written while it is read";
+    return nullptr;
+  }
+  template <class Emit>
+  void steps(const State& state, const Emit& emit) const {
+    for (int rank = 0; rank < size_; ++rank) step(state, rank, emit);
+  }
+
+ private:
+  int slots() const { return makes_ && broken_ != two_slots ? 3 : 2; }
+  Slot& slot(State& state, int rank, int number) const { return state.rings[rank][number % slots()]; }
+
+  bool is_free(const State& state, int rank, int number) const {
+    const int wanted = number - slots() + (broken_ == filled_too_soon ? -1 : 0);
+    for (int peer = 0; peer < size_; ++peer) {
+      if (broken_ == free_for_one_peer && peer != (rank + 1) % size_) continue;
+      if (peer != rank && state.ranks[peer].done < wanted) return false;
+    }
+    return true;
+  }
+  bool is_filled(const State& state, int peer, const Rank& me, int number) const {
+    const Rank& theirs = state.ranks[peer];
+    const bool before = theirs.filled_of[me.operation & 1] == me.operation || broken_ == first_is_not_waited_for;
+    return (me.step == 0 && before) || theirs.ready >= number || broken_ == read_without_waiting;
+  }
+
+  // Filling takes two steps, between which it must not be read. `then` follows, `ready` is told unless the arrival
+  // does.
+  template <class Emit>
+  void begin_filling(State& state, int rank, int number, At then, const Emit& emit) const {
+    Slot& mine = slot(state, rank, number);
+    for (int peer = 0; peer < size_; ++peer) {
+      const Rank& theirs = state.ranks[peer];
+      const bool reads = theirs.at == reading || theirs.at == making || theirs.at == taking;
+      const int wanted = theirs.base + theirs.step + 1 - (theirs.at == taking ? 1 : 0);
+      if (peer != rank && reads && theirs.peer == rank && wanted % slots() == number % slots())
+        state.error = written_meanwhile;
+    }
+    mine = {static_cast<std::uint8_t>(number), 1, 0};
+    state.ranks[rank].at = then;
+    if (broken_ == told_before_filled && then == filled) state.ranks[rank].ready = static_cast<std::uint8_t>(number);
+    emit(rank, "begins to fill a slot", state);
+  }
+
+  template <class Emit>
+  void step(const State& before, int rank, const Emit& emit) const {
+    State state = before;
+    Rank& me = state.ranks[rank];
+    const int number = me.base + me.step + 1;
+    switch (me.at) {
+      case begin:
+        me.at = me.operation == operations ? over : wait_first;
+        if (me.at == over) return emit(rank, "has come to the end", state);
+        ++me.operation;
+        me.step = me.prefilled = 0;
+        return emit(rank, "begins an operation, and is going to fill the first slot", state);
+      case wait_first:
+        if (rank == 0) {  // too large for it on this rank: so both ways are taken beside each other
+          me.at = arrive;
+          return emit(rank, "fills nothing before", state);
+        }
+        if (!is_free(before, rank, number)) return;
+        return begin_filling(state, rank, number, fill_first, emit);
+      case fill_first:
+        slot(state, rank, number).is_being_written = 0;
+        me.prefilled = 1;
+        me.at = arrive;
+        return emit(rank, "has filled the first slot", state);
+      case arrive:
+        me.filled_of[me.operation & 1] = me.prefilled != 0 ? me.operation : std::uint8_t{0};
+        me.arrived = me.operation;
+        me.at = waits;
+        return emit(rank, "arrives", state);
+      case waits:
+        return settle(before, rank, emit);
+      case fill:
+        if (to_fill(me) > me.base + steps_of_operation) {
+          begin_reading(me, rank);
+          return emit(rank, "has nothing more to fill", state);
+        }
+        if (!is_free(before, rank, to_fill(me))) return;
+        return begin_filling(state, rank, to_fill(me), filled, emit);
+      case filled:
+        slot(state, rank, to_fill(me)).is_being_written = 0;
+        me.ready = static_cast<std::uint8_t>(to_fill(me));
+        me.at = fill;
+        if (to_fill(me) > number)
+          begin_reading(me, rank);
+        else
+          me.prefilled = 1;
+        return emit(rank, "has filled a slot", state);
+      case read:
+      case make:
+        if (!is_filled(before, me.peer, me, number)) return;
+        check(state, me.peer, number);
+        if (broken_ == done_before_read && me.at == read) me.done = static_cast<std::uint8_t>(number);
+        if (broken_ == made_too_soon && me.at == make) me.made = static_cast<std::uint8_t>(number);
+        me.at = me.at == read ? reading : making;
+        return emit(rank, "begins to read a slot", state);
+      case reading:
+        check(state, me.peer, number);
+        me.at = read;
+        if (!go_to_next_peer(me, rank)) finish(me, number);
+        return emit(rank, "has read a slot", state);
+      case making:
+        check(state, me.peer, number);
+        me.at = make;
+        if (!go_to_next_peer(me, rank)) {
+          slot(state, rank, number).made = static_cast<std::uint8_t>(number);
+          me.made = static_cast<std::uint8_t>(number);
+          me.peer = peer_of(rank, 0);
+          if (me.step > 0) {
+            me.at = take;  // of the step before
+          } else {
+            ++me.step;
+            me.at = me.step < steps_of_operation ? fill : take;
+          }
+        }
+        return emit(rank, "has made something of a slot", state);
+      case take:
+        if (before.ranks[me.peer].made < number - 1 && broken_ != made_is_not_waited_for) return;
+        check_made(state, me.peer, number - 1);
+        me.at = taking;
+        return emit(rank, "begins to take what was made", state);
+      case taking:
+        check_made(state, me.peer, number - 1);
+        me.at = take;
+        if (!go_to_next_peer(me, rank)) finish_taking(me, number - 1);
+        return emit(rank, "has taken what was made", state);
+      default:
+        return;
+    }
+  }
+
+  // The first slot, if it was not filled before the arrival, then always the one of the step after this one.
+  static int to_fill(const Rank& me) { return me.base + me.step + (me.step == 0 && me.prefilled == 0 ? 1 : 2); }
+  void begin_reading(Rank& me, int rank) const {
+    me.at = makes_ ? make : read;
+    me.peer = peer_of(rank, 0);
+  }
+
+  // All have arrived: do they agree? Either is possible; whoever comes first settles it for all.
+  template <class Emit>
+  void settle(const State& before, int rank, const Emit& emit) const {
+    for (int peer = 0; peer < size_; ++peer)
+      if (before.ranks[peer].arrived < before.ranks[rank].operation) return;
+    const std::uint8_t known = before.disagreed[before.ranks[rank].operation];
+    for (std::uint8_t verdict = 1; verdict <= 2; ++verdict) {
+      if (known != 0 && known != verdict) continue;
+      State state = before;
+      Rank& me = state.ranks[rank];
+      state.disagreed[me.operation] = verdict;
+      if (verdict == 2) {
+        if (broken_ == steps_go_on_after_mismatch && rank == 1) ++me.base;
+        me.at = begin;
+        emit(rank, "finds that they disagree", state);
+      } else {
+        me.at = fill;
+        emit(rank, "finds that they agree", state);
+      }
+    }
+  }
+
+  void check(State& state, int peer, int number) const {
+    const Slot& theirs = slot(state, peer, number);
+    if (theirs.number != number || theirs.is_being_written != 0) state.error = other_content;
+  }
+  void check_made(State& state, int peer, int number) const {
+    check(state, peer, number);
+    if (slot(state, peer, number).made != number) state.error = other_content;
+  }
+
+  std::uint8_t peer_of(int rank, int index) const {
+    return static_cast<std::uint8_t>(index == rank ? index + 1 : index);
+  }
+  bool go_to_next_peer(Rank& me, int rank) const {
+    const int next_peer = peer_of(rank, me.peer + 1);
+    me.peer = next_peer < size_ ? static_cast<std::uint8_t>(next_peer) : peer_of(rank, 0);
+    return next_peer < size_;
+  }
+  void finish(Rank& me, int number) const {
+    me.done = static_cast<std::uint8_t>(number);
+    ++me.step;
+    go_on_or_end(me, steps_of_operation);
+  }
+  // Taking is a step behind, so there is one more of them.
+  void finish_taking(Rank& me, int number) const {
+    me.done = static_cast<std::uint8_t>(number);
+    if (++me.step == steps_of_operation)
+      me.at = take;
+    else
+      go_on_or_end(me, steps_of_operation + 1);
+  }
+  static void go_on_or_end(Rank& me, int end) {
+    me.at = me.step < end ? fill : begin;
+    if (me.at == fill) return;
+    me.base = static_cast<std::uint8_t>(me.base + steps_of_operation);
+    me.step = 0;
+  }
+
+  int size_;
+  Broken broken_;
+  bool makes_;
+};
+
+Outcome run(int ranks, int broken) { return explore(Exchange(ranks, broken, false)); }
+Outcome run_making(int ranks, int broken) {
+  return explore(Exchange(ranks, broken == 0 ? 0 : broken + steps_go_on_after_mismatch, true));
+}
+
+}  // namespace
+
+std::vector<Case> exchange_cases() {
+  std::vector<Case> cases = cases_of("exchange", {2, 3},
+                                     {{"a slot is filled one step too soon", 2},
+                                      {"only one peer is asked whether a slot is free", 3},
+                                      {"ready is told before the slot is filled", 2},
+                                      {"done is told before the slot is read", 2},
+                                      {"nobody waits for a slot to be filled", 2},
+                                      {"a first slot counts as filled before the arrival", 2},
+                                      {"a rank counts the steps of a refused operation", 2}},
+                                     &run);
+  const std::vector<Case> making = cases_of("making", {2, 3},
+                                            {{"made is told before it is made", 2},
+                                             {"nobody waits for what is made", 2},
+                                             {"there are two slots for what is filled, made and taken", 2}},
+                                            &run_making);
+  cases.insert(cases.end(), making.begin(), making.end());
+  return cases;
+}
+
+}  // namespace shim::model
