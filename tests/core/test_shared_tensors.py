@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -134,12 +135,19 @@ def test_a_framework_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.ranks(1)
-@of_every_framework
+@pytest.mark.parametrize("framework", OTHERS)
 def test_a_dtype_that_the_framework_has_not_is_told(framework: str) -> None:
     load(framework)
-    dtype = {"numpy": "float8_e4m3", "torch": "float8_e3m4", "paddle": "uint16", "mindspore": "float8_e3m4"}[framework]
+    dtype = {"torch": "float8_e3m4", "paddle": "uint16", "mindspore": "float8_e3m4"}[framework]
     with pytest.raises(UnsupportedError, match=dtype):
         shim.empty(3, dtype, framework)
+
+
+def test_a_dtype_that_numpy_has_only_with_an_extension_is_told() -> None:
+    program = "import shim; shim.empty(3, 'float8_e4m3')"  # in a process that nothing has imported the extension into
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "UnsupportedError: shim.empty: numpy has no float8_e4m3 of its own" in ended.stderr
 
 
 @pytest.mark.ranks(2)
