@@ -108,6 +108,13 @@ inline bool is_crowded_with(int ranks) {
   return are_crowded(std::vector<Processors>(static_cast<std::size_t>(ranks), usable_processors()));
 }
 
+inline constexpr Reduction sum{ReduceOp::sum, 1.0};
+
+// An all_reduce of `data` in place.
+inline std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
+  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
+}
+
 // Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
 inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
                      const Thresholds& thresholds = usual_thresholds()) {

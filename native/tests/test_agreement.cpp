@@ -9,8 +9,6 @@ using namespace shim::tests;
 
 namespace {
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
 // Has all ranks make `call`, in which one rank differs, checks the verdict everywhere, and that a good call follows.
 void check_mismatch(const char* what, std::size_t count,
                     const std::function<std::unique_ptr<Operation>(Rank&, std::vector<std::int64_t>&, bool)>& call) {

@@ -37,8 +37,6 @@ void for_all_sizes(const std::function<void(Rank&, std::size_t)>& body) {
     });
 }
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
 }  // namespace
 
 SHIM_TEST(broadcast_copies_the_root) {

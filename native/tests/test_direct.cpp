@@ -9,7 +9,6 @@ using namespace shim::tests;
 namespace {
 
 constexpr std::size_t some = 50'000;  // elements: more than a piece, and no multiple of a line
-constexpr Reduction sum{ReduceOp::sum, 1.0};
 
 // What a collective leaves in the output, which has `received` elements, of an input of `sent` ones.
 using Make = std::function<std::unique_ptr<Operation>(Rank&, Floats& output, Floats& input)>;

@@ -12,12 +12,6 @@ using namespace shim::tests;
 
 namespace {
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
-std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
-  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
-}
-
 // Runs both ranks; rank 0 does `act`, for which it has no thread, and rank 1 hears of it.
 void without_threads(const std::function<void(Rank&)>& act) {
   std::barrier<> all(2);

@@ -10,12 +10,6 @@ using namespace shim::tests;
 
 namespace {
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
-std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
-  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
-}
-
 // As the bindings do it.
 void sum_now(Rank& me, std::vector<std::int64_t>& data) {
   std::unique_ptr<Operation> operation = summing(me, data);

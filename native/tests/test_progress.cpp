@@ -9,12 +9,6 @@ using namespace shim::tests;
 
 namespace {
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
-std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& data) {
-  return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
-}
-
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 }  // namespace

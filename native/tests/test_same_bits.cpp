@@ -10,8 +10,6 @@ using namespace shim::tests;
 
 namespace {
 
-constexpr Reduction sum{ReduceOp::sum, 1.0};
-
 using Outputs = std::vector<std::vector<float>>;  // of one collective after the other
 
 bool are_same_bits(const std::vector<float>& one, const std::vector<float>& other) {

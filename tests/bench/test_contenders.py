@@ -15,13 +15,14 @@ from shim.bench.run import present
 from shim.bench.turn import Turn
 
 FOLDERS = {"mpich": Path(os.environ["SHIM_TEST_MPICH"])} if "SHIM_TEST_MPICH" in os.environ else {}
+# An environment has one MPI, which is Open MPI: MPICH is tried where its folder is given.
+TRIED = [name for name, contender in CONTENDERS.items() if contender.mpi != "mpich" or "mpich" in FOLDERS]
 
 
-@pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.parametrize("name", TRIED)
 def test_whoever_is_installed_starts_and_calculates_rightly(name: str) -> None:
     there, absent = present([CONTENDERS[name]], FOLDERS)
-    if absent:
-        pytest.skip(absent[CONTENDERS[name]])  # an environment has one MPI alone
+    assert absent == {}
     ranks = RankSet(CONTENDERS[name], 2, processors(), there[CONTENDERS[name]])
     try:
         assert ranks.versions
