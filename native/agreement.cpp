@@ -4,22 +4,14 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "call_description.hpp"
+#include "call_places.hpp"
 
 namespace shim {
 namespace {
-
-constexpr std::string_view kind_names[] = {"none",    "broadcast",      "all_reduce", "reduce",  "all_gather", "gather",
-                                           "scatter", "reduce_scatter", "all_to_all", "barrier", "refused"};
-static_assert(std::size(kind_names) == static_cast<std::size_t>(OperationKind::count_));
-
-bool takes_root(OperationKind kind) {
-  return kind == OperationKind::broadcast || kind == OperationKind::reduce || kind == OperationKind::gather ||
-         kind == OperationKind::scatter;
-}
-
-bool takes_op(OperationKind kind) {
-  return kind == OperationKind::all_reduce || kind == OperationKind::reduce || kind == OperationKind::reduce_scatter;
-}
 
 // The calls of all ranks for one operation.
 class Calls {
@@ -42,44 +34,15 @@ class Calls {
       if (group_.arrival(rank, sequence_).varied != 0) return true;
     return false;
   }
-  // One line: all_reduce(float32 [2, 3], SUM)
-  std::string describe(int rank) const {
-    const CallDescriptor& call = of(rank);
-    if (call.kind == OperationKind::refused) {
-      const char* text = group_.refusal(rank, sequence_);
-      const std::string_view reason(text, ::strnlen(text, refusal_bytes));
-      return "refused: " + std::string(reason.substr(0, reason.find('\n')));
-    }
-    std::string text(kind_names[static_cast<std::size_t>(call.kind)]);
-    text += "(";
-    const bool has_shape = call.kind != OperationKind::all_to_all;  // its parts are what it has to say
-    if (call.dtype != Dtype::none) text += std::string(name_of(call.dtype)) + (has_shape ? " " + shape(call) : "");
-    if (takes_op(call.kind)) text += ", " + std::string(name_of(call.op));
-    if (takes_root(call.kind)) text += ", root " + std::to_string(call.root);
-    if (call.sends == CallDescriptor::in_table)
-      text += ", sends " + table(rank, 0);
-    else if (!has_shape)
-      text += ", sends " + std::to_string(call.sends) + " to each";
-    if (call.receives == CallDescriptor::in_table)
-      text += ", receives " + table(rank, size());
-    else if (!has_shape)
-      text += ", receives " + std::to_string(call.receives) + " from each";
-    return text + ")";
+  // Whether `to` is to get something of `from`. What a rank that takes no part would say of it is not asked.
+  bool is_part(int from, int to) const {
+    const CallDescriptor& call = of(0);
+    const bool from_root = call.kind == OperationKind::broadcast || call.kind == OperationKind::scatter;
+    const bool to_root = call.kind == OperationKind::reduce || call.kind == OperationKind::gather;
+    return !(from_root && from != call.root) && !(to_root && to != call.root);
   }
 
  private:
-  static std::string shape(const CallDescriptor& call) {
-    std::string text = "[";
-    for (std::size_t d = 0; d < call.dimensions; ++d) text += (d > 0 ? ", " : "") + std::to_string(call.shape[d]);
-    return text + "]";
-  }
-  std::string table(int rank, int first) const {
-    std::string text = "[";
-    for (int i = 0; i < size(); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(group_.call_table(rank, sequence_)[first + i]);
-    return text + "]";
-  }
-
   const Group& group_;
   std::uint64_t sequence_;
 };
@@ -91,6 +54,24 @@ bool all_equal(const Calls& calls, const Field& field) {
   return true;
 }
 
+// What calls may differ in, and what one of them says of it.
+struct Aspect {
+  std::string_view name;
+  std::string (*said)(const CallDescriptor&);
+};
+
+bool is_refused(const CallDescriptor& call) { return call.kind == OperationKind::refused; }
+
+constexpr Aspect whether_made{"whether the call can be made", [](const CallDescriptor& call) {
+                                return std::string(is_refused(call) ? "refused" : "made");
+                              }};
+constexpr Aspect operation{"the operation", [](const CallDescriptor& call) { return std::string(name_of(call.kind)); }};
+constexpr Aspect dtype{"the dtype", [](const CallDescriptor& call) { return std::string(name_of(call.dtype)); }};
+constexpr Aspect reduce_op{"the reduce op", [](const CallDescriptor& call) { return std::string(name_of(call.op)); }};
+constexpr Aspect root{"the root", [](const CallDescriptor& call) { return std::to_string(call.root); }};
+constexpr Aspect shape{"the shape", shape_of};
+constexpr Aspect parts{"the sizes of the parts", nullptr};  // of which each is said by two ranks
+
 bool same_shape(const Calls& calls) {
   return all_equal(calls, [](const CallDescriptor& call) { return call.dimensions; }) &&
          all_equal(calls, [](const CallDescriptor& call) {
@@ -98,48 +79,79 @@ bool same_shape(const Calls& calls) {
          });
 }
 
-// Whether each part has the size that its receiver expects. What a rank that takes no part would say is not asked.
+// Whether each part has the size that its receiver expects.
 bool same_counts(const Calls& calls) {
-  const CallDescriptor& call = calls.of(0);
-  const bool from_root = call.kind == OperationKind::broadcast || call.kind == OperationKind::scatter;
-  const bool to_root = call.kind == OperationKind::reduce || call.kind == OperationKind::gather;
   for (int from = 0; from < calls.size(); ++from)
-    for (int to = 0; to < calls.size(); ++to) {
-      if ((from_root && from != call.root) || (to_root && to != call.root)) continue;
-      if (calls.sends(from, to) != calls.receives(to, from)) return false;
-    }
+    for (int to = 0; to < calls.size(); ++to)
+      if (calls.is_part(from, to) && calls.sends(from, to) != calls.receives(to, from)) return false;
   return true;
 }
 
-// The first thing the ranks disagree on, or nothing.
-std::string_view difference(const Calls& calls) {
-  if (!all_equal(calls, [](const CallDescriptor& call) { return call.kind == OperationKind::refused; }) ||
-      calls.of(0).kind == OperationKind::refused)
-    return "whether the call can be made";
-  if (!all_equal(calls, [](const CallDescriptor& call) { return call.kind; })) return "the operation";
+// The first thing the ranks disagree on, or null.
+const Aspect* difference(const Calls& calls) {
+  if (!all_equal(calls, is_refused) || is_refused(calls.of(0))) return &whether_made;
+  if (!all_equal(calls, [](const CallDescriptor& call) { return call.kind; })) return &operation;
   const OperationKind kind = calls.of(0).kind;
-  if (!all_equal(calls, [](const CallDescriptor& call) { return call.dtype; })) return "the dtype";
-  if (takes_op(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.op; })) return "the reduce op";
-  if (takes_root(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.root; })) return "the root";
-  if (kind != OperationKind::all_to_all && !calls.any_varied() && !same_shape(calls)) return "the shape";
-  if (!same_counts(calls)) return "the sizes of the parts";
-  return {};
+  if (!all_equal(calls, [](const CallDescriptor& call) { return call.dtype; })) return &dtype;
+  if (takes_op(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.op; })) return &reduce_op;
+  if (takes_root(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.root; })) return &root;
+  if (kind != OperationKind::all_to_all && !calls.any_varied() && !same_shape(calls)) return &shape;
+  if (!same_counts(calls)) return &parts;
+  return nullptr;
+}
+
+// "[3] on ranks 0 and 2, [4] on rank 1": who agrees with whom.
+std::string who_says_what(const Calls& calls, const Aspect& aspect) {
+  std::vector<std::pair<std::string, std::vector<int>>> camps;
+  for (int rank = 0; rank < calls.size(); ++rank) {
+    const std::string said = aspect.said(calls.of(rank));
+    auto camp = std::find_if(camps.begin(), camps.end(), [&said](const auto& one) { return one.first == said; });
+    if (camp == camps.end()) camp = camps.insert(camps.end(), {said, {}});
+    camp->second.push_back(rank);
+  }
+  std::string text;
+  for (const auto& [said, ranks] : camps)
+    text += (text.empty() ? "" : ", ") + said + (ranks.size() == 1 ? " on rank " : " on ranks ") + list_of_ranks(ranks);
+  return text;
+}
+
+// The first parts, by sender, of which sender and receiver say different sizes.
+std::string parts_that_differ(const Calls& calls) {
+  constexpr int most = 3;
+  int found = 0;
+  std::string text;
+  for (int from = 0; from < calls.size(); ++from)
+    for (int to = 0; to < calls.size(); ++to) {
+      if (!calls.is_part(from, to) || calls.sends(from, to) == calls.receives(to, from)) continue;
+      if (++found > most) continue;
+      text += (text.empty() ? "" : "; ") + std::string("rank ") + std::to_string(from) + " sends " +
+              std::to_string(calls.sends(from, to)) + " elements to rank " + std::to_string(to) + ", which expects " +
+              std::to_string(calls.receives(to, from));
+    }
+  return found > most ? text + "; and " + std::to_string(found - most) + " more" : text;
 }
 
 }  // namespace
 
 void check_agreement(Group& group, std::uint64_t sequence) {
   const Calls calls(group, sequence);
-  const std::string_view what = difference(calls);
-  if (what.empty()) return;
-  std::string message =
-      "the ranks disagree on " + std::string(what) + " in operation " + std::to_string(sequence) + " of the group";
-  for (int rank = 0; rank < group.size(); ++rank) {
-    message += "\n  rank " + std::to_string(rank);
-    if (group.world_rank(rank) != rank)
-      message += " (rank " + std::to_string(group.world_rank(rank)) + " of the world)";
-    message += ": " + calls.describe(rank) + (rank == group.rank() ? "  <- this rank" : "");
+  const Aspect* aspect = difference(calls);
+  if (aspect == nullptr) return;
+  if (WaitHooks* hooks = WaitHooksScope::current()) {
+    tell_place(group, sequence, hooks->place());
+    hooks->about_to_block();
+  } else {
+    tell_place(group, sequence, "");
   }
+  const std::vector<std::string> places = places_of_calls(group, sequence);
+  std::string message = "the ranks disagree on " + std::string(aspect->name) + " in operation " +
+                        std::to_string(sequence) + " of the group";
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::string& place = places[static_cast<std::size_t>(rank)];
+    message += "\n  " + rank_label(group, rank) + ": " + describe_call(group, rank, sequence) +
+               (place.empty() ? "" : ", at " + place) + (rank == group.rank() ? "  <- this rank" : "");
+  }
+  message += "\nThey differ: " + (aspect == &parts ? parts_that_differ(calls) : who_says_what(calls, *aspect)) + ".";
   throw Failure(FailureKind::mismatch, message + "\nNo output was written; the group can still be used.");
 }
 

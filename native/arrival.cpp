@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agreement.hpp"
+#include "call_places.hpp"
 #include "loans.hpp"
 
 namespace shim {
@@ -36,7 +37,8 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
   std::copy(call.receives.begin(), call.receives.end(), table + group.size());
   if (call.descriptor.kind != OperationKind::refused) return;
   char* text = group.refusal(group.rank(), sequence);
-  text[call.refusal.copy(text, refusal_bytes - 1)] = '\0';
+  text[fitting(call.refusal.reason, refusal_bytes - 1).copy(text, refusal_bytes - 1)] = '\0';
+  tell_place(group, sequence, call.refusal.place);
 }
 
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
@@ -79,10 +81,10 @@ bool have_all_arrived(const Group& group) {
   return true;
 }
 
-// Takes no memory once it has `reason`: a rank that had none for its call can still tell the others.
-Call refused_call(const std::string& reason) {
+// Takes no memory once it has `refusal`: a rank that had none for its call can still tell the others.
+Call refused_call(const Refusal& refusal) {
   Call call(OperationKind::refused, Dtype::none);
-  call.refusal = reason;
+  call.refusal = refusal;
   return call;
 }
 
@@ -129,15 +131,15 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   return {false, largest, sequence, loan_of_all, loan_of_any};
 }
 
-void arrive_refused(Group& group, const std::string& reason) {
-  const Call call = refused_call(reason);  // first: there may be no memory for it
+void arrive_refused(Group& group, const Refusal& refusal) {
+  const Call call = refused_call(refusal);  // first: there may be no memory for it
   publish(group, next_sequence(group), call, nullptr);
 }
 
-bool arrive_refused_at_once(Group& group, const std::string& reason) {
+bool arrive_refused_at_once(Group& group, const Refusal& refusal) {
   group.check_usable();
   if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
-  const Call call = refused_call(reason);
+  const Call call = refused_call(refusal);
   group.confirmed = group.sequence;
   publish(group, ++group.sequence, call, nullptr);
   return true;

@@ -11,12 +11,18 @@
 
 namespace shim {
 
+// Why a call could not be made, and where in the program that was.
+struct Refusal {
+  std::string reason;
+  std::string place;
+};
+
 // One rank's call of a collective, as it is compared with the others'.
 struct Call {
   CallDescriptor descriptor;
   std::vector<std::uint64_t> sends;     // elements to each rank, where descriptor.sends is in_table
   std::vector<std::uint64_t> receives;  // elements from each rank, likewise
-  std::string refusal;                  // why it could not be made, if kind is refused
+  Refusal refusal;                      // why it could not be made, if kind is refused
 
   Call(OperationKind kind, Dtype dtype) {
     descriptor.kind = kind;
@@ -64,9 +70,9 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
 
 // Arrives with the news that this rank's call was wrong, and waits for nobody but for those who have not arrived at
 // what was before.
-void arrive_refused(Group& group, const std::string& reason);
+void arrive_refused(Group& group, const Refusal& refusal);
 
 // The same where nobody has to be waited for; otherwise does nothing and returns false.
-bool arrive_refused_at_once(Group& group, const std::string& reason);
+bool arrive_refused_at_once(Group& group, const Refusal& refusal);
 
 }  // namespace shim

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
-#include <cstdio>
 #include <ctime>
 #include <optional>
 
 #include "loans.hpp"
+#include "long_wait.hpp"
 #include "process.hpp"
 
 namespace shim {
@@ -53,8 +53,10 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       crowd_(&status(0), rank, layout_.size()),
       is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
       quick_polls_(is_crowded_ ? 1 : quick_polls),
-      lost_(std::make_unique<std::atomic<std::int64_t>[]>(world_ranks_.size())) {
+      losses_(std::make_unique<Loss[]>(world_ranks_.size())) {
   loans_ = std::make_unique<Loans>(*this);
+  note(rank_).process.store(::getpid());
+  note(rank_).processes.store(pid_namespace());
 }
 
 Group::~Group() { leave(); }
@@ -76,15 +78,8 @@ void Group::check_usable() const {
     throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
 }
 
-void Group::leave() {
-  if (!is_of_this_process() || left_.exchange(true)) return;
-  RankState active = RankState::active;
-  status(rank_).state.compare_exchange_strong(active, RankState::left);
-  ring_bells();
-}
-
 bool Group::is_gone(int rank) const {
-  return lost_[static_cast<std::size_t>(rank)].load() != 0 || status(rank).state.load() != RankState::active;
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() != RankState::active;
 }
 
 bool Group::is_alone() const {
@@ -102,8 +97,10 @@ void Group::ring_bell(int peer) const {
 
 void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what) {
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_);
+  const auto began = Clock::now();
+  const auto deadline = began + std::chrono::duration<double>(timeout_);
   if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
+  LongWait long_wait(*this, began, ready_for, what);
   std::optional<CrowdTurns> in_crowd;
   if (is_crowded_) in_crowd.emplace(crowd_);
   const ReadyTest is_awaited = [&ready_for](int rank) { return !ready_for(rank); };
@@ -125,26 +122,10 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
       sleep_until_rung(peer, ready_for, what);
     }
     check_peers(ready_for, what);
-    if (Clock::now() < deadline) continue;
-    give_up(ready_for, what);
+    const auto now = Clock::now();
+    if (now >= deadline) fail(long_wait.timeout());
+    long_wait.go_on(now);
   }
-}
-
-void Group::give_up(const ReadyTest& ready_for, const Describe& what) {
-  std::vector<int> missing;
-  std::string names;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (rank == rank_ || ready_for(rank)) continue;
-    missing.push_back(rank);
-    names += (names.empty() ? "" : ", ") + rank_label(rank);
-  }
-  char limit[32];
-  std::snprintf(limit, sizeof(limit), "%g", timeout_);
-  const std::string subject = what ? what() : "operation " + std::to_string(sequence) + " of the group";
-  const std::string absent = what ? "" : "; not arrived: " + names;
-  fail(Failure(FailureKind::timeout,
-               subject + " made no progress for " + limit + " s" + absent + "\nThe group can no longer be used.",
-               missing));
 }
 
 void Group::check_interrupted() {

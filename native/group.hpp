@@ -23,6 +23,8 @@ class WaitHooks {
   virtual ~WaitHooks() = default;
   virtual void about_to_block() = 0;     // the wait is going to take long; called any number of times
   virtual void check_interrupted() = 0;  // may throw Interrupted
+  // Where in the program the call was made that the thread is in: "train.py:12 in step"; empty where nobody knows.
+  virtual std::string place() { return {}; }
 };
 
 class WaitHooksScope {
@@ -58,6 +60,7 @@ class Group {
   const std::string& name() const { return name_; }
   int rank() const { return rank_; }
   int size() const { return layout_.size(); }
+  double timeout() const { return timeout_; }
   int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
   const SharedLayout& layout() const { return layout_; }
   const Thresholds& thresholds() const { return thresholds_; }
@@ -69,15 +72,18 @@ class Group {
   // Throws Failure(state) when the group was closed or made before a fork, and the old failure when it has failed.
   void check_usable() const;
   bool is_usable() const { return is_of_this_process() && !failed_.load() && !has_left(); }
-  // Tells the others that this rank is gone; they raise when they wait for it. Idempotent.
-  void leave();
+  // Tells the others that this rank is gone, and why if there is something to say; they raise when they wait for it.
+  // Idempotent.
+  void leave(const std::string& why = {});
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
   // Whether `rank` died, left, or gave the group up.
   bool is_gone(int rank) const;
   // Whether every other rank is gone.
   bool is_alone() const;
-  // Says that group rank `rank` died.
-  void mark_lost(int rank);
+  // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.
+  void mark_lost(int rank, std::string how = {});
+  // How a rank that is gone went: " left the group".
+  std::string ending_of(int rank) const;
   // Throws Failure(peer_lost), and fails the group, when `rank` is gone.
   void check_present(int rank);
 
@@ -85,7 +91,7 @@ class Group {
     return *at<ArrivalLine>(layout_.arrival(rank, sequence & 1));
   }
   CallDescriptor& call(int rank, std::uint64_t sequence) const {
-    return *at<CallDescriptor>(layout_.call(rank, sequence & 1));
+    return *at<CallDescriptor>(layout_.call(rank, sequence));
   }
   // The tables behind a CallDescriptor: `size` counts sent to, then `size` counts received from each rank.
   std::uint64_t* call_table(int rank, std::uint64_t sequence) const {
@@ -95,6 +101,10 @@ class Group {
   char* refusal(int rank, std::uint64_t sequence) const {
     return reinterpret_cast<char*>(call_table(rank, sequence) + 2 * size());
   }
+  CallPlace& call_place(int rank, std::uint64_t sequence) const {
+    return *reinterpret_cast<CallPlace*>(refusal(rank, sequence) + refusal_bytes);
+  }
+  RankNote& note(int rank) const { return *at<RankNote>(layout_.note(rank)); }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
   std::byte* ring_slot(int rank, std::uint64_t step) const {
     return at<std::byte>(layout_.ring(rank)) + (step % ring_slots) * ring_slot_bytes;
@@ -144,6 +154,9 @@ class Group {
   void record(const Failure& failure);
   [[noreturn]] void fail(const Failure& failure);
 
+  // Whether a wait of some thread of this rank is in its note.
+  std::atomic<bool> has_note{false};
+
   // Of the one thread that carries out an operation.
   std::uint64_t sequence = 0;   // the last operation this rank arrived at
   std::uint64_t confirmed = 0;  // the last operation all ranks were seen to arrive at
@@ -160,14 +173,11 @@ class Group {
   using Describe = std::function<std::string()>;
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_peers(const ReadyTest& ready_for, const Describe& what);
-  [[noreturn]] void give_up(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_interrupted();
-  std::string rank_label(int rank) const;
   bool has_died(int rank) const;
   int first_missed(const ReadyTest& ready_for) const;
   int culprit_behind(int rank) const;
-  std::string ending_of(int rank) const;
   Failure lost_failure(int rank, const Describe& what) const;
 
   std::string name_;
@@ -182,7 +192,11 @@ class Group {
   bool is_crowded_;  // whether there are ranks without a processor of their own
   int quick_polls_;  // before anything else is looked at
   std::unique_ptr<Loans> loans_;
-  std::unique_ptr<std::atomic<std::int64_t>[]> lost_;  // when each rank died, in steady nanoseconds; 0 while it lives
+  struct Loss {
+    std::atomic<std::int64_t> since{0};  // steady nanoseconds; 0 while the rank lives; written last
+    std::string how;
+  };
+  std::unique_ptr<Loss[]> losses_;  // by rank
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};
   std::atomic<bool> failed_{false};

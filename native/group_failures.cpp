@@ -1,7 +1,9 @@
-// How a group fails on a rank, and whom the others name for it.
+// How a rank leaves a group or fails in it, and whom the others name for it.
 #include <chrono>
 #include <cstring>
 
+#include "absence_report.hpp"
+#include "call_description.hpp"
 #include "group.hpp"
 
 namespace shim {
@@ -12,13 +14,31 @@ std::int64_t now_ns() {
       .count();
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// Its first line, which may end without a zero.
+void write_reason(StatusLine& line, std::string_view why) {
+  fitting(why.substr(0, why.find('\n')), sizeof(line.reason)).copy(line.reason, sizeof(line.reason));
+}
 
 }  // namespace
 
-void Group::mark_lost(int rank) {
-  lost_[static_cast<std::size_t>(rank)].store(now_ns());
+void Group::mark_lost(int rank, std::string how) {
+  Loss& loss = losses_[static_cast<std::size_t>(rank)];
+  if (loss.since.load() != 0) return;
+  loss.how = std::move(how);
+  loss.since.store(now_ns());
   ring_bell(rank_);
+}
+
+void Group::leave(const std::string& why) {
+  if (!is_of_this_process() || left_.exchange(true)) return;
+  {
+    const std::lock_guard lock(failing_);
+    StatusLine& mine = status(rank_);
+    if (!failed_.load()) write_reason(mine, why);
+    RankState active = RankState::active;
+    mine.state.compare_exchange_strong(active, RankState::left);
+  }
+  ring_bells();
 }
 
 void Group::check_present(int rank) {
@@ -33,7 +53,7 @@ void Group::record(const Failure& failure) {
     StatusLine& mine = status(rank_);
     const bool peer_lost = failure.kind == FailureKind::peer_lost && !failure.ranks.empty();
     mine.cause.store(peer_lost ? failure.ranks.front() : -1);
-    first_line(failure.what()).copy(mine.reason, sizeof(mine.reason));
+    write_reason(mine, failure.what());
     RankState active = RankState::active;
     mine.state.compare_exchange_strong(active, RankState::failed);
     failed_.store(true, std::memory_order_release);
@@ -47,16 +67,17 @@ void Group::fail(const Failure& failure) {
 }
 
 bool Group::has_died(int rank) const {
-  return lost_[static_cast<std::size_t>(rank)].load() != 0 && status(rank).state.load() == RankState::active;
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 && status(rank).state.load() == RankState::active;
 }
 
 // Of the ranks that are gone and not ready, the one that went for a reason of its own, as far as can be told: whoever
 // died first, else who failed; those that left may have done so because of either. -1 when there is none.
 int Group::first_missed(const ReadyTest& ready_for) const {
   int first = -1;
-  const auto is_before = [this](int a, int b) {
+  const auto died_at = [this](int rank) { return losses_[static_cast<std::size_t>(rank)].since.load(); };
+  const auto is_before = [&](int a, int b) {
     if (has_died(a) != has_died(b)) return has_died(a);
-    if (has_died(a)) return lost_[static_cast<std::size_t>(a)].load() < lost_[static_cast<std::size_t>(b)].load();
+    if (has_died(a)) return died_at(a) < died_at(b);
     return status(a).state.load() == RankState::failed && status(b).state.load() == RankState::left;
   };
   for (int rank = 0; rank < size(); ++rank)
@@ -77,34 +98,37 @@ int Group::culprit_behind(int rank) const {
 
 std::string Group::ending_of(int rank) const {
   const StatusLine& line = status(rank);
+  const auto reason = [&line] {
+    const std::string text(line.reason, ::strnlen(line.reason, sizeof(line.reason)));
+    return text.empty() ? text : " (" + text + ")";
+  };
   switch (line.state.load()) {
     case RankState::left:
-      return " left the group";
+      return " left the group" + reason();
     case RankState::failed:
-      if (const std::string reason(line.reason, ::strnlen(line.reason, sizeof(line.reason))); !reason.empty())
-        return " gave the group up: " + reason;
-      return " gave the group up";
+      return " gave the group up" + reason();
     case RankState::active:
       break;
   }
-  const std::int64_t since = lost_[static_cast<std::size_t>(rank)].load();
-  return since == 0 ? " was lost" : "'s process died " + std::to_string((now_ns() - since) / 1'000'000) + " ms ago";
+  const Loss& loss = losses_[static_cast<std::size_t>(rank)];
+  const std::int64_t since = loss.since.load();
+  if (since == 0) return " was lost";
+  return "'s process (pid " + std::to_string(note(rank).process.load()) + ") " +
+         (loss.how.empty() ? "died" : loss.how) + " " + std::to_string((now_ns() - since) / 1'000'000) + " ms ago";
 }
 
 Failure Group::lost_failure(int rank, const Describe& what) const {
   const int culprit = culprit_behind(rank);
-  const std::string reporter = culprit == rank ? "" : ", as " + rank_label(rank) + " reports";
+  const std::string reporter = culprit == rank ? "" : ", as " + rank_label(*this, rank) + " reports";
   const std::string where =
       what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group";
+  const std::string waited = noted_call(*this, culprit);
+  const std::string calls = last_calls(*this, culprit);
   return Failure(FailureKind::peer_lost,
-                 rank_label(culprit) + ending_of(culprit) + reporter + where + "\nThe group can no longer be used.",
+                 rank_label(*this, culprit) + ending_of(culprit) + reporter + where +
+                     (waited.empty() ? "" : "\nIt was in " + waited + ".") +
+                     (calls.empty() ? "" : "\nIts last calls: " + calls + ".") + "\nThe group can no longer be used.",
                  {culprit});
-}
-
-std::string Group::rank_label(int rank) const {
-  std::string label = "rank " + std::to_string(rank);
-  if (world_rank(rank) != rank) label += " (rank " + std::to_string(world_rank(rank)) + " of the world)";
-  return label;
 }
 
 }  // namespace shim

@@ -6,24 +6,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "group.hpp"
+#include "process.hpp"
 
 namespace shim {
-namespace {
-
-// The number of the process in this pid namespace; 0 when it has none.
-int process_behind(const Descriptor& pidfd) {
-  std::ifstream facts("/proc/self/fdinfo/" + std::to_string(pidfd.get()));
-  for (std::string line; std::getline(facts, line);)
-    if (line.rfind("Pid:", 0) == 0) return std::max(0, std::atoi(line.c_str() + 4));
-  return 0;
-}
-
-}  // namespace
 
 Loans::Loans(Group& group)
     : group_(group), processes_(static_cast<std::size_t>(group.size()), static_cast<int>(::getpid())) {
@@ -34,7 +23,7 @@ Loans::~Loans() { SharedAllocation::remove_lender(*this); }
 
 void Loans::set_processes(const std::vector<Descriptor>& pidfds) {
   for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
-    if (pidfds[rank]) processes_[rank] = process_behind(pidfds[rank]);
+    if (pidfds[rank]) processes_[rank] = number_of(pidfds[rank].get());
 }
 
 unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {

@@ -26,7 +26,7 @@ void Operation::prepare(Group& group) {
   } catch (const std::bad_alloc&) {
     const std::string reason =
         "there is not enough memory to copy a tensor that is not contiguous, or overlaps with another of the call";
-    arrive_refused(group, reason);
+    arrive_refused(group, {reason, ""});
     throw Failure(FailureKind::memory, reason);
   }
 }

@@ -2,10 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "segment.hpp"
 
 namespace shim {
 
 // Changes in every forked child: what was made under another generation belongs to the parent and must not be touched.
 std::uint64_t process_generation();
+
+// The inode of this process's pid namespace, in which its number means something; 0 where that cannot be told.
+std::uint64_t pid_namespace();
+// Whether the process with this number, of this process's namespace, is "running", "sleeping" or "stopped", as by
+// SIGSTOP or a debugger; empty where it is nothing of these.
+std::string state_of(int process);
+// How the process behind a pidfd that has ended did: "was killed by SIGKILL", "exited with status 3"; empty where the
+// kernel does not tell. `process` is its number, 0 where it has none here.
+std::string how_it_ended(int pidfd, int process);
+// Throws Failure(engine) where the system gives none.
+Descriptor pidfd_of_this_process();
+// The number of the process behind a pidfd in this process's namespace, 0 where it has none.
+int number_of(int pidfd);
 
 }  // namespace shim

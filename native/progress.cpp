@@ -68,13 +68,13 @@ void Progress::wake_thread() {
   group_.ring_bell(group_.rank());  // it may be waiting for messages
 }
 
-void Progress::refuse(const std::string& reason) {
+void Progress::refuse(const Refusal& refusal) {
   try {
-    const Item item{nullptr, reason};
+    const Item item{nullptr, refusal};
     if (!take_turn_or_queue(item)) return;
     const Turn turn{*this};
     // This thread may be waited for in another group by those it would wait for here.
-    if (!arrive_refused_at_once(group_, reason)) leave_to_thread(item);
+    if (!arrive_refused_at_once(group_, refusal)) leave_to_thread(item);
   } catch (const Failure&) {
     // The group has failed or gone: there is nobody to tell, and the caller raises its own error.
   } catch (const std::exception& cause) {
@@ -188,7 +188,7 @@ void Progress::carry_out(const Item& item) {
     if (item.task == nullptr)
       arrive_refused(group_, item.refusal);
     else
-      item.task->operation_->execute(group_);
+      execute_started(*item.task);
   } catch (const Failure& caught) {
     failure = caught;
   } catch (const std::exception& caught) {
@@ -198,6 +198,21 @@ void Progress::carry_out(const Item& item) {
   const std::lock_guard lock(mutex_);
   --untold_refusals_;
   completed_.notify_all();
+}
+
+void Progress::execute_started(CollectiveTask& task) {
+  class CallOfTask final : public WaitHooks {
+   public:
+    explicit CallOfTask(const CollectiveTask& task) : task_(task) {}
+    void about_to_block() override {}
+    void check_interrupted() override {}
+    std::string place() override { return task_.place; }
+
+   private:
+    const CollectiveTask& task_;
+  } hooks(task);
+  const WaitHooksScope scope(hooks);
+  task.operation_->execute(group_);
 }
 
 void Progress::drive_messages() {
@@ -238,14 +253,14 @@ void Progress::wait_until_refusals_are_told(std::unique_lock<std::mutex>& lock) 
     completed_.wait_for(lock, last_words_slice);
 }
 
-void Progress::stop() {
+void Progress::stop(const std::string& why) {
   {
     std::unique_lock lock(mutex_);
     wait_until_refusals_are_told(lock);
     turn_.fetch_or(stopping);
   }
   wanted_.store(true);
-  group_.leave();
+  group_.leave(why);
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   messages_.fail_all(destroyed(group_));

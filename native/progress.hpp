@@ -33,17 +33,17 @@ class Progress {
   void enqueue(CollectiveTask& task);
   void wait_completed(CollectiveTask& task, double timeout);
   // Says that this rank's call was wrong, after what is in the queue.
-  void refuse(const std::string& reason);
+  void refuse(const Refusal& refusal);
   // Has the thread carry on with the messages.
   void drive_in_background();
   // Leaves the group; what has not ended fails. Afterwards no task is touched.
-  void stop();
+  void stop(const std::string& why = {});
 
  private:
   struct Turn;
   struct Item {
     CollectiveTask* task;  // null for a refusal
-    std::string refusal;
+    Refusal refusal;
   };
 
   // Of turn_.
@@ -61,6 +61,7 @@ class Progress {
   bool take_next_turn();  // for the thread: the queue's first item is to be carried out
   Item take_item();
   void carry_out(const Item& item);
+  void execute_started(CollectiveTask& task);
   void ensure_thread();  // throws Failure(engine), and fails the group, where the system gives none
   void run();
   void drive_messages();

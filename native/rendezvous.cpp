@@ -13,9 +13,12 @@
 #include <thread>
 
 #include "failure.hpp"
+#include "group_memory.hpp"
+#include "process.hpp"
 #include "processors.hpp"
 #include "shared_layout.hpp"
 #include "socket_messages.hpp"
+#include "stall_warning.hpp"
 
 namespace shim {
 namespace {
@@ -49,12 +52,6 @@ std::string patience_of(const Meeting& meeting) {
   char limit[32];
   std::snprintf(limit, sizeof(limit), "%g s", meeting.timeout);
   return limit;
-}
-
-Descriptor pidfd_of_this_process() {
-  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  if (!pidfd) throw Failure(FailureKind::engine, std::string("cannot open a pidfd: ") + std::strerror(errno));
-  return pidfd;
 }
 
 // What a rank says first to rank 0, and a process that wants to be rank 0 to the one that is.
@@ -115,9 +112,9 @@ class Host {
 
   void open() {
     const auto patience = std::min(deadline_, Clock::now() + address_in_use_patience);
-    while (!(listener_ = listen_at(meeting_.key))) {
+    while (!(listener_ = listen_at(address_of(meeting_.key)))) {
       if (Clock::now() > patience) {
-        if (const Descriptor other = connect_to(meeting_.key)) introduce(other, meeting_);
+        if (const Descriptor other = connect_to(address_of(meeting_.key))) introduce(other, meeting_);
         throw two_hosts(meeting_);
       }
       check_interrupted_();
@@ -139,6 +136,9 @@ class Host {
                     "after " + patience_of(meeting_) + ", these ranks of group '" + meeting_.name +
                         "' had not come: " + list_of(missing()),
                     missing());
+    if (warning_.is_due(Clock::now()))
+      StallWarning::write("rank 0", "for these ranks of group '" + meeting_.name + "' to come: " + list_of(missing()),
+                          meeting_.timeout);
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
     Descriptor socket = accept_from(listener_, slice_ms);
     if (!socket) return;
@@ -223,6 +223,7 @@ class Host {
   const Meeting& meeting_;
   const std::function<void()>& check_interrupted_;
   Clock::time_point deadline_;
+  StallWarning warning_{Clock::now()};
   Descriptor listener_;
   std::vector<Guest> guests_;  // by rank; rank 0's stays empty
 };
@@ -249,8 +250,12 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
                     "after " + patience_of(meeting) + ", " + what + " (group '" + meeting.name + "')", {0});
   };
   Descriptor socket;
-  while (!(socket = connect_to(meeting.key))) {
+  StallWarning warning(Clock::now());
+  while (!(socket = connect_to(address_of(meeting.key)))) {
     check_time("rank 0 had not come");
+    if (warning.is_due(Clock::now()))
+      StallWarning::write("rank " + std::to_string(meeting.rank), "for rank 0 of group '" + meeting.name + "' to come",
+                          meeting.timeout);
     std::this_thread::sleep_for(connect_pause);
   }
   introduce(socket, meeting);
@@ -284,13 +289,6 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
 }
 
 }  // namespace
-
-Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded) {
-  const SharedLayout layout(ranks);
-  Segment segment = Segment::create(layout.total_bytes());
-  new (segment.data() + layout.header()) GroupHeader{thresholds, is_crowded};
-  return segment;
-}
 
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
   if (meeting.world_ranks.size() == 1) return {memory_of(meeting, {usable_processors()}), std::vector<Descriptor>(1)};

@@ -7,7 +7,6 @@
 
 #include "machine.hpp"
 #include "segment.hpp"
-#include "thresholds.hpp"
 
 namespace shim {
 
@@ -24,10 +23,6 @@ struct Encounter {
   Segment segment;
   std::vector<Descriptor> pidfds;  // by group rank; the caller's own is empty
 };
-
-// The memory of a group of `ranks` ranks, with its header written and all else zero; `is_crowded` says whether they
-// have less processors than they are.
-Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded);
 
 // Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it.
 // `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.

@@ -22,13 +22,15 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   const auto ranks = static_cast<std::size_t>(size);
   channel_payload_ = channel_payload_for(ranks);
   channel_slot_stride_ = rounded_up(sizeof(ChannelSlot) + channel_payload_, line_bytes);
-  call_stride_ = rounded_up(sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes, line_bytes);
+  call_stride_ = rounded_up(
+      sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes + sizeof(CallPlace), line_bytes);
   header_ = add(1, sizeof(GroupHeader));
   arrivals_ = add(ranks, 2 * sizeof(ArrivalLine));
-  calls_ = add(ranks, 2 * call_stride_);
+  calls_ = add(ranks, call_slots * call_stride_);
   progress_ = add(ranks, sizeof(ProgressLine));
   doorbells_ = add(ranks, sizeof(Doorbell));
   status_ = add(ranks, sizeof(StatusLine));
+  notes_ = add(ranks, sizeof(RankNote));
   places_stride_ = rounded_up(std::max(ranks, std::size_t{2}) * sizeof(Place), line_bytes);
   lent_ = add(ranks, lent_allocations * sizeof(LentAllocation));
   places_ = add(ranks, 2 * places_stride_);

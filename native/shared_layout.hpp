@@ -9,11 +9,12 @@
 #include <cstdint>
 
 #include "dtypes.hpp"
+#include "shared_text.hpp"
 #include "thresholds.hpp"
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -22,7 +23,9 @@ inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
 inline constexpr std::size_t cell_unit = 64;  // what is cut into cells for the ranks is: whole elements and cache lines
 inline constexpr std::size_t channel_slots = 4;
+inline constexpr std::size_t call_slots = 4;  // two would do for the calls, the others are what a rank did last
 inline constexpr std::size_t refusal_bytes = 256;
+inline constexpr std::size_t place_bytes = 192;  // of "train.py:12 in step"
 inline constexpr std::size_t failure_bytes = 116;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
 
@@ -63,7 +66,7 @@ static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival i
 
 // A rank's call in full, beside its arrival. Counts are elements. Two tables of `size` counts follow it in memory,
 // for what is sent to each rank and what is received from each; they are used when a count here is `in_table`. After
-// them come `refusal_bytes` of text, which say why a call was refused.
+// them come `refusal_bytes` of text, which say why a call was refused, and a CallPlace.
 struct CallDescriptor {
   static constexpr std::uint64_t in_table = ~std::uint64_t{0};
 
@@ -77,6 +80,12 @@ struct CallDescriptor {
   std::uint64_t largest = 0;           // bytes of the largest part this rank sends or receives
   double factor = 1.0;                 // PREMUL_SUM
   std::int64_t shape[max_dimensions];  // the first `dimensions` of them
+};
+
+// Where in a rank's program a call was made, told only where the ranks disagree.
+struct CallPlace {
+  std::atomic<std::uint64_t> sequence;  // of the call; written last
+  SharedText<place_bytes> text;
 };
 
 // How far a rank has come through the chunks of all operations so far; the counters only grow.
@@ -127,6 +136,16 @@ struct alignas(line_bytes) StatusLine {
 };
 static_assert(sizeof(StatusLine) == line_bytes);
 
+// A rank's process, and what it waits for when that takes long: for those that miss it.
+struct alignas(line_bytes) RankNote {
+  std::atomic<std::int64_t> waits_since;  // steady nanoseconds, 0 while it does not; written last
+  std::atomic<std::int32_t> process;      // its number, in
+  std::atomic<std::uint64_t> processes;   // the pid namespace with this inode
+  SharedText<64> address;                 // where the process answers inquiries
+  SharedText<224> waits_for;
+  SharedText<place_bytes> waits_at;
+};
+
 // One direction between two ranks. The receiver writes this, the sender the slots behind it.
 struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> read;     // slots emptied so far
@@ -156,10 +175,13 @@ class SharedLayout {
 
   std::size_t header() const { return header_.start; }
   std::size_t arrival(int rank, unsigned parity) const { return at(arrivals_, rank) + parity * sizeof(ArrivalLine); }
-  std::size_t call(int rank, unsigned parity) const { return at(calls_, rank) + parity * call_stride_; }
+  std::size_t call(int rank, std::uint64_t sequence) const {
+    return at(calls_, rank) + (sequence % call_slots) * call_stride_;
+  }
   std::size_t progress(int rank) const { return at(progress_, rank); }
   std::size_t doorbell(int rank) const { return at(doorbells_, rank); }
   std::size_t status(int rank) const { return at(status_, rank); }
+  std::size_t note(int rank) const { return at(notes_, rank); }
   std::size_t ring(int rank) const { return at(rings_, rank); }
   std::size_t lent(int rank) const { return at(lent_, rank); }
   std::size_t places(int rank, unsigned parity) const { return at(places_, rank) + parity * places_stride_; }
@@ -185,7 +207,8 @@ class SharedLayout {
   std::size_t channel_slot_stride_ = 0;
   std::size_t call_stride_ = 0;
   std::size_t places_stride_ = 0;
-  Region header_, arrivals_, calls_, progress_, doorbells_, status_, lent_, places_, directs_, channels_, rings_;
+  Region header_, arrivals_, calls_, progress_, doorbells_, status_, notes_, lent_, places_, directs_, channels_,
+      rings_;
 };
 
 }  // namespace shim

@@ -25,20 +25,17 @@ std::uint64_t fnv1a(const std::string& text, std::uint64_t hash) {
   return hash;
 }
 
-struct Address {
+struct SocketName {
   sockaddr_un name{};
   socklen_t bytes = 0;
 };
 
-Address address_of(const std::string& key) {
-  Address address;
-  address.name.sun_family = AF_UNIX;
-  const int written = std::snprintf(address.name.sun_path + 1, sizeof(address.name.sun_path) - 1,
-                                    "shim-%u-%016llx%016llx", static_cast<unsigned>(::geteuid()),
-                                    static_cast<unsigned long long>(fnv1a(key, 0xcbf29ce484222325ULL)),
-                                    static_cast<unsigned long long>(fnv1a(key, 0x84222325cbf29ce4ULL)));
-  address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(written));
-  return address;
+SocketName abstract(const std::string& address) {
+  SocketName socket;
+  socket.name.sun_family = AF_UNIX;
+  const std::size_t length = address.copy(socket.name.sun_path + 1, sizeof(socket.name.sun_path) - 1);
+  socket.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  return socket;
 }
 
 Descriptor new_socket() {
@@ -60,10 +57,18 @@ bool is_readable(const Descriptor& socket, int timeout_ms) {
 
 }  // namespace
 
-Descriptor listen_at(const std::string& key) {
+std::string address_of(const std::string& key) {
+  char address[64];
+  std::snprintf(address, sizeof(address), "shim-%u-%016llx%016llx", static_cast<unsigned>(::geteuid()),
+                static_cast<unsigned long long>(fnv1a(key, 0xcbf29ce484222325ULL)),
+                static_cast<unsigned long long>(fnv1a(key, 0x84222325cbf29ce4ULL)));
+  return address;
+}
+
+Descriptor listen_at(const std::string& address) {
   Descriptor socket = new_socket();
-  const Address address = address_of(key);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
+  const SocketName name = abstract(address);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.name), name.bytes) != 0) {
     if (errno == EADDRINUSE) return {};
     fail("cannot bind a socket");
   }
@@ -71,14 +76,15 @@ Descriptor listen_at(const std::string& key) {
   return socket;
 }
 
-Descriptor connect_to(const std::string& key) {
+Descriptor connect_to(const std::string& address) {
   Descriptor socket = new_socket();
-  const Address address = address_of(key);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
+  const SocketName name = abstract(address);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.name), name.bytes) != 0) {
     if (errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR) return {};
     fail("cannot connect a socket");
   }
-  if (!is_same_user(socket)) throw Failure(FailureKind::engine, "rank 0 of this group belongs to another user");
+  if (!is_same_user(socket))
+    throw Failure(FailureKind::engine, "socket " + address + " belongs to a process of another user");
   return socket;
 }
 

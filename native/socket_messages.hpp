@@ -19,9 +19,12 @@ struct Message {
 inline constexpr std::size_t max_files = 128;
 inline constexpr std::size_t max_message_bytes = 64 * 1024;
 
-// The socket's address is a hash of the key and the user: abstract, so it lies in no folder and ends with its owner.
-Descriptor listen_at(const std::string& key);                        // empty when the address is in use
-Descriptor connect_to(const std::string& key);                       // empty when nobody listens
+// Addresses are abstract: they lie in no folder and end with their owner. That of a key is a hash of it and of the
+// user.
+std::string address_of(const std::string& key);
+Descriptor listen_at(const std::string& address);  // empty when the address is in use
+// Empty when nobody listens. Throws Failure(engine) when another user does.
+Descriptor connect_to(const std::string& address);
 Descriptor accept_from(const Descriptor& listener, int timeout_ms);  // empty when nobody came, or another user did
 
 void send_message(const Descriptor& socket, const std::string& bytes, const std::vector<int>& files);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "group.hpp"
 #include "operation.hpp"
@@ -38,6 +39,8 @@ class Task {
   virtual int source_rank() const { return -1; }       // of a completed receive
   virtual std::size_t bytes() const = 0;
   virtual bool is_started() const = 0;
+
+  std::string place;  // where in the program it was started; set before that
 };
 
 class CollectiveTask final : public Task {

@@ -54,8 +54,18 @@ void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
     event.data.fd = fd;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
       throw Failure(FailureKind::engine, std::string("cannot watch a process: ") + std::strerror(errno));
-    peers_.emplace(fd, Peer{&group, static_cast<int>(rank), std::move(pidfds[rank])});
+    peers_.emplace(fd, Peer{&group, static_cast<int>(rank), std::move(pidfds[rank]), number_of(fd)});
   }
+}
+
+void Watcher::watch(const Descriptor& file, void (*on_readable)()) {
+  const std::lock_guard lock(mutex_);
+  files_[file.get()] = on_readable;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = file.get();
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, file.get(), &event) != 0)
+    throw Failure(FailureKind::engine, std::string("cannot watch a socket: ") + std::strerror(errno));
 }
 
 void Watcher::drop(Group& group) {
@@ -71,10 +81,16 @@ void Watcher::run() {
   for (;;) {
     epoll_event event{};
     if (::epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (const auto file = files_.find(event.data.fd); file != files_.end()) {
+      void (*on_readable)() = file->second;
+      lock.unlock();
+      on_readable();
+      continue;
+    }
     const auto peer = peers_.find(event.data.fd);
     if (peer == peers_.end()) continue;
-    peer->second.group->mark_lost(peer->second.rank);
+    peer->second.group->mark_lost(peer->second.rank, how_it_ended(event.data.fd, peer->second.process));
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
     peers_.erase(peer);
   }

@@ -1,4 +1,4 @@
-// Notices the death of the processes of other ranks within a millisecond.
+// Notices the death of the processes of other ranks within a millisecond, and inquiries about this one.
 #pragma once
 
 #include <map>
@@ -21,6 +21,8 @@ class Watcher {
   void watch(Group& group, std::vector<Descriptor> pidfds);
   // Afterwards `group` is not called again. Makes no watcher where there is none.
   static void forget(Group& group);
+  // Calls on_readable() whenever there is something to read, until this process forks; the caller keeps `file`.
+  void watch(const Descriptor& file, void (*on_readable)());
 
  private:
   void drop(Group& group);
@@ -29,12 +31,14 @@ class Watcher {
     Group* group;
     int rank;
     Descriptor pidfd;
+    int process;  // its number, while it has one
   };
 
   Watcher();
   void run();
 
   Descriptor epoll_;
+  std::map<int, void (*)()> files_;  // guarded by mutex_
   std::mutex mutex_;
   std::map<int, Peer> peers_;  // by pidfd; guarded by mutex_
 };

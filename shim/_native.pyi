@@ -50,6 +50,16 @@ def dtype_bytes(name: str) -> int:
     The bytes of an element of the dtype called so, 0 when there is none.
     """
 
+def set_stall_warning(seconds: float) -> None:
+    """
+    Warn after so many seconds of one wait that others are missing, never with 0.
+    """
+
+def ask_process(address: str, timeout: float) -> tuple[bytes, bytes]:
+    """
+    Ask the process at an address for the facts of its groups, as JSON, and where its program is.
+    """
+
 class SharedMemory:
     """
     Zeroed memory that the ranks of any group can read where it is; freed with this object.
@@ -119,4 +129,4 @@ class Group:
     def refuse(self, reason: str) -> None: ...
     def is_gone(self, rank: int) -> bool: ...
     def thresholds(self) -> dict[str, int]: ...
-    def close(self) -> None: ...
+    def close(self, why: str = "") -> None: ...

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,9 +11,12 @@
 #include <optional>
 
 #include "../collectives/collectives.hpp"
+#include "../inquiries.hpp"
 #include "../rendezvous.hpp"
+#include "../stall_warning.hpp"
 #include "errors.hpp"
 #include "shared_memory.hpp"
+#include "source_line.hpp"
 #include "work.hpp"
 
 namespace nb = nanobind;
@@ -43,6 +47,7 @@ int tag_of(nb::handle tag) {
 
 void start(Work& work) {
   let_go_of_ended();
+  if (!work.task->is_started()) work.task->place = source_line();
   work.task->start();
 }
 
@@ -143,7 +148,7 @@ class PyGroup {
   }
 
   void refuse(const std::string& reason) {
-    if (!member_->group.has_left()) member_->progress.refuse(reason);
+    if (!member_->group.has_left()) member_->progress.refuse({reason, source_line()});
   }
 
   bool is_gone(int rank) const {
@@ -156,7 +161,7 @@ class PyGroup {
     return {{"one_shot", bytes.one_shot}, {"lend", bytes.lend}, {"piece", bytes.piece}, {"stream", bytes.stream}};
   }
 
-  void close() { member_->close(); }
+  void close(const std::string& why) { member_->close(why); }
 
  private:
   Seat seat() const { return {member_->group.rank(), member_->group.size()}; }
@@ -168,6 +173,7 @@ class PyGroup {
     auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
     Work work(member_, std::move(task), std::move(owners));
     if (!now) return work;
+    work.task->place = source_line();
     wait(work, -1.0);  // in the group's queue, as something is before it
     return std::nullopt;
   }
@@ -183,6 +189,15 @@ class PyGroup {
 
   std::shared_ptr<Member> member_;
 };
+
+std::pair<nb::bytes, nb::bytes> ask(const std::string& address, double timeout) {
+  Answer answer;
+  {
+    const nb::gil_scoped_release released;
+    answer = ask_process(address, deadline_after(timeout));
+  }
+  return {nb::bytes(answer.facts.data(), answer.facts.size()), nb::bytes(answer.place.data(), answer.place.size())};
+}
 
 nb::object exception_or_none(const Work& work) {
   const std::optional<Failure> failure = work.task->failure();
@@ -202,6 +217,10 @@ NB_MODULE(_native, module) {
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
 
+  module.def("set_stall_warning", &set_stall_warning, "seconds"_a,
+             "Warn after so many seconds of one wait that others are missing, never with 0.");
+  module.def("ask_process", &ask, "address"_a, "timeout"_a,
+             "Ask the process at an address for the facts of its groups, as JSON, and where its program is.");
   define_shared_memory(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
@@ -245,7 +264,7 @@ NB_MODULE(_native, module) {
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("thresholds", &PyGroup::thresholds)
-      .def("close", &PyGroup::close);
+      .def("close", &PyGroup::close, "why"_a = "");
 }
 
 }  // namespace shim::bindings

@@ -1,13 +1,16 @@
 #include "work.hpp"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <utility>
 
+#include "../inquiries.hpp"
 #include "../loans.hpp"
 #include "../process.hpp"
 #include "../watcher.hpp"
+#include "gil_at_end.hpp"
+#include "source_line.hpp"
 
 namespace nb = nanobind;
 
@@ -61,19 +64,17 @@ void GilHooks::check_interrupted() {
   about_to_block();
 }
 
-// At the end of the interpreter, Python before 3.14 ends the other threads that want its lock by unwinding them, which
-// aborts the process at the first destructor it comes through. So such a thread stays here until the process has ended,
-// as it does in Python 3.14. Inlined into a destructor, the compiler would leave out what holds it.
-[[gnu::noinline]] void GilHooks::take_back() {
+std::string GilHooks::place() {
+  const bool was_released = released_ != nullptr;
+  take_back();
+  std::string line = source_line();
+  if (was_released) about_to_block();
+  return line;
+}
+
+void GilHooks::take_back() {
   if (released_ == nullptr) return;
-  struct Stay {
-    bool may_go = false;
-    ~Stay() {
-      while (!may_go) ::pause();
-    }
-  } stay;
-  PyEval_RestoreThread(std::exchange(released_, nullptr));
-  stay.may_go = true;
+  take_or_stay([this] { PyEval_RestoreThread(std::exchange(released_, nullptr)); });
 }
 
 std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* parent) {
@@ -85,25 +86,32 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
       hooks.check_interrupted();
       if (parent != nullptr) check_all_there(meeting, parent->group);
     });
-    encounter.segment.close_file();
     auto segment = std::make_shared<Segment>(std::move(encounter.segment));
+    struct stat status{};
+    ::fstat(segment->file(), &status);
+    segment->close_file();
     const std::uint64_t generation = process_generation();
     member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
                  [generation](Member* made) {
                    if (generation == process_generation()) delete made;
                  });
-    member->group.loans().set_processes(encounter.pidfds);
-    Watcher::instance().watch(member->group, std::move(encounter.pidfds));
+    this_thread_is_the_program();
+    set_place_teller(&source_line_of_program);
+    Group& group = member->group;
+    group.loans().set_processes(encounter.pidfds);
+    group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
+    Watcher::instance().watch(group, std::move(encounter.pidfds));
   } catch (const Interrupted&) {
     throw nb::python_error();
   }
   return member;
 }
 
-void Member::close() {
+void Member::close(const std::string& why) {
   if (!group.is_of_this_process()) return;
+  Inquiries::forget(group);
   Watcher::forget(group);
-  progress.stop();
+  progress.stop(why);
   let_go_of_ended();
 }
 

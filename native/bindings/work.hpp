@@ -23,7 +23,8 @@ struct Member {
   ~Member() { close(); }
   // Meets the other ranks. Throws Failure(peer_lost) when one of them goes from `parent`, the world, meanwhile.
   static std::shared_ptr<Member> join(const Meeting& meeting, const Member* parent);
-  void close();
+  // Says to the others why, if there is something to say.
+  void close(const std::string& why = {});
 
   Group group;
   Progress progress;
@@ -61,6 +62,7 @@ class GilHooks final : public WaitHooks {
   ~GilHooks() override { take_back(); }
   void about_to_block() override;
   void check_interrupted() override;
+  std::string place() override;
 
  private:
   void take_back();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../collectives/collectives.hpp"
+#include "../group_memory.hpp"
 #include "../processors.hpp"
 #include "../progress.hpp"
 #include "../rendezvous.hpp"

@@ -114,7 +114,7 @@ SHIM_TEST(a_refused_call_tells_the_others) {
       std::vector<std::int64_t> data = {me.rank()};
       for (int i = 0; i < refusals; ++i) {
         if (me.rank() == 1) {
-          me.progress().refuse("its argument was wrong\nand a hint");
+          me.progress().refuse({"its argument was wrong\nand a hint", ""});
           continue;
         }
         try {
@@ -132,7 +132,7 @@ SHIM_TEST(a_refused_call_tells_the_others) {
 SHIM_TEST(refused_calls_are_told_before_a_rank_leaves) {
   on_ranks(3, [](Rank& me) {
     if (me.rank() == 1) {
-      for (int i = 0; i < 3; ++i) me.progress().refuse("its argument was wrong");
+      for (int i = 0; i < 3; ++i) me.progress().refuse({"its argument was wrong", ""});
       me.progress().stop();
       return;
     }
@@ -146,7 +146,7 @@ SHIM_TEST(refused_calls_are_told_before_a_rank_leaves) {
 
 SHIM_TEST(all_may_refuse) {
   on_ranks(4, [](Rank& me) {
-    for (int i = 0; i < 3; ++i) me.progress().refuse("wrong on every rank");
+    for (int i = 0; i < 3; ++i) me.progress().refuse({"wrong on every rank", ""});
     std::vector<std::int64_t> data = {1};
     me.run(make_all_reduce(me.seat(), one("output", data), one("input", data), sum));
     CHECK_EQUAL(data[0], 4);

@@ -1,4 +1,6 @@
 // What the ranks of a group are told when one of them fails, and whom they are told to blame.
+#include <unistd.h>
+
 #include <barrier>
 #include <new>
 #include <string>
@@ -31,6 +33,9 @@ void check_lost(const Failure& failure, int rank, const std::string& how) {
   CHECK_EQUAL(text.substr(0, text.find('\n')).find("rank " + std::to_string(rank) + how), std::size_t{0});
 }
 
+// What is said of a rank of which nobody knows how it died. Ranks are threads of this process.
+std::string process_died() { return "'s process (pid " + std::to_string(::getpid()) + ") died"; }
+
 // Runs the ranks with a barrier of their own, for which none that failed is waited.
 template <class Body>
 void in_steps(int size, const Body& body) {
@@ -54,7 +59,7 @@ SHIM_TEST(who_died_is_blamed_through_those_that_noticed) {
       try {
         me.group().check_present(1);
       } catch (const Failure& failure) {
-        check_lost(failure, 1, "'s process died");
+        check_lost(failure, 1, process_died());
       }
     }
     all.arrive_and_wait();
@@ -84,7 +89,7 @@ SHIM_TEST(whoever_left_because_of_a_death_is_not_blamed_for_it) {
     all.arrive_and_wait();
     if (me.rank() == 3) {
       me.group().mark_lost(2);
-      check_lost(failure_of_sum(me), 2, "'s process died");
+      check_lost(failure_of_sum(me), 2, process_died());
     }
     all.arrive_and_wait();
   });
@@ -95,7 +100,7 @@ SHIM_TEST(of_two_deaths_the_first_is_named) {
     if (me.rank() == 2) {
       me.group().mark_lost(1);
       me.group().mark_lost(0);
-      check_lost(failure_of_sum(me), 1, "'s process died");
+      check_lost(failure_of_sum(me), 1, process_died());
     }
     all.arrive_and_wait();
   });
@@ -105,11 +110,11 @@ SHIM_TEST(the_cause_is_followed_from_rank_to_rank) {
   in_steps(4, [](Rank& me, std::barrier<>& all) {
     if (me.rank() == 2) me.group().record(Failure(FailureKind::engine, "the disk is full\nAnd so on."));
     all.arrive_and_wait();
-    if (me.rank() == 1) check_lost(failure_of_sum(me), 2, " gave the group up: the disk is full at operation 1 ");
+    if (me.rank() == 1) check_lost(failure_of_sum(me), 2, " gave the group up (the disk is full) at operation 1 ");
     all.arrive_and_wait();
     if (me.rank() == 0) me.group().record(Failure(FailureKind::peer_lost, "gone", {1}));
     all.arrive_and_wait();
-    if (me.rank() == 3) check_lost(failure_of_sum(me), 2, " gave the group up: the disk is full, as rank 0 reports");
+    if (me.rank() == 3) check_lost(failure_of_sum(me), 2, " gave the group up (the disk is full), as rank 0 reports");
     all.arrive_and_wait();
   });
 }

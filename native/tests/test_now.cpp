@@ -82,7 +82,7 @@ SHIM_TEST(messages_and_refusals_between_what_is_now) {
       const bool is_refused = i % 17 == 3;
       refused += is_refused ? 1 : 0;
       if (is_refused && me.rank() == 0) {
-        me.progress().refuse("wrong");
+        me.progress().refuse({"wrong", ""});
         continue;
       }
       std::vector<std::int64_t> data = {1};

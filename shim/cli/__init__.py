@@ -15,6 +15,7 @@ __all__ = ["main"]
 _COMMANDS = {  # name: module that has a function or a group of commands called so
     "bench": "shim.cli.bench",
     "conformance": "shim.cli.conformance",
+    "doctor": "shim.cli.doctor",
     "run": "shim.cli.run",
 }
 _SETTINGS = {"run": {"allow_interspersed_args": False}}  # what follows the script is the script's

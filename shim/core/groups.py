@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from shim.core import rendezvous
+from shim.core import last_words, rendezvous
 from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
 from shim.core.engines import Place, open_engine
@@ -96,11 +96,11 @@ class ProcessGroup:
             )
         return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
 
-    def _close(self) -> None:
+    def _close(self, why: str = "") -> None:
         if self.is_alive:
             engine, self.is_alive = self.engine, False
             self.engine = EngineAbsence(self._why_there_is_no_engine)
-            engine.close()
+            engine.close(why)
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"
@@ -193,6 +193,7 @@ def _open_world(me: rendezvous.Identity, backend: str, timeout: float) -> None:
     engine = open_engine(Place(me.key, WORLD_NAME, ranks, me.rank, timeout))
     _state.token = _agreed_token(engine, me.size)
     _state.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout)
+    last_words.begin_to_listen()
     _state.key = me.key
     _state.process = os.getpid()
     _state.groups = {WORLD_NAME: _state.world}
@@ -378,18 +379,19 @@ def close_world() -> None:
     _close_all()
 
 
-def _close_all() -> None:
+def _close_all(why: str = "") -> None:
     for group in reversed(_state.groups.values()):
-        group._close()
+        group._close(why)
     _state.groups = {}
     _state.world = None
     _state.key = ""
+    last_words.end_listening()
 
 
 def _close_at_exit() -> None:
     for group in reversed(_state.apart):
-        group._close()
-    _close_all()
+        group._close(last_words.reason())
+    _close_all(last_words.reason())
 
 
 atexit.register(_close_at_exit)

@@ -98,5 +98,8 @@ class Engine(Protocol):
         """Return how many threads of this process share large operations with the one that carries them out."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Leave the group and release its memory, threads and files. Further calls raise StateError."""
+    def close(self, why: str = "") -> None:
+        """Leave the group, telling the other ranks *why* if there is something to tell, and release its memory, threads and files.
+
+        Further calls raise StateError.
+        """

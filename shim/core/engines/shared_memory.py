@@ -9,6 +9,7 @@ from shim.core import tensors
 from shim.core.engines.place import Place
 from shim.core.helper_threads import chosen_helper_threads
 from shim.core.measurements import measurements_folder
+from shim.core.stall_warning import chosen_stall_warning
 from shim.core.variables import Variables
 
 __all__ = ["SharedMemoryEngine"]
@@ -32,6 +33,7 @@ class SharedMemoryEngine(_native.Group):
         folder = measurements_folder(variables)
         if world is None:
             _native.set_helper_threads(chosen_helper_threads(variables))
+            _native.set_stall_warning(chosen_stall_warning(variables))
         super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)
 
     def helper_threads(self) -> int:

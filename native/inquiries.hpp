@@ -1,0 +1,34 @@
+// What a process tells of itself to others of the same user: to ranks that miss it, and to `shim doctor`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace shim {
+
+class Group;
+
+// Where a process says what its groups do and where its main thread is.
+class Inquiries {
+ public:
+  // Tells of `group`, whose memory has that inode, until forget(group), and returns the address where this process
+  // answers; empty where the system does not let it.
+  static std::string tell_of(Group& group, std::uint64_t inode);
+  static void forget(Group& group);
+};
+
+// `teller` says where the program's main thread is: "train.py:12 in step". It is called by a thread of its own, one at
+// a time, and may take any time.
+void set_place_teller(std::string (*teller)());
+
+struct Answer {
+  bool came = false;
+  std::string waits;  // the wait that has taken longest: "has waited 12.0 s in group 'pairs': ..."
+  std::string facts;  // of the process and its groups, as JSON; see facts_of_groups in inquiries.cpp
+  std::string place;  // of the main thread, if it could say so in time
+};
+
+Answer ask_process(const std::string& address, std::chrono::steady_clock::time_point until);
+
+}  // namespace shim

@@ -1,0 +1,106 @@
+"""What the processes of this user on this host tell of their groups, when they are asked.
+
+A process with a group answers on an abstract unix socket whose name has its number; the engine does that, in a thread of its own,
+so that the program need not come to it (``native/inquiries.hpp``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shim import _native
+
+__all__ = ["GroupFacts", "LostRank", "ProcessFacts", "ask_all"]
+
+_SOCKETS = Path("/proc/net/unix")
+_STATES = {"R": "running", "S": "sleeping", "D": "sleeping", "T": "stopped", "t": "stopped"}
+
+
+@dataclass(frozen=True)
+class LostRank:
+    """A rank that is gone from a group, as one that is left knows it."""
+
+    rank: int
+    how: str  # "rank 2's process (pid 7) was killed by SIGKILL 12 ms ago"
+    calls: str  # its last ones, newest first
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """What a process tells of a group it is in."""
+
+    inode: int  # of its memory: the same on all its ranks, and of no other group on the host
+    name: str
+    rank: int
+    ranks: tuple[int, ...]  # of the world
+    timeout: float  # seconds
+    operation: int  # the last one it arrived at
+    waits: str  # "has waited 12.0 s: operation 42, barrier(), at train.py:12 in step", or nothing
+    calls: str  # its last ones, newest first
+    gone: tuple[LostRank, ...]
+
+
+@dataclass(frozen=True)
+class ProcessFacts:
+    """A process that has groups. One that does not answer has none here."""
+
+    pid: int
+    command: str
+    state: str  # running, sleeping, stopped, or nothing
+    answers: bool
+    place: str  # where its program is, or nothing
+    groups: tuple[GroupFacts, ...]  # as they were made: the world first
+
+
+def ask_all(timeout: float = 1.0) -> list[ProcessFacts]:
+    """Ask all processes of this user at once, waiting up to *timeout* seconds for each."""
+    addresses = sorted(_addresses(os.geteuid()))
+    with ThreadPoolExecutor(max_workers=16) as asking:
+        return list(asking.map(lambda address: _ask(address, timeout), addresses))
+
+
+def _addresses(user: int) -> Iterator[str]:
+    pattern = re.compile(rf"@(shim-{user}-process-\d+-[0-9a-f]{{16}})$")
+    yield from {match[1] for line in _SOCKETS.read_text().splitlines() if (match := pattern.search(line))}
+
+
+def _ask(address: str, timeout: float) -> ProcessFacts:
+    pid = int(address.split("-")[3])
+    said, place = _native.ask_process(address, timeout)
+    facts: dict[str, Any] = json.loads(said.decode(errors="replace")) if said else {"groups": []}
+    return ProcessFacts(
+        pid=pid,
+        command=_command(pid),
+        state=_state(pid),
+        answers=bool(said),
+        place=place.decode(errors="replace"),
+        groups=tuple(_group(group) for group in facts["groups"]),
+    )
+
+
+def _group(facts: dict[str, Any]) -> GroupFacts:
+    gone = tuple(LostRank(**lost) for lost in facts["gone"])
+    return GroupFacts(**{**facts, "ranks": tuple(facts["ranks"]), "gone": gone})
+
+
+def _command(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return " ".join(word.decode(errors="replace") for word in words if word)
+
+
+def _state(pid: int) -> str:
+    try:
+        behind_name = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2]
+    except OSError:
+        return ""
+    return _STATES.get(behind_name[:1], "")
