@@ -4,12 +4,14 @@ Unpickling runs code that the pickle names, so whoever can write to a group can 
 more than they can do already: a group's memory is handed to processes of the same user alone.
 
 *item* and *items* may be anything that pickle takes; what their classes need must be importable where they arrive.
-Every function raises TensorError for what cannot be pickled, and what the objects' own classes raise when unpickled.
+Every function raises TensorError for what cannot be pickled, UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it, and what the objects'
+own classes raise when unpickled.
 Outside the group, where that is no error, nothing is sent and None is returned.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 from array import array
 from collections.abc import Sequence
@@ -21,10 +23,11 @@ from weakref import WeakKeyDictionary
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
+from shim.core.variables import Variables
 from shim.core.work import ABSENT
-from shim.errors import MismatchError, ShimError, TensorError
+from shim.errors import ArgumentError, MismatchError, ShimError, TensorError, UnsupportedError
 
-__all__ = ["Received", "all_gather", "broadcast", "gather", "receive", "scatter", "send"]
+__all__ = ["Received", "all_gather", "broadcast", "check_allowed", "gather", "receive", "scatter", "send"]
 
 _REFUSED = -1  # in place of the number of objects, which do not follow
 
@@ -36,8 +39,20 @@ class Received(NamedTuple):
     source: int
 
 
+def check_allowed() -> None:
+    """Raise UnsupportedError where ``SHIM_ALLOW_PICKLE`` is 0: no object of another rank is unpickled, and none is sent."""
+    said = Variables(os.environ).get("SHIM_ALLOW_PICKLE") or "1"
+    if said not in ("0", "1"):
+        raise ArgumentError(f"SHIM_ALLOW_PICKLE must be 0 or 1, got {said!r}")
+    if said == "0":
+        raise UnsupportedError(
+            "Python objects are not exchanged, because SHIM_ALLOW_PICKLE is 0\nSend tensors instead."
+        )
+
+
 def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | None:
     """Return every rank's *item*, in the order of group ranks."""
+    _begin(caller, group)
     packed = _pack(caller, group, item)
     sizes = array("q", bytes(8 * group.size))  # bytes of each rank's pickle
     exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
@@ -51,6 +66,7 @@ def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | No
 
 def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[Any] | None:
     """Return every rank's *item* on *root*, in the order of group ranks, and None elsewhere."""
+    _begin(caller, group)
     packed = _pack(caller, group, item)
     sizes = array("q", bytes(8 * group.size))
     exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
@@ -64,6 +80,7 @@ def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[An
 
 def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: int) -> list[Any] | None:
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
+    _begin(caller, group)
     packed = [_pack(caller, group, item) for item in items] if group.rank == root else []
     sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
     exchange = calls.broadcast(caller, group, sizes, root)
@@ -77,6 +94,7 @@ def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: i
 
 def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int) -> Any:
     """Return this rank's place in *root*'s *items*, one for each rank; elsewhere *items* is not looked at."""
+    _begin(caller, group)
     packed = [_pack(caller, group, item) for item in items or ()] if group.rank == root else []
     sizes = array("q", map(len, packed))
     size = array("q", [0])
@@ -94,10 +112,11 @@ def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, t
     packed = []
     if group.is_alive:
         try:
+            check_allowed()
             packed = [pickle.dumps(item) for item in items]
         except Exception as error:  # a class raises what it likes when it cannot be pickled
             _tell_refusal(group, peer, tag)
-            raise caller.explain(_unpicklable(error), group) from None
+            raise caller.explain(error if isinstance(error, ShimError) else _unpicklable(error), group) from None
     content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
     first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
     if first is not ABSENT:
@@ -123,6 +142,11 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
 
     Raises MismatchError where the peer's cannot be pickled, or are another number of objects.
     """
+    if group.is_alive:
+        try:
+            check_allowed()
+        except ShimError as error:
+            raise caller.explain(error, group) from None
     header = array("q", [0, 0])
     first = calls.receive(caller, group, header, peer, tag)
     if first is ABSENT:
@@ -140,6 +164,15 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
         )
     sizes = array("q", content[: 8 * count])
     return Received(_unpack(memoryview(content)[8 * count :], sizes), source)
+
+
+def _begin(caller: Caller, group: ProcessGroup) -> None:
+    """Refuse the call, telling the other ranks, where objects are not allowed."""
+    if group.is_alive:  # otherwise the call that follows says why it is not
+        try:
+            check_allowed()
+        except ShimError as error:
+            calls.refuse(caller, group, error)
 
 
 def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from shim.core import groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import MismatchError, TensorError
+from shim.errors import ArgumentError, MismatchError, ShimError, TensorError, UnsupportedError
 
 ME = Caller("test", input="item", outsider="warn")
 
@@ -170,3 +170,47 @@ def test_outside_the_group_nothing_is_sent(rank: int, world_size: int) -> None:
             else:
                 with pytest.warns(UserWarning, match="does not belong"):
                     assert call() is None
+
+
+EXCHANGES: dict[str, Callable[[ProcessGroup], object]] = {
+    "all_gather": lambda group: objects.all_gather(ME, group, 1),
+    "gather": lambda group: objects.gather(ME, group, 1, 0),
+    "broadcast": lambda group: objects.broadcast(ME, group, [1], 0),
+    "scatter": lambda group: objects.scatter(ME, group, [1, 2], 0),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("forbidding", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_objects_can_be_forbidden(
+    rank: int, name: str, forbidding: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world() as group:
+        with monkeypatch.context() as patch:
+            if rank in forbidding:
+                patch.setenv("SHIM_ALLOW_PICKLE", "0")
+            expected: type[ShimError] = UnsupportedError if rank in forbidding else MismatchError
+            with pytest.raises(expected, match="SHIM_ALLOW_PICKLE is 0"):
+                EXCHANGES[name](group)
+        assert objects.all_gather(ME, group, rank) == [0, 1]
+
+
+@pytest.mark.ranks(2)
+def test_objects_to_one_rank_can_be_forbidden(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world() as group:
+        if rank == 0:
+            monkeypatch.setenv("SHIM_ALLOW_PICKLE", "0")
+            with pytest.raises(UnsupportedError, match=r"SHIM_ALLOW_PICKLE is 0 \(rank 0 of 2"):
+                objects.send(ME, group, [1], 1)
+            with pytest.raises(UnsupportedError, match="SHIM_ALLOW_PICKLE is 0"):
+                objects.receive(ME, group, 1, 1)
+            return
+        with pytest.raises(MismatchError, match="rank 0 has not sent its objects"):
+            objects.receive(ME, group, 1, 0)
+
+
+def test_what_neither_allows_nor_forbids_objects_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHIM_ALLOW_PICKLE", "no")
+    with pytest.raises(ArgumentError, match="SHIM_ALLOW_PICKLE must be 0 or 1, got 'no'"):
+        objects.check_allowed()

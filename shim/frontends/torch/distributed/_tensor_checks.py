@@ -6,8 +6,9 @@ import pickle
 from itertools import chain
 from typing import Any
 
+from shim.core.objects import check_allowed
 from shim.core.tensors import dtype_name, reader_for
-from shim.errors import ArgumentError, TensorError
+from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends.torch.distributed._errors import torch_function
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._options import refuse_device
@@ -75,6 +76,13 @@ def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any) -> Any:
     """Return the object whose pickle is the first *tensor_size* bytes of *tensor*, which *group* has brought.
 
     Unpickling runs code that the pickle names: what a rank of *group* sends, this process runs.
+
+    Raises: UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it.
     """
-    group_of(torch_function("_tensor_to_object"), group)
+    caller = torch_function("_tensor_to_object")
+    members = group_of(caller, group)
+    try:
+        check_allowed()
+    except ShimError as error:
+        raise caller.explain(error, members) from None
     return pickle.loads(tensor.numpy().tobytes()[: int(tensor_size)])
