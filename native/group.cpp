@@ -82,6 +82,10 @@ bool Group::is_gone(int rank) const {
   return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() != RankState::active;
 }
 
+bool Group::has_ended(int rank) const {
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() == RankState::left;
+}
+
 bool Group::is_alone() const {
   for (int rank = 0; rank < size(); ++rank)
     if (rank != rank_ && !is_gone(rank)) return false;

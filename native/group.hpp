@@ -78,6 +78,8 @@ class Group {
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
   // Whether `rank` died, left, or gave the group up.
   bool is_gone(int rank) const;
+  // Whether `rank` died or left; not, whether it gave the group up, after which it may make another with the survivors.
+  bool has_ended(int rank) const;
   // Whether every other rank is gone.
   bool is_alone() const;
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "empty", "explain", "move_to_shared_memory", "shared_allocations"]
+__all__ = ["__version__", "empty", "explain", "move_to_shared_memory", "shared_allocations", "survivors"]
 
 
 def empty(shape: int | Sequence[int], dtype: Any = None, like: Any = None) -> Any:
@@ -60,6 +60,19 @@ def move_to_shared_memory(holder: Any) -> None:
 
 def explain() -> str:
     """Tell which engine serves each group this process knows, why, and with which thresholds; one line for each group."""
-    from shim.core import groups  # the engine is loaded by those who use it, not by `shim --help`
+    from shim.core import explanations  # the engine is loaded by those who use it, not by `shim --help`
 
-    return "\n".join(groups.explanations()) or "The world is not initialised: no engine is in use."
+    return "\n".join(explanations.of_groups()) or "The world is not initialised: no engine is in use."
+
+
+def survivors() -> list[int]:
+    """Return the ranks of the world whose processes have neither died nor left it, as far as this process knows; it is one of them.
+
+    After a PeerLostError the world cannot be used any more, while its survivors can make a group of their own, with a function that its members
+    alone call: torch's ``shrink_group``, or ``new_group`` with ``use_local_synchronization=True``, and MindSpore's ``create_group``. See docs/reliability.md.
+
+    Raises: StateError before initialisation.
+    """
+    from shim.core import groups  # as above
+
+    return groups.survivors()

@@ -156,6 +156,11 @@ class PyGroup {
     return rank != member_->group.rank() && member_->group.is_gone(rank);
   }
 
+  bool has_ended(int rank) const {
+    check_rank("rank", rank, member_->group.size());
+    return rank != member_->group.rank() && member_->group.has_ended(rank);
+  }
+
   std::map<std::string, std::uint64_t> thresholds() const {
     const Thresholds& bytes = member_->group.thresholds();
     return {{"one_shot", bytes.one_shot}, {"lend", bytes.lend}, {"piece", bytes.piece}, {"stream", bytes.stream}};
@@ -263,6 +268,7 @@ NB_MODULE(_native, module) {
           "tensor"_a.none(), "peer"_a.none(), "tag"_a)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
+      .def("has_ended", &PyGroup::has_ended, "rank"_a)
       .def("thresholds", &PyGroup::thresholds)
       .def("close", &PyGroup::close, "why"_a = "");
 }

@@ -20,10 +20,12 @@ namespace {
 // Above this, moving the data takes longer than giving up the interpreter's lock and getting it back.
 constexpr std::size_t large_bytes = 64 * 1024;
 
+// Where the world is lost on this rank, its survivors make a new group, and have given the world up as well.
 void check_all_there(const Meeting& meeting, const Group& world) {
+  const bool is_lost = !world.is_usable();
   for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank) {
     const int there = meeting.world_ranks[rank];
-    if (there != world.rank() && world.is_gone(there))
+    if (there != world.rank() && (is_lost ? world.has_ended(there) : world.is_gone(there)))
       throw Failure(
           FailureKind::peer_lost,
           "rank " + std::to_string(there) + " of the world went before group '" + meeting.name + "' was formed",

@@ -32,17 +32,18 @@ __all__ = [
     "WORLD_NAME",
     "ProcessGroup",
     "agree_on_group",
+    "all_groups",
     "close_group",
     "close_world",
     "ended",
     "enter_world",
-    "explanations",
     "find_group",
     "is_initialized",
     "leave_world",
     "new_group",
     "open_apart",
     "refusals_told",
+    "survivors",
     "world",
     "world_of",
     "world_token",
@@ -340,20 +341,15 @@ def find_group(name: str) -> ProcessGroup | None:
     return _state.groups.get(name)
 
 
-def explanations() -> list[str]:
-    """Tell, in a line for each group of this process, which engine serves it and why."""
-    return [_explanation(group) for group in _state.groups.values()]
+def all_groups() -> list[ProcessGroup]:
+    """Return the groups of this process's world, itself first; none where there is no world."""
+    return list(_state.groups.values())
 
 
-def _explanation(group: ProcessGroup) -> str:
-    members = f"group {group.name!r} of ranks {list(group.ranks)}"
-    if group.rank < 0:
-        return f"{members}: no engine here, as this process is not a member"
-    thresholds = ", ".join(f"{name} {size}" for name, size in group.engine.thresholds().items())
-    return (
-        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds}; "
-        f"helper threads: {group.engine.helper_threads()}"
-    )
+def survivors() -> list[int]:
+    """Return the world's ranks that have neither died nor left it, as far as is known here. Raises StateError where there is no world."""
+    parent = world(Caller("shim.survivors"))
+    return [rank for rank in parent.ranks if rank == parent.rank or not parent.engine.has_ended(rank)]
 
 
 def close_group(group: ProcessGroup) -> None:

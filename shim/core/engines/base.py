@@ -90,6 +90,10 @@ class Engine(Protocol):
         """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
 
     @abstractmethod
+    def has_ended(self, rank: int) -> bool:
+        """Tell whether group rank *rank* has died or left, and not merely given the group up."""
+
+    @abstractmethod
     def thresholds(self) -> Mapping[str, int]:
         """Return, by name and in bytes, from which sizes on operations go another way; they are the same on every rank."""
 

@@ -1,0 +1,81 @@
+"""After a rank was lost, those that are left make a group of their own, and go on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import textwrap
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, signal, time
+import numpy as np
+import shim
+import shim.frontends.torch.distributed as dist
+import shim.frontends.mindspore.communication as ms
+import shim.frontends.mindspore.mint.distributed as mint
+
+dist.init_process_group()
+mint.init_process_group()
+rank = dist.get_rank()
+if rank in {lost}:
+    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit
+try:
+    while True: dist.all_reduce(np.ones(3))
+except RuntimeError as error:
+    assert type(error).__name__.endswith("PeerLostError"), error
+while len(shim.survivors()) != 4 - len({lost}): time.sleep(0.01)
+left = shim.survivors()
+assert left == [one for one in range(4) if one not in {lost}], left
+{make}
+for _ in range(10):
+    total = np.full(3, float(rank))
+    dist_or_mint.all_reduce(total, group=group)
+    assert total.tolist() == [float(sum(left))] * 3, total
+print("rank", rank, "went on")
+"""
+
+WAYS = {
+    "shrink_group": "group = dist.shrink_group([one for one in range(4) if one not in left]); dist_or_mint = dist",
+    "new_group": "group = dist.new_group(left, use_local_synchronization=True); dist_or_mint = dist",
+    "create_group": 'ms.create_group("left", left); group = "left"; dist_or_mint = mint',
+}
+
+
+@pytest.mark.parametrize("lost", [(1,), (0,), (0, 1), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_survivors_go_on_in_a_group_of_their_own(way: str, lost: tuple[int, ...], tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(PROGRAM.format(lost=lost, make=WAYS[way])))
+    job = {
+        **os.environ,
+        "WORLD_SIZE": "4",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(secrets.randbelow(40000) + 20000),
+    }
+    with ExitStack() as running:
+        # Started one by one: a launcher would end them all with the first.
+        ranks = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, str(program)],
+                    env={**job, "RANK": str(rank), "PYTHONPATH": ":".join(sys.path)},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for rank in range(4)
+        ]
+        for process in ranks:
+            running.callback(process.kill)
+        for rank, process in enumerate(ranks):
+            stdout, stderr = process.communicate(timeout=60)
+            if rank not in lost:
+                assert stdout == f"rank {rank} went on\n", stderr
