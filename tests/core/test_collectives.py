@@ -35,4 +35,11 @@ def test_nothing_is_missing_from_the_table() -> None:
     names = {row.name for row in COLLECTIVES}
     assert len(names) == len(COLLECTIVES)
     assert names == set(calls.__all__) - {"refuse", "refused"}
-    assert names == Engine.__abstractmethods__ - {"refuse", "is_gone", "thresholds", "helper_threads", "close"}
+    assert names == Engine.__abstractmethods__ - {
+        "refuse",
+        "is_gone",
+        "has_ended",
+        "thresholds",
+        "helper_threads",
+        "close",
+    }
