@@ -1,8 +1,8 @@
 """What it costs that the ranks compare their calls: an 8-byte all_reduce with that, and of a build without it, in turns.
 
-    cmake -S . -B build/cost -DCMAKE_BUILD_TYPE=Release -DSHIM_BUILD_TESTS=ON
-    cmake --build build/cost --target all_reduce_with_agreement all_reduce_with_no_agreement
-    python3 benchmarks/agreement_cost.py build/cost
+cmake -S . -B build/cost -DCMAKE_BUILD_TYPE=Release -DSHIM_BUILD_TESTS=ON
+cmake --build build/cost --target all_reduce_with_agreement all_reduce_with_no_agreement
+python3 benchmarks/agreement_cost.py build/cost
 """
 
 from __future__ import annotations
