@@ -128,11 +128,11 @@ inline std::size_t cell_bytes(const Group& group) {
 }
 
 // Fills a slot that has a cell for each rank with their bytes of `parts` from `start` on, all but this rank's own.
-inline void fill_cells(const Group& group, std::byte* slot, std::size_t cell, const Parts& parts, std::size_t start) {
+inline void fill_cells(Group& group, std::byte* slot, std::size_t cell, const Parts& parts, std::size_t start) {
   for (int peer = 0; peer < group.size(); ++peer) {
     if (peer == group.rank()) continue;
     const Part piece = piece_of(parts[peer], start, cell);
-    copy_shared(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
+    group.ring_stores().copy(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
   }
 }
 

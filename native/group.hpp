@@ -14,6 +14,7 @@
 #include "pause.hpp"
 #include "segment.hpp"
 #include "shared_layout.hpp"
+#include "slot_stores.hpp"
 
 namespace shim {
 
@@ -148,6 +149,7 @@ class Group {
 
   // Of the one thread that carries out an operation.
   Loans& loans() const { return *loans_; }
+  SlotStores& ring_stores() { return ring_stores_; }
 
   // `work` is carried on with while a thread of this group waits; null ends that.
   void set_background_work(BackgroundWork* work) { background_.store(work); }
@@ -194,6 +196,7 @@ class Group {
   bool is_crowded_;  // whether there are ranks without a processor of their own
   int quick_polls_;  // before anything else is looked at
   std::unique_ptr<Loans> loans_;
+  SlotStores ring_stores_;
   struct Loss {
     std::atomic<std::int64_t> since{0};  // steady nanoseconds; 0 while the rank lives; written last
     std::string how;

@@ -47,6 +47,7 @@ PointToPoint::PointToPoint(Group& group)
     : group_(group),
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size())),
+      stores_(static_cast<std::size_t>(group.size())),
       sent_(static_cast<std::size_t>(group.size())),
       filled_(static_cast<std::size_t>(group.size())),
       seen_read_(static_cast<std::size_t>(group.size())),
@@ -148,7 +149,7 @@ bool PointToPoint::advance_send(int peer) {
     slot.tag = transfer.tag;
     slot.dtype = transfer.dtype;
     const Part piece = piece_of({transfer.buffer.data(), transfer.buffer.bytes()}, transfer.moved, room);
-    copy_bytes(payload_of(slot, piece.bytes), piece.data, piece.bytes);
+    stores_[i].copy(payload_of(slot, piece.bytes), piece.data, piece.bytes);
     transfer.moved += piece.bytes;
     slot.number.exchange(++filled_[i]);
     group_.ring_bell(peer);

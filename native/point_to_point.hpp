@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "group.hpp"
+#include "slot_stores.hpp"
 #include "tensor_view.hpp"
 
 namespace shim {
@@ -55,6 +56,8 @@ class PointToPoint final : public BackgroundWork {
   bool has_pending() const { return pending_.load() > 0; }
   std::uint64_t pieces_moved() const { return pieces_moved_.load(); }
   std::string describe_pending();
+  // Of the slots of the channel to `peer`. For tests, while nothing moves.
+  SlotTimes& slot_times(int peer) { return stores_[static_cast<std::size_t>(peer)].times(); }
   // Whether a transfer that has not ended depends on `rank` alone.
   bool needs(int rank);
   // Ends all transfers with `failure`.
@@ -90,6 +93,7 @@ class PointToPoint final : public BackgroundWork {
   std::vector<std::deque<Transfer*>> outgoing_;  // by rank
   std::list<Transfer*> posted_;                  // receives without a message yet, in order
   std::vector<Incoming> incoming_;               // by rank
+  std::vector<SlotStores> stores_;               // by rank
   std::vector<std::uint64_t> sent_;              // messages begun, by rank
   std::vector<std::uint64_t> filled_;            // slots of the channel to each rank, so far
   std::vector<std::uint64_t> seen_read_;         // of these, how many that rank has emptied, as last seen

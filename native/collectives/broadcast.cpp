@@ -18,7 +18,8 @@ class Broadcast final : public Operation {
   void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
   bool fill_first_slot(Group& group) const override {
     if (tensor_.bytes() > group.thresholds().piece) return false;
-    Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+    Exchange::fill_first(group,
+                         [&](std::byte* slot) { group.ring_stores().copy(slot, tensor_.data(), tensor_.bytes()); });
     return true;
   }
   void read_lines(Group& group, const Agreement& agreement) override {
@@ -32,7 +33,7 @@ class Broadcast final : public Operation {
         [&](std::uint64_t step, std::byte* slot) {
           if (!is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_shared(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (is_root_) return;

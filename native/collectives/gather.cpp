@@ -29,7 +29,8 @@ class Gather final : public Operation {
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
   bool fill_first_slot(Group& group) const override {
     if (input_.bytes() > group.thresholds().piece) return false;
-    Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+    Exchange::fill_first(group,
+                         [&](std::byte* slot) { group.ring_stores().copy(slot, input_.data(), input_.bytes()); });
     return true;
   }
   bool is_inline_if_varied() const override { return true; }
@@ -48,7 +49,7 @@ class Gather final : public Operation {
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
-          copy_shared(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (outputs_.empty()) return;

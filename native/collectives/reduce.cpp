@@ -48,7 +48,8 @@ class Reduce final : public Operation {
       Exchange::fill_first(group, [&](std::byte* slot) { fill_others(group, slot, 0, cell); });
     } else {
       if (input_.bytes() > group.thresholds().piece) return false;
-      Exchange::fill_first(group, [this](std::byte* slot) { write_contribution(slot); });
+      Exchange::fill_first(group,
+                           [&](std::byte* slot) { group.ring_stores().copy(slot, input_.data(), input_.bytes()); });
     }
     return true;
   }
@@ -59,12 +60,12 @@ class Reduce final : public Operation {
   }
 
   // The cells that other ranks combine, of the piece that begins at `start`.
-  void fill_others(const Group& group, std::byte* slot, std::size_t start, std::size_t cell) const {
+  void fill_others(Group& group, std::byte* slot, std::size_t start, std::size_t cell) const {
     const auto size = static_cast<std::size_t>(group.size());
     for (std::size_t i = 1; i < size; ++i) {
       const std::size_t peer = (static_cast<std::size_t>(group.rank()) + i) % size;
       const Part piece = piece_of({input_.data(), input_.bytes()}, start + peer * cell, cell);
-      copy_shared(slot + peer * cell, piece.data, piece.bytes);
+      group.ring_stores().copy(slot + peer * cell, piece.data, piece.bytes);
     }
   }
 
@@ -89,7 +90,7 @@ class Reduce final : public Operation {
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_shared(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(slot, piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (!output_) return;
@@ -119,10 +120,11 @@ class Reduce final : public Operation {
                      return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell;
                    };
                    std::byte* to = cell_of(output_->data(), step, me).data;
-                   if (!is_large) return combine(to, slot + me * cell, own.bytes, source_of);
+                   const bool streams = group.ring_stores().stream(own.bytes);
+                   if (!is_large && !streams) return combine(to, slot + me * cell, own.bytes, source_of);
                    const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
                      copy_bytes(to + at, block, bytes);
-                     copy_bytes(slot + me * cell + at, block, bytes);
+                     (streams ? stream_bytes : copy_bytes)(slot + me * cell + at, block, bytes);
                    };
                    const auto is_own = [&](int rank) { return rank == group.rank(); };
                    combine.in_blocks(is_own, own.bytes, source_of, take);

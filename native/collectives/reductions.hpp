@@ -41,7 +41,8 @@ class RankCombiner {
   }
 
   // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache, by this thread
-  // or a helper. The data of some ranks comes from memory, is_fetched(rank): it is asked for a block ahead.
+  // or a helper, and may stream it. The data of some ranks comes from memory, is_fetched(rank): it is asked for a block
+  // ahead.
   template <class IsFetched, class SourceOf, class Take>
   void in_blocks(const IsFetched& is_fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
     const std::byte* sources[max_ranks];
@@ -56,6 +57,7 @@ class RankCombiner {
         alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
         take(at, made, length);
       }
+      finish_streaming();
     });
   }
 

@@ -1,6 +1,8 @@
 // The ring: slots that are filled a step ahead, read, made, and filled again; the first one before the arrival.
 // Mirrors native/exchange.hpp, with two slots, or three where something is made of them, instead of four: so they come
-// round sooner.
+// round sooner. Whether a slot is written through the caches or past them (native/slot_stores.hpp) makes no other
+// order: its writer alone decides that, nobody waits for it, and the stores past the caches end before the slot is
+// told.
 #include <algorithm>
 #include <array>
 

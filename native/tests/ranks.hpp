@@ -116,6 +116,12 @@ inline std::unique_ptr<Operation> summing(Rank& me, std::vector<std::int64_t>& d
   return make_all_reduce(me.seat(), one("output", data), one("input", data), sum);
 }
 
+// Times that make a rank stream its slots for a while.
+inline void find_slow(SlotTimes& times) {
+  for (int i = 0; i < SlotTimes::enough; ++i) times.add(std::chrono::seconds(1));
+  CHECK(times.stream());
+}
+
 // Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
 inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
                      const Thresholds& thresholds = usual_thresholds()) {

@@ -44,6 +44,23 @@ SHIM_TEST(messages_of_all_sizes_go_around_a_ring) {
     });
 }
 
+SHIM_TEST(messages_whose_slots_are_streamed_arrive) {
+  on_ranks(3, [](Rank& me) {
+    const int next = (me.rank() + 1) % me.size();
+    const int before = (me.rank() + me.size() - 1) % me.size();
+    for (const std::size_t count : {2047, 2048, 8191, 8193, 100'003}) {
+      auto mine = message(me.rank(), 0, count);
+      std::vector<std::int64_t> got(count, -1);
+      find_slow(me.progress().messages().slot_times(next));
+      const auto sent = send(me, mine, next);
+      sent->start();
+      receive(me, got, before)->wait(-1);
+      sent->wait(-1);
+      CHECK(got == message(before, 0, count));
+    }
+  });
+}
+
 SHIM_TEST(receives_choose_by_tag_whatever_the_order) {
   on_ranks(2, [](Rank& me) {
     for (const std::size_t count : {3, 50'000}) {

@@ -16,8 +16,9 @@ bool are_same_bits(const std::vector<float>& one, const std::vector<float>& othe
   return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof(float)) == 0;
 }
 
-// What every collective leaves on this rank; an all_reduce is first.
-Outputs outputs_of_all(Rank& me, std::size_t count, bool is_shared) {
+// What every collective leaves on this rank; an all_reduce is first. Its slots are streamed, or written as it finds
+// best.
+Outputs outputs_of_all(Rank& me, std::size_t count, bool is_shared, bool streams_slots = false) {
   const auto size = static_cast<std::size_t>(me.size());
   const std::size_t all = count * size;
   const int root = me.size() - 1;
@@ -26,6 +27,7 @@ Outputs outputs_of_all(Rank& me, std::size_t count, bool is_shared) {
   Outputs outputs;
   const auto leave = [&](std::size_t elements, const auto& make) {
     Floats output(elements, is_shared, 20 + me.rank());
+    if (streams_slots) find_slow(me.group().ring_stores().times());
     me.run(make(output));
     outputs.push_back(output.values());
   };
@@ -155,4 +157,25 @@ SHIM_TEST(helpers_change_no_bit) {
               CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
                                results[0][rank].end(), are_same_bits));
         }
+}
+
+SHIM_TEST(how_slots_are_written_changes_no_bit) {
+  constexpr std::uint64_t never = std::uint64_t{1} << 40;
+  const std::vector<Thresholds> several = {usual_thresholds(), {0, never, 64 * 1024, 0}};
+  for (const Thresholds& thresholds : several)
+    for (const int size : {2, 3, 7})
+      for (const std::size_t count : {std::size_t{9'001}, std::size_t{90'007}}) {
+        std::vector<std::vector<Outputs>> results;  // by how many ranks do not stream, and rank
+        for (const int cached : {size, size / 2, 0}) {
+          std::vector<Outputs>& by_rank = results.emplace_back(static_cast<std::size_t>(size));
+          const auto body = [&](Rank& me) {
+            by_rank[static_cast<std::size_t>(me.rank())] = outputs_of_all(me, count, false, me.rank() >= cached);
+          };
+          on_ranks(size, body, 60, thresholds);
+        }
+        for (const std::vector<Outputs>& by_rank : results)
+          for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+            CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
+                             results[0][rank].end(), are_same_bits));
+      }
 }
