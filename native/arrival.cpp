@@ -37,11 +37,14 @@ std::uint32_t fingerprint_of(const CallDescriptor& call) {
 
 // Copies what is in use of the descriptor and its tables: the fewer lines change, the fewer have to come to the others.
 void write_call(Group& group, std::uint64_t sequence, const Call& call) {
-  const std::size_t used = offsetof(CallDescriptor, shape) + call.descriptor.dimensions * sizeof(std::int64_t);
-  std::memcpy(&group.call(group.rank(), sequence), &call.descriptor, used);
-  std::uint64_t* table = group.call_table(group.rank(), sequence);
-  std::copy(call.sends.begin(), call.sends.end(), table);
-  std::copy(call.receives.begin(), call.receives.end(), table + group.size());
+  CallDescriptor& mine = group.call(group.rank(), sequence);
+  std::memcpy(&mine, &call.descriptor, offsetof(CallDescriptor, shape));  // whose size the compiler knows
+  for (std::size_t d = 0; d < call.descriptor.dimensions; ++d) mine.shape[d] = call.descriptor.shape[d];
+  if (call.is_varied()) {
+    std::uint64_t* table = group.call_table(group.rank(), sequence);
+    std::copy(call.sends.begin(), call.sends.end(), table);
+    std::copy(call.receives.begin(), call.receives.end(), table + group.size());
+  }
   if (call.descriptor.kind != OperationKind::refused) return;
   char* text = group.refusal(group.rank(), sequence);
   text[fitting(call.refusal.reason, refusal_bytes - 1).copy(text, refusal_bytes - 1)] = '\0';
