@@ -31,13 +31,14 @@ std::string asked_of(const Group& group, int rank, Clock::time_point deadline) {
   const Answer answer = ask_process(group.note(rank).address.read(), limit);
   if (!answer.waits.empty()) return answer.waits;
   if (!answer.place.empty()) return "is at " + answer.place;
+  if (answer.told_place) return "is in no line of its program";
   return answer.came ? "is in code that keeps the interpreter to itself" : "does not answer";
 }
 
 class Report {
  public:
-  Report(const Group& group, const std::vector<int>& missing)
-      : group_(group), missing_(missing), deadline_(Clock::now() + patience) {}
+  Report(const Group& group, const std::vector<int>& asked)
+      : group_(group), asked_(asked), deadline_(Clock::now() + patience) {}
 
   std::string line_of(int rank) const {
     const RankNote& note = group_.note(rank);
@@ -57,13 +58,13 @@ class Report {
   std::string whereabouts(int rank, bool is_stopped) const {
     if (is_gone(rank)) return "is gone: rank " + std::to_string(rank) + group_.ending_of(rank);
     if (const std::string waits = noted_wait(group_, rank); !waits.empty()) return waits;
-    const bool is_missing = std::find(missing_.begin(), missing_.end(), rank) != missing_.end();
+    const bool is_asked = std::find(asked_.begin(), asked_.end(), rank) != asked_.end();
     if (is_stopped) return "is stopped, as by SIGSTOP or a debugger";
-    return is_missing ? asked_of(group_, rank, deadline_) : "has arrived";
+    return is_asked ? asked_of(group_, rank, deadline_) : "has arrived";
   }
 
   const Group& group_;
-  const std::vector<int>& missing_;
+  const std::vector<int>& asked_;
   Clock::time_point deadline_;
 };
 
@@ -85,13 +86,13 @@ std::string noted_wait(const Group& group, int rank) {
   return since == 0 ? "" : "has waited " + seconds_since(since) + ": " + noted_call(group, rank);
 }
 
-std::string report_of(const Group& group, const std::vector<int>& missing) {
-  std::vector<int> order = missing;  // those that matter first, where not all can be told of
+std::string report_of(const Group& group, const std::vector<int>& asked) {
+  std::vector<int> order = asked;  // those that matter first, where not all can be told of
   for (int rank = 0; rank < group.size(); ++rank)
-    if (std::find(missing.begin(), missing.end(), rank) == missing.end()) order.push_back(rank);
+    if (std::find(asked.begin(), asked.end(), rank) == asked.end()) order.push_back(rank);
   const std::size_t told = std::min<std::size_t>(order.size(), most_ranks);
   std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(told));
-  const Report report(group, missing);
+  const Report report(group, asked);
   std::string text;
   for (std::size_t i = 0; i < told; ++i) text += report.line_of(order[i]);
   if (order.size() > told) text += "\n  and " + std::to_string(order.size() - told) + " more ranks";

@@ -9,8 +9,9 @@
 namespace shim {
 
 // Lines that each begin with a newline: of every rank what it waits for, or where it is in its program, and its last
-// calls. Those of `missing` that have left no note are asked, which takes up to a second together.
-std::string report_of(const Group& group, const std::vector<int>& missing);
+// calls. Those of `asked` that have left no note are asked, which takes up to a second together; the others have
+// arrived.
+std::string report_of(const Group& group, const std::vector<int>& asked);
 
 // The number of the last operation that `rank` arrived at.
 std::uint64_t newest_call(const Group& group, int rank);

@@ -83,7 +83,7 @@ bool Group::is_gone(int rank) const {
 }
 
 bool Group::has_ended(int rank) const {
-  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() == RankState::left;
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).has_left.load() != 0;
 }
 
 bool Group::is_alone() const {

@@ -37,6 +37,7 @@ void Group::leave(const std::string& why) {
     if (!failed_.load()) write_reason(mine, why);
     RankState active = RankState::active;
     mine.state.compare_exchange_strong(active, RankState::left);
+    mine.has_left.store(1);
   }
   ring_bells();
 }

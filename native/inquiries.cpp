@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "absence_report.hpp"
@@ -29,8 +30,10 @@ constexpr char wait = 'w';
 constexpr char facts = 'f';
 constexpr char place = 'p';
 
-constexpr std::size_t most_groups = 32;  // in one answer
-constexpr int most_gone = 8;             // ranks of a group
+constexpr std::size_t most_groups = 32;                             // in one answer
+constexpr int most_gone = 8;                                        // ranks of a group
+constexpr std::size_t most_asking = 64;                             // at a time
+constexpr auto pause_after_failure = std::chrono::milliseconds(5);  // as without a descriptor for who asks
 
 struct Told {
   Group* group;
@@ -47,7 +50,8 @@ struct Listening {
 std::mutex telling;
 Listening* listening = nullptr;  // guarded by telling; never destroyed, as the watcher's thread outlives main()
 std::atomic<std::string (*)()> teller{nullptr};
-std::atomic<bool> is_asking_program{false};
+std::vector<Descriptor> asking;  // those who want to know where the program is; guarded by telling
+bool is_asking_program = false;  // whether a thread answers them; guarded by telling
 
 void about_to_fork() { telling.lock(); }
 
@@ -56,7 +60,9 @@ void has_forked() { telling.unlock(); }
 void is_forked() {
   if (listening != nullptr && listening->socket)
     ::close(listening->socket.get());  // the parent's, whose address ends with it
-  is_asking_program.store(false);
+  listening = nullptr;
+  asking.clear();
+  is_asking_program = false;
   telling.unlock();
 }
 
@@ -97,15 +103,15 @@ std::string facts_of(const Told& told) {
   const Group& group = *told.group;
   return "{\"inode\":" + std::to_string(told.inode) + ",\"name\":" + json(group.name()) +
          ",\"rank\":" + std::to_string(group.rank()) + ",\"ranks\":" + world_ranks_of(group) +
-         ",\"timeout\":" + std::to_string(group.timeout()) +
+         ",\"timeout_ms\":" + std::to_string(static_cast<std::int64_t>(group.timeout() * 1e3)) +
          ",\"operation\":" + std::to_string(newest_call(group, group.rank())) +
          ",\"waits\":" + json(noted_wait(group, group.rank())) + ",\"calls\":" + json(last_calls(group, group.rank())) +
          ",\"gone\":" + gone_from(group) + "}";
 }
 
-// {"pid": 7, "groups": [...], "more": how many groups were left out}
+// {"protocol": its version, "groups": [...], "more": how many groups were left out}
 std::string facts_of_groups(const std::vector<Told>& groups) {
-  std::string text = "{\"pid\":" + std::to_string(::getpid()) + ",\"groups\":[";
+  std::string text = "{\"protocol\":" + std::to_string(protocol_version) + ",\"groups\":[";
   std::size_t told = 0;
   for (; told < std::min(groups.size(), most_groups); ++told) {
     const std::string next = (told > 0 ? "," : "") + facts_of(groups[told]);
@@ -130,33 +136,42 @@ std::string longest_wait(const std::vector<Told>& groups) {
 
 void say(const Descriptor& socket, char what, const std::string& text) { send_message(socket, what + text, {}); }
 
-// The program's own thread may not come to answer, so another one waits for it.
+// Answers all that ask, and those that come meanwhile. The program may not say for a long time where it is.
+void tell_place_of_program() {
+  std::unique_lock lock(telling);
+  while (!asking.empty()) {
+    lock.unlock();
+    const std::string where = teller.load()();
+    lock.lock();
+    for (const Descriptor& socket : asking) say(socket, place, where);
+    asking.clear();
+  }
+  is_asking_program = false;
+}
+
+// With `telling` locked.
 void ask_program(Descriptor socket) {
-  if (teller.load() == nullptr || is_asking_program.exchange(true)) return;
+  if (teller.load() == nullptr) return;
+  if (asking.size() == most_asking) asking.erase(asking.begin());
+  asking.push_back(std::move(socket));
+  if (is_asking_program) return;
+  is_asking_program = true;
   try {
-    begin_thread([socket = std::move(socket)] {
-      try {
-        say(socket, place, teller.load()());
-      } catch (const std::exception&) {
-        // Who asked hears that there is no answer.
-      }
-      is_asking_program.store(false);
-    }).detach();
-  } catch (const Failure&) {
-    is_asking_program.store(false);
+    begin_thread(&tell_place_of_program).detach();
+  } catch (const std::exception&) {
+    is_asking_program = false;
+    asking.clear();
   }
 }
 
 void answer_one() {
+  const std::lock_guard lock(telling);
+  if (listening == nullptr) return;
   try {
-    Descriptor socket;
-    {
-      const std::lock_guard lock(telling);
-      socket = accept_from(listening->socket, 0);
-      if (!socket) return;
-      say(socket, wait, longest_wait(listening->groups));
-      say(socket, facts, facts_of_groups(listening->groups));
-    }
+    Descriptor socket = accept_from(listening->socket, 0);
+    if (!socket) return std::this_thread::sleep_for(pause_after_failure);
+    say(socket, wait, longest_wait(listening->groups));
+    say(socket, facts, facts_of_groups(listening->groups));
     ask_program(std::move(socket));
   } catch (const std::exception&) {
     // Who asked hears that there is no answer.
@@ -211,13 +226,14 @@ Answer ask_process(const std::string& address, Clock::time_point until) {
     const Descriptor socket = connect_to(address);
     while (socket) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      const std::optional<Message> message = receive_message(socket, static_cast<int>(std::max<long>(0, left)));
+      const std::optional<Message> message = receive_message(socket, static_cast<int>(std::clamp(left, 0L, 60'000L)));
       if (!message || message->bytes.empty()) break;
       answer.came = true;
       const std::string text = message->bytes.substr(1);
       if (message->bytes[0] == wait) answer.waits = text;
       if (message->bytes[0] == facts) answer.facts = text;
       if (message->bytes[0] == place) answer.place = text;
+      answer.told_place = message->bytes[0] == place;
     }
   } catch (const Failure&) {
     // It is gone, or another user's.

@@ -24,9 +24,10 @@ void set_place_teller(std::string (*teller)());
 
 struct Answer {
   bool came = false;
-  std::string waits;  // the wait that has taken longest: "has waited 12.0 s in group 'pairs': ..."
+  std::string waits;  // the wait that has taken longest: "has waited 12.0 s: ... (of group 'pairs')"
   std::string facts;  // of the process and its groups, as JSON; see facts_of_groups in inquiries.cpp
-  std::string place;  // of the main thread, if it could say so in time
+  bool told_place = false;
+  std::string place;  // of the program's thread, if it could say so in time; empty, too, where it is in no line
 };
 
 Answer ask_process(const std::string& address, std::chrono::steady_clock::time_point until);

@@ -47,6 +47,15 @@ std::vector<int> LongWait::missing() const {
   return ranks;
 }
 
+// Of a collective, those that have not arrived; of a message, everybody, since any may have to do with it.
+std::vector<int> LongWait::to_be_asked() const {
+  if (!what_) return missing();
+  std::vector<int> others;
+  for (int rank = 0; rank < group_.size(); ++rank)
+    if (rank != group_.rank()) others.push_back(rank);
+  return others;
+}
+
 std::string LongWait::names_of(const std::vector<int>& ranks) const {
   std::string names;
   for (const int rank : ranks) names += (names.empty() ? "" : ", ") + rank_label(group_, rank);
@@ -54,10 +63,9 @@ std::string LongWait::names_of(const std::vector<int>& ranks) const {
 }
 
 void LongWait::warn() const {
-  const std::vector<int> absent = missing();
   StallWarning::write("rank " + std::to_string(group_.rank()) + " of " + std::to_string(group_.size()),
                       "in group '" + group_.name() + "': " + subject() +
-                          (what_ ? "" : "; not arrived: " + names_of(absent)) + report_of(group_, absent),
+                          (what_ ? "" : "; not arrived: " + names_of(missing())) + report_of(group_, to_be_asked()),
                       group_.timeout());
 }
 
@@ -67,7 +75,7 @@ Failure LongWait::timeout() {
   const std::string names = what_ ? "" : "; not arrived: " + names_of(absent);
   return Failure(FailureKind::timeout,
                  subject + " made no progress for " + shown_seconds(group_.timeout()) + names +
-                     report_of(group_, absent) + "\nThe group can no longer be used.",
+                     report_of(group_, to_be_asked()) + "\nThe group can no longer be used.",
                  absent);
 }
 

@@ -206,7 +206,7 @@ void Progress::execute_started(CollectiveTask& task) {
     explicit CallOfTask(const CollectiveTask& task) : task_(task) {}
     void about_to_block() override {}
     void check_interrupted() override {}
-    std::string place() override { return task_.place; }
+    std::string place() override { return task_.place_; }
 
    private:
     const CollectiveTask& task_;

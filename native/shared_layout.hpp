@@ -26,7 +26,7 @@ inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t call_slots = 4;  // two would do for the calls, the others are what a rank did last
 inline constexpr std::size_t refusal_bytes = 256;
 inline constexpr std::size_t place_bytes = 192;  // of "train.py:12 in step"
-inline constexpr std::size_t failure_bytes = 116;
+inline constexpr std::size_t failure_bytes = 112;
 inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -126,13 +126,14 @@ struct alignas(line_bytes) Doorbell {
 
 enum class RankState : std::uint32_t { active, left, failed };
 
-// Whether a rank is still there. The state changes once; what is said of `failed` is written before it.
+// Whether a rank is still there. The state changes once; why it left or failed is written before it.
 struct alignas(line_bytes) StatusLine {
   std::atomic<RankState> state;
   std::atomic<std::int32_t> cause;  // the group rank that was lost, or -1
   // The number of the processor it last arrived or waited on, and 1; 0 before.
   std::atomic<std::int32_t> processor;
-  char reason[failure_bytes];  // why it failed, in one line, where no rank was lost; need not end with a zero
+  std::atomic<std::uint32_t> has_left;  // whether it has left, be it after it had failed
+  char reason[failure_bytes];           // in one line, where no rank was lost; need not end with a zero
 };
 static_assert(sizeof(StatusLine) == line_bytes);
 

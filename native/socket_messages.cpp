@@ -1,5 +1,6 @@
 #include "socket_messages.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -79,10 +80,12 @@ Descriptor listen_at(const std::string& address) {
 Descriptor connect_to(const std::string& address) {
   Descriptor socket = new_socket();
   const SocketName name = abstract(address);
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);  // who is stopped while many want to connect would keep all waiting
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.name), name.bytes) != 0) {
     if (errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR) return {};
     fail("cannot connect a socket");
   }
+  ::fcntl(socket.get(), F_SETFL, 0);
   if (!is_same_user(socket))
     throw Failure(FailureKind::engine, "socket " + address + " belongs to a process of another user");
   return socket;

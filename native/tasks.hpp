@@ -39,8 +39,8 @@ class Task {
   virtual int source_rank() const { return -1; }       // of a completed receive
   virtual std::size_t bytes() const = 0;
   virtual bool is_started() const = 0;
-
-  std::string place;  // where in the program it was started; set before that
+  // Where in the program it is started, to be set before that; null where nobody asks for it.
+  virtual std::string* place() { return nullptr; }
 };
 
 class CollectiveTask final : public Task {
@@ -54,6 +54,7 @@ class CollectiveTask final : public Task {
   std::optional<Failure> failure() const override;
   std::size_t bytes() const override { return operation_->bytes(); }
   bool is_started() const override { return state_.load() != State::prepared; }
+  std::string* place() override { return &place_; }
 
  private:
   friend class Progress;
@@ -63,6 +64,7 @@ class CollectiveTask final : public Task {
 
   Progress& progress_;
   std::unique_ptr<Operation> operation_;
+  std::string place_;
   std::atomic<State> state_{State::prepared};
   std::optional<Failure> failure_;  // written before state_ becomes completed
 };

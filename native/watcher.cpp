@@ -90,7 +90,13 @@ void Watcher::run() {
     }
     const auto peer = peers_.find(event.data.fd);
     if (peer == peers_.end()) continue;
-    peer->second.group->mark_lost(peer->second.rank, how_it_ended(event.data.fd, peer->second.process));
+    std::string how;
+    try {
+      how = how_it_ended(event.data.fd, peer->second.process);
+    } catch (const std::exception&) {
+      // Without memory to find that out, the death itself is told.
+    }
+    peer->second.group->mark_lost(peer->second.rank, std::move(how));
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
     peers_.erase(peer);
   }

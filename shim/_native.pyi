@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from shim.core.tensors import Reader
 from shim.errors import ShimError
 
+protocol_version: int
+
 def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     """
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
@@ -55,9 +57,9 @@ def set_stall_warning(seconds: float) -> None:
     Warn after so many seconds of one wait that others are missing, never with 0.
     """
 
-def ask_process(address: str, timeout: float) -> tuple[bytes, bytes]:
+def ask_process(address: str, timeout: float) -> tuple[bytes, bytes | None]:
     """
-    Ask the process at an address for the facts of its groups, as JSON, and where its program is.
+    Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.
     """
 
 class SharedMemory:

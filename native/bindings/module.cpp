@@ -47,7 +47,7 @@ int tag_of(nb::handle tag) {
 
 void start(Work& work) {
   let_go_of_ended();
-  if (!work.task->is_started()) work.task->place = source_line();
+  if (std::string* place = work.task->place(); place != nullptr && !work.task->is_started()) *place = source_line();
   work.task->start();
 }
 
@@ -178,7 +178,7 @@ class PyGroup {
     auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
     Work work(member_, std::move(task), std::move(owners));
     if (!now) return work;
-    work.task->place = source_line();
+    *work.task->place() = source_line();
     wait(work, -1.0);  // in the group's queue, as something is before it
     return std::nullopt;
   }
@@ -195,13 +195,14 @@ class PyGroup {
   std::shared_ptr<Member> member_;
 };
 
-std::pair<nb::bytes, nb::bytes> ask(const std::string& address, double timeout) {
+std::pair<nb::bytes, std::optional<nb::bytes>> ask(const std::string& address, double timeout) {
   Answer answer;
   {
     const nb::gil_scoped_release released;
     answer = ask_process(address, deadline_after(timeout));
   }
-  return {nb::bytes(answer.facts.data(), answer.facts.size()), nb::bytes(answer.place.data(), answer.place.size())};
+  const auto bytes_of = [](const std::string& text) { return nb::bytes(text.data(), text.size()); };
+  return {bytes_of(answer.facts), answer.told_place ? std::optional(bytes_of(answer.place)) : std::nullopt};
 }
 
 nb::object exception_or_none(const Work& work) {
@@ -222,10 +223,12 @@ NB_MODULE(_native, module) {
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
 
+  module.attr("protocol_version") = protocol_version;
   module.def("set_stall_warning", &set_stall_warning, "seconds"_a,
              "Warn after so many seconds of one wait that others are missing, never with 0.");
-  module.def("ask_process", &ask, "address"_a, "timeout"_a,
-             "Ask the process at an address for the facts of its groups, as JSON, and where its program is.");
+  module.def(
+      "ask_process", &ask, "address"_a, "timeout"_a,
+      "Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.");
   define_shared_memory(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")

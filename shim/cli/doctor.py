@@ -44,23 +44,23 @@ def doctor(
 def _lines(processes: list[ProcessFacts]) -> Iterator[str]:
     jobs: dict[int, list[ProcessFacts]] = {}
     for process in processes:
-        jobs.setdefault(process.groups[0].inode if process.groups else 0, []).append(process)
+        jobs.setdefault(process.widest.inode if process.groups else 0, []).append(process)
     without_groups = jobs.pop(0, [])
     for members in jobs.values():
-        yield from _job(sorted(members, key=lambda process: process.groups[0].rank))
+        yield from _job(sorted(members, key=lambda process: process.widest.rank))
     for process in without_groups:
         what = "is in no group any more" if process.answers else "does not answer"
         yield f"[bold]{_who(process)}[/]: {what}{_at(process)}  {escape(process.command)}"
 
 
 def _job(members: list[ProcessFacts]) -> Iterator[str]:
-    first = members[0].groups[0]
+    first = members[0].widest
     yield f"[bold]{escape(members[0].command)}[/]: {len(members)} of {len(first.ranks)} ranks here"
     for process in members:
-        yield f"  [bold]rank {process.groups[0].rank}[/] ({_who(process)}){_at(process)}"
+        yield f"  [bold]rank {process.widest.rank}[/] ({_who(process)}){_at(process)}"
         for group in process.groups:
             yield from _group(group)
-    for lost in {lost.rank: lost for process in members for lost in process.groups[0].gone}.values():
+    for lost in {lost.rank: lost for process in members for lost in process.widest.gone}.values():
         yield f"  [bold red]{escape(lost.how)}[/]"
         if lost.calls:
             yield f"    last calls: {escape(lost.calls)}"

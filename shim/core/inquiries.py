@@ -54,9 +54,14 @@ class ProcessFacts:
     pid: int
     command: str
     state: str  # running, sleeping, stopped, or nothing
-    answers: bool
-    place: str  # where its program is, or nothing
-    groups: tuple[GroupFacts, ...]  # as they were made: the world first
+    answers: bool  # as this version understands it
+    place: str | None  # where its program is, empty where that is in no line; None where it could not say so in time
+    groups: tuple[GroupFacts, ...]  # as they were made
+
+    @property
+    def widest(self) -> GroupFacts:
+        """The group with the most ranks, as a rule the world; there must be one."""
+        return max(self.groups, key=lambda group: len(group.ranks))
 
 
 def ask_all(timeout: float = 1.0) -> list[ProcessFacts]:
@@ -68,26 +73,38 @@ def ask_all(timeout: float = 1.0) -> list[ProcessFacts]:
 
 def _addresses(user: int) -> Iterator[str]:
     pattern = re.compile(rf"@(shim-{user}-process-\d+-[0-9a-f]{{16}})$")
-    yield from {match[1] for line in _SOCKETS.read_text().splitlines() if (match := pattern.search(line))}
+    yield from {
+        match[1] for line in _SOCKETS.read_text(errors="replace").splitlines() if (match := pattern.search(line))
+    }
 
 
 def _ask(address: str, timeout: float) -> ProcessFacts:
     pid = int(address.split("-")[3])
     said, place = _native.ask_process(address, timeout)
-    facts: dict[str, Any] = json.loads(said.decode(errors="replace")) if said else {"groups": []}
+    facts: dict[str, Any] = json.loads(said.decode(errors="replace")) if said else {}
+    is_understood = facts.get("protocol") == _native.protocol_version  # another one's facts may be others
     return ProcessFacts(
         pid=pid,
         command=_command(pid),
         state=_state(pid),
-        answers=bool(said),
-        place=place.decode(errors="replace"),
-        groups=tuple(_group(group) for group in facts["groups"]),
+        answers=is_understood,
+        place=None if place is None else place.decode(errors="replace"),
+        groups=tuple(_group(group) for group in facts["groups"]) if is_understood else (),
     )
 
 
 def _group(facts: dict[str, Any]) -> GroupFacts:
-    gone = tuple(LostRank(**lost) for lost in facts["gone"])
-    return GroupFacts(**{**facts, "ranks": tuple(facts["ranks"]), "gone": gone})
+    return GroupFacts(
+        inode=facts["inode"],
+        name=facts["name"],
+        rank=facts["rank"],
+        ranks=tuple(facts["ranks"]),
+        timeout=facts["timeout_ms"] / 1e3,
+        operation=facts["operation"],
+        waits=facts["waits"],
+        calls=facts["calls"],
+        gone=tuple(LostRank(**lost) for lost in facts["gone"]),
+    )
 
 
 def _command(pid: int) -> str:

@@ -12,25 +12,26 @@ from types import TracebackType
 __all__ = ["begin_to_listen", "end_listening", "reason"]
 
 _before = sys.excepthook
+_notes_exceptions = False
 _said: str = ""
 _shows_traceback = False  # at SIGTERM
 
 
 def begin_to_listen() -> None:
     """Note the exception that ends the program, and show a traceback when SIGTERM does, unless the program handles that."""
-    global _before
-    if sys.excepthook is not _note_exception:
-        _before = sys.excepthook
-        sys.excepthook = _note_exception
+    global _before, _notes_exceptions
+    if not _notes_exceptions:  # once: who comes later may call this one
+        _before, sys.excepthook = sys.excepthook, _note_exception
+        _notes_exceptions = True
     _show_traceback_at_sigterm()
 
 
 def end_listening() -> None:
-    """Leave SIGTERM as it was found."""
+    """Leave SIGTERM as it was found, or as the program has set it since."""
     global _shows_traceback
-    if _shows_traceback:
-        _shows_traceback = False
+    if _shows_traceback and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         faulthandler.unregister(signal.SIGTERM)
+    _shows_traceback = False
 
 
 def reason() -> str:
@@ -40,11 +41,21 @@ def reason() -> str:
 
 def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     global _said
-    _said = traceback.format_exception_only(kind, error)[-1].strip().partition("\n")[0]
-    frames = traceback.extract_tb(trace, limit=-1)
-    if frames:
-        _said = f"{os.path.basename(frames[0].filename)}:{frames[0].lineno}: {_said}"
+    try:
+        said = f"{kind.__qualname__}: {error}".partition("\n")[0]
+    except Exception:  # an exception's own text may fail
+        said = kind.__qualname__
+    _said = (_place(trace) + said).encode(errors="replace").decode()
     _before(kind, error, trace)
+
+
+def _place(trace: TracebackType | None) -> str:
+    """Return the last line of the program itself on the way to an exception, with a colon behind it."""
+    place = ""
+    for frame, line in traceback.walk_tb(trace):
+        if not frame.f_globals.get("__name__", "").startswith(("shim.core", "shim.frontends")):
+            place = f"{os.path.basename(frame.f_code.co_filename)}:{line}: "
+    return place
 
 
 def _show_traceback_at_sigterm() -> None:

@@ -25,6 +25,10 @@ mint.init_process_group()
 rank = dist.get_rank()
 if rank in {lost}:
     if rank == 1: os.kill(os.getpid(), signal.SIGKILL)
+    if rank == 2:  # is told of a loss, leaves, and lives on for a while
+        try:
+            while True: dist.all_reduce(np.ones(3))
+        except RuntimeError: dist.destroy_process_group(); mint.destroy_process_group(); time.sleep(3)
     raise SystemExit
 try:
     while True: dist.all_reduce(np.ones(3))
