@@ -3,12 +3,14 @@
     python3 -m pip install '.[bench]'
     python3 examples/mistakes/compare.py > mistakes.md
 
-A program that has not ended after 20 seconds is ended, which is told. What is left out of an output is marked: [...].
+A program that has not ended after 20 seconds is ended, which is told. Of tracebacks, what was raised is shown; what else is left out of
+an output is marked: [...].
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import secrets
 import signal
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -93,11 +96,24 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def shortened(output: str) -> str:
-    """Return *output* without paths that are this machine's, and without its middle where it is long."""
-    lines = re.sub(r"/\S*/(?=[\w.-]+\.\w+)", "", output).strip().splitlines()
+    """Return *output* without the frames of tracebacks, names of this machine, and its middle where it is long."""
+    output = re.sub(r"/\S*/(?=[\w.-]+\.\w+)", "", output).replace(platform.node(), "host")
+    lines = [line.rstrip() for line in without_frames(output.strip().splitlines())]
     if len(lines) > LONGEST:
         lines = [*lines[: LONGEST // 2], "[...]", *lines[-LONGEST // 2 :]]
     return "\n".join(lines) or "(nothing)"
+
+
+def without_frames(lines: Iterable[str]) -> Iterator[str]:
+    """Leave out of each rank's tracebacks all but what was raised; a line of a rank may begin with its number."""
+    in_traceback: dict[str, bool] = {}
+    for line in lines:
+        prefix, text = re.fullmatch(r"(\[\w+\]:? )?(.*)", line).groups(default="")
+        if text.startswith("Traceback (most recent call last)"):
+            in_traceback[prefix] = True
+        elif not (in_traceback.get(prefix) and text.startswith(" ")):
+            in_traceback[prefix] = False
+            yield line
 
 
 if __name__ == "__main__":

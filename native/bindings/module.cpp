@@ -4,11 +4,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <variant>
 
 #include "../collectives/collectives.hpp"
 #include "../inquiries.hpp"
@@ -53,7 +55,7 @@ void start(Work& work) {
 
 void wait(Work& work, double timeout) {
   if (timeout >= 0 && !work.task->is_started()) start(work);
-  work.wait(timeout);
+  wait_for(*work.task, timeout);
 }
 
 // One rank of a group.
@@ -137,14 +139,29 @@ class PyGroup {
     return made(make_barrier(seat()), owners, now);
   }
 
-  Work transfer(nb::handle tensor, bool is_send, int peer, nb::handle tag) {
+  Prepared send(nb::handle tensor, int peer, nb::handle tag, bool now) {
     Owners owners;
     const TensorArgument what = read_tensor(tensor, "tensor", owners);
-    if (is_send || peer != Transfer::any_rank) check_rank("peer", peer, member_->group.size());
-    if (!is_send) check_writable(what);
+    check_rank("peer", peer, member_->group.size());
     member_->group.check_usable();
-    auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag_of(tag));
-    return Work(member_, std::move(task), std::move(owners));
+    if (!now) return prepared(what, true, peer, tag_of(tag), owners);
+    TransferTask task(member_->progress, what.tensor(), true, peer, tag_of(tag));
+    wait_for(task, -1.0);
+    return std::nullopt;
+  }
+
+  // Carried out `now`, it returns the rank that sent.
+  std::variant<Work, int> receive(nb::handle tensor, std::optional<int> from, nb::handle tag, bool now) {
+    Owners owners;
+    const TensorArgument what = read_tensor(tensor, "tensor", owners);
+    if (from) check_rank("peer", *from, member_->group.size());
+    check_writable(what);
+    member_->group.check_usable();
+    const int peer = from.value_or(Transfer::any_rank);
+    if (!now) return prepared(what, false, peer, tag_of(tag), owners);
+    TransferTask task(member_->progress, what.tensor(), false, peer, tag_of(tag));
+    wait_for(task, -1.0);
+    return task.source_rank();
   }
 
   void refuse(const std::string& reason) {
@@ -170,6 +187,11 @@ class PyGroup {
 
  private:
   Seat seat() const { return {member_->group.rank(), member_->group.size()}; }
+
+  Work prepared(const TensorArgument& what, bool is_send, int peer, int tag, Owners& owners) {
+    auto task = std::make_unique<TransferTask>(member_->progress, what.tensor(), is_send, peer, tag);
+    return Work(member_, std::move(task), std::move(owners));
+  }
 
   // Nothing is left to wait for when it is carried out `now`.
   Prepared made(std::unique_ptr<Operation> operation, Owners& owners, bool now) {
@@ -257,18 +279,8 @@ NB_MODULE(_native, module) {
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
            "input_splits"_a.none(), "now"_a = false)
       .def("barrier", &PyGroup::barrier, "now"_a = false)
-      .def(
-          "send",
-          [](PyGroup& group, nb::handle tensor, int peer, nb::handle tag) {
-            return group.transfer(tensor, true, peer, tag);
-          },
-          "tensor"_a.none(), "peer"_a, "tag"_a)
-      .def(
-          "receive",
-          [](PyGroup& group, nb::handle tensor, std::optional<int> peer, nb::handle tag) {
-            return group.transfer(tensor, false, peer.value_or(Transfer::any_rank), tag);
-          },
-          "tensor"_a.none(), "peer"_a.none(), "tag"_a)
+      .def("send", &PyGroup::send, "tensor"_a.none(), "peer"_a, "tag"_a, "now"_a = false)
+      .def("receive", &PyGroup::receive, "tensor"_a.none(), "peer"_a.none(), "tag"_a, "now"_a = false)
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("has_ended", &PyGroup::has_ended, "rank"_a)

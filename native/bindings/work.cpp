@@ -148,12 +148,12 @@ bool carry_out(Member& member, Operation& operation) {
   }
 }
 
-void Work::wait(double timeout) {
+void wait_for(Task& task, double timeout) {
   try {
     GilHooks hooks;
     const WaitHooksScope scope(hooks);
-    if (task->bytes() > large_bytes) hooks.about_to_block();
-    task->wait(timeout);
+    if (task.bytes() > large_bytes) hooks.about_to_block();
+    task.wait(timeout);
   } catch (const Interrupted&) {
     throw nb::python_error();
   }

@@ -44,13 +44,14 @@ struct Work : PreparedCall {
   Work(Work&&) = default;
   ~Work();
 
-  void wait(double timeout);
-
   std::list<PreparedCall> place = std::list<PreparedCall>(1);  // where it goes then, when there may be no memory
 };
 
 // Lets go of what the calls that have ended needed and nobody holds any more. Needs the GIL.
 void let_go_of_ended();
+
+// Waits on the calling thread, and carries the task out there if it was not started; a negative timeout is none.
+void wait_for(Task& task, double timeout);
 
 // Carries it out on the calling thread, or returns false when other operations of the group are before it.
 bool carry_out(Member& member, Operation& operation);

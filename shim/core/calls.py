@@ -16,7 +16,7 @@ from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.work import ABSENT, ENDED, Work
+from shim.core.work import ABSENT, ENDED, Received, Work
 from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError
 
 __all__ = [
@@ -163,24 +163,31 @@ def barrier(caller: Caller, group: ProcessGroup, now: bool = False) -> Work:
     return ENDED if operation is None else Work(caller, group, operation)
 
 
-def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int = 0) -> Work:
+def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int = 0, now: bool = False) -> Work:
     """Send *tensor* to *peer*, where a receive with the same *tag* takes it."""
     try:
-        return Work(caller, group, group.engine.send(tensor, peer, tag))
+        operation = group.engine.send(tensor, peer, tag, now)
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
+    return ENDED if operation is None else Work(caller, group, operation)
 
 
-def receive(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, tag: int = 0) -> Work:
-    """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*."""
+def receive(
+    caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, tag: int = 0, now: bool = False
+) -> Work:
+    """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*.
+
+    Carried out *now*, what is returned knows the sender.
+    """
     try:
-        return Work(caller, group, group.engine.receive(tensor, peer, tag))
+        operation = group.engine.receive(tensor, peer, tag, now)
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
+    return Received(operation) if isinstance(operation, int) else Work(caller, group, operation)
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> NoReturn:

@@ -133,7 +133,9 @@ def _tell_refusal(group: ProcessGroup, peer: int, tag: int) -> None:
     told = _refused.setdefault(group, set())
     if peer not in told:
         with suppress(ShimError):  # a peer that is none, or is gone, cannot be told
-            group.engine.send(array("q", [_REFUSED, 0]), peer, tag).start()
+            word = group.engine.send(array("q", [_REFUSED, 0]), peer, tag)
+            if word is not None:
+                word.start()
             told.add(peer)
 
 

@@ -12,7 +12,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish"]
+__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Received", "Work", "finish"]
 
 
 class EngineWork(Protocol):
@@ -94,6 +94,18 @@ class _Ended(Work):
 
     def source_rank(self) -> int:
         return -1
+
+
+class Received(_Ended):
+    """The work of a receive that has been carried out."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: int) -> None:
+        self._source = source
+
+    def source_rank(self) -> int:
+        return self._source
 
 
 class _Absent(_Ended):

@@ -75,11 +75,11 @@ class Engine(Protocol):
     def barrier(self, now: bool = False) -> EngineWork | None: ...
 
     @abstractmethod
-    def send(self, tensor: Tensor, peer: int, tag: int) -> EngineWork: ...
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None: ...
 
     @abstractmethod
-    def receive(self, tensor: Tensor, peer: int | None, tag: int) -> EngineWork:
-        """Prepare a receive; a ``peer`` of None takes the first fitting message of any rank."""
+    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
+        """Prepare a receive, or carry it out *now* and return who sent; a ``peer`` of None takes the first fitting message of any rank."""
 
     @abstractmethod
     def refuse(self, reason: str) -> None:

@@ -26,9 +26,11 @@ def prepared_receive(caller: Caller, tensor: Any, src: Any, group: Any) -> Work:
 
 def send_to(caller: Caller, tensor: Any, dst: Any, group: Any, sync_op: bool) -> Task | None:
     """Send *tensor* to the world's rank *dst*."""
-    return finish(prepared_send(caller, tensor, dst, group), sync_op, group)
+    members = group_of(caller, group)
+    return finish(calls.send(caller, members, tensor, peer_of(caller, group, dst), 0, bool(sync_op)), sync_op, group)
 
 
 def receive_from(caller: Caller, tensor: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
     """Receive into *tensor* what the world's rank *src* sends."""
-    return finish(prepared_receive(caller, tensor, src, group), sync_op, group)
+    members = group_of(caller, group)
+    return finish(calls.receive(caller, members, tensor, peer_of(caller, group, src), 0, bool(sync_op)), sync_op, group)

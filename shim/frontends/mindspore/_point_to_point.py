@@ -22,7 +22,7 @@ __all__ = ["irecv", "isend", "recv", "refuse_gradient_of_sent", "refuse_history"
 
 def send(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> None:
     """Send *tensor* to *dst*."""
-    _sending(caller, tensor, dst, group, tag).wait()
+    _sending(caller, tensor, dst, group, tag, True)
 
 
 def isend(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> CommHandle:
@@ -32,7 +32,7 @@ def isend(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) ->
 
 def recv(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) -> int:
     """Receive *tensor* from *src* and return 0."""
-    _receiving(caller, tensor, src, group, tag).wait()
+    _receiving(caller, tensor, src, group, tag, True)
     return 0
 
 
@@ -41,18 +41,18 @@ def irecv(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) ->
     return CommHandle(finish(_receiving(caller, tensor, src, group, tag), True))
 
 
-def _sending(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> Work:
+def _sending(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int, now: bool = False) -> Work:
     found = group_of(caller, group)
     peer, number = peer_of(caller, found, dst), tag_of(caller, found, tag)
     refuse_gradient_of_sent(caller, found, tensor)
-    return calls.send(caller, found, tensor, peer, number)
+    return calls.send(caller, found, tensor, peer, number, now)
 
 
-def _receiving(caller: Caller, tensor: Any, src: int, group: str | None, tag: int) -> Work:
+def _receiving(caller: Caller, tensor: Any, src: int, group: str | None, tag: int, now: bool = False) -> Work:
     found = group_of(caller, group)
     peer, number = peer_of(caller, found, src), tag_of(caller, found, tag)
     refuse_history(caller, found, tensor)
-    return calls.receive(caller, found, tensor, peer, number)
+    return calls.receive(caller, found, tensor, peer, number, now)
 
 
 def refuse_gradient_of_sent(caller: Caller, group: ProcessGroup, tensor: Any) -> None:

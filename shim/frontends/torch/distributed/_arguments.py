@@ -123,7 +123,7 @@ def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
 
 def tag_of(caller: Caller, group: Any, tag: Any) -> int:
     """Return *tag*, which must be an integer."""
-    return integer_of(caller, group_of(caller, group), "tag", tag)
+    return tag if type(tag) is int else integer_of(caller, group_of(caller, group), "tag", tag)
 
 
 def integer_of(caller: Caller, members: ProcessGroup, name: str, number: Any) -> int:
@@ -180,7 +180,10 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
 def peer_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
     members = group_of(caller, group)
-    peer = partner_of(caller, group, world_rank, group_rank)
+    if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
+        peer = members.ranks.index(world_rank)
+    else:
+        peer = partner_of(caller, group, world_rank, group_rank)
     if peer == members.rank:
         raise caller.explain(ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}"), members)
     return peer

@@ -31,12 +31,8 @@ def send(
     Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
-    finish(
-        calls.send(
-            _SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag_of(_SEND, group, tag)
-        ),
-        False,
-        [],
+    calls.send(
+        _SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag_of(_SEND, group, tag), True
     )
 
 
@@ -54,7 +50,12 @@ def recv(
     """
     return sender(
         calls.receive(
-            _RECV, group_of(_RECV, group), tensor, source_of(_RECV, group, src, group_src), tag_of(_RECV, group, tag)
+            _RECV,
+            group_of(_RECV, group),
+            tensor,
+            source_of(_RECV, group, src, group_src),
+            tag_of(_RECV, group, tag),
+            True,
         ),
         group_of(_RECV, group),
     )
