@@ -7,6 +7,7 @@
 
 #include "agreement.hpp"
 #include "call_places.hpp"
+#include "fault_points.hpp"
 #include "loans.hpp"
 
 namespace shim {
@@ -64,8 +65,10 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   line.filled = filled ? 1 : 0;
   if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   group.tell_processor();
+  fault_point("before_arrival");
   line.sequence.exchange(sequence);
   group.ring_bells();
+  fault_point("after_arrival");
 }
 
 void wait_for_arrivals(Group& group, std::uint64_t sequence) {

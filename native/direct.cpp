@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fault_points.hpp"
 #include "loans.hpp"
 
 namespace shim {
@@ -92,6 +93,7 @@ std::vector<std::byte*> DirectAccess::tensors(std::size_t index, std::byte* own)
 }
 
 void DirectAccess::finish() const {
+  fault_point("in_direct");
   DirectLine& mine = group_.direct(group_.rank());
   // All has been read before the ranks are looked at: one that gives up says so before its caller can write to its
   // tensors again, and no rank leaves before it has seen this one finish.

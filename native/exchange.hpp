@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "copies.hpp"
+#include "fault_points.hpp"
 #include "group.hpp"
 #include "tensor_view.hpp"
 
@@ -112,6 +113,7 @@ class Exchange {
     const std::uint64_t number = base_ + step + 1;
     wait_until_free(group_, number);
     write(step, group_.ring_slot(group_.rank(), base_ + step));
+    fault_point("in_transfer");
     group_.progress(group_.rank()).ready.exchange(number);
     group_.ring_bells();
   }

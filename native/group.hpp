@@ -85,6 +85,8 @@ class Group {
   bool is_alone() const;
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.
   void mark_lost(int rank, std::string how = {});
+  // The rank whose loss made `rank` fail, and the one whose loss made that one fail, and so on.
+  int culprit_behind(int rank) const;
   // How a rank that is gone went: " left the group".
   std::string ending_of(int rank) const;
   // Throws Failure(peer_lost), and fails the group, when `rank` is gone.
@@ -181,7 +183,8 @@ class Group {
   void check_interrupted();
   bool has_died(int rank) const;
   int first_missed(const ReadyTest& ready_for) const;
-  int culprit_behind(int rank) const;
+  void wait_for_word_of(int rank) const;
+  std::string words_of(int reporter, int lost) const;
   Failure lost_failure(int rank, const Describe& what) const;
 
   std::string name_;

@@ -1,6 +1,7 @@
 // How a rank leaves a group or fails in it, and whom the others name for it.
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "absence_report.hpp"
 #include "call_description.hpp"
@@ -8,6 +9,8 @@
 
 namespace shim {
 namespace {
+
+constexpr auto patience_with_watcher = std::chrono::milliseconds(20);
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -18,6 +21,8 @@ std::int64_t now_ns() {
 void write_reason(StatusLine& line, std::string_view why) {
   fitting(why.substr(0, why.find('\n')), sizeof(line.reason)).copy(line.reason, sizeof(line.reason));
 }
+
+std::string reason_of(const StatusLine& line) { return {line.reason, ::strnlen(line.reason, sizeof(line.reason))}; }
 
 }  // namespace
 
@@ -87,7 +92,6 @@ int Group::first_missed(const ReadyTest& ready_for) const {
   return first;
 }
 
-// The rank whose loss made `rank` fail, and the one whose loss made that one fail, and so on.
 int Group::culprit_behind(int rank) const {
   for (int steps = 0; steps < size() && status(rank).state.load() == RankState::failed; ++steps) {
     const int cause = status(rank).cause.load();
@@ -100,7 +104,7 @@ int Group::culprit_behind(int rank) const {
 std::string Group::ending_of(int rank) const {
   const StatusLine& line = status(rank);
   const auto reason = [&line] {
-    const std::string text(line.reason, ::strnlen(line.reason, sizeof(line.reason)));
+    const std::string text = reason_of(line);
     return text.empty() ? text : " (" + text + ")";
   };
   switch (line.state.load()) {
@@ -118,9 +122,28 @@ std::string Group::ending_of(int rank) const {
          (loss.how.empty() ? "died" : loss.how) + " " + std::to_string((now_ns() - since) / 1'000'000) + " ms ago";
 }
 
+// Another rank may have heard of a death a little earlier, and say so before this process's own watcher knows how it
+// was.
+void Group::wait_for_word_of(int rank) const {
+  const auto until = std::chrono::steady_clock::now() + patience_with_watcher;
+  while (losses_[static_cast<std::size_t>(rank)].since.load() == 0 && status(rank).state.load() == RankState::active &&
+         std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+// What `reporter` knows of how `lost` went, where this process does not.
+std::string Group::words_of(int reporter, int lost) const {
+  if (losses_[static_cast<std::size_t>(lost)].since.load() != 0 || status(lost).state.load() != RankState::active)
+    return {};
+  const std::string words = reason_of(status(reporter));
+  return words.empty() ? words : ": " + words;
+}
+
 Failure Group::lost_failure(int rank, const Describe& what) const {
   const int culprit = culprit_behind(rank);
-  const std::string reporter = culprit == rank ? "" : ", as " + rank_label(*this, rank) + " reports";
+  wait_for_word_of(culprit);
+  const std::string reporter =
+      culprit == rank ? "" : ", as " + rank_label(*this, rank) + " reports" + words_of(rank, culprit);
   const std::string where =
       what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group";
   const std::string waited = noted_call(*this, culprit);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exchange.hpp"
+#include "fault_points.hpp"
 #include "tasks.hpp"
 
 namespace shim {
@@ -151,6 +152,7 @@ bool PointToPoint::advance_send(int peer) {
     const Part piece = piece_of({transfer.buffer.data(), transfer.buffer.bytes()}, transfer.moved, room);
     stores_[i].copy(payload_of(slot, piece.bytes), piece.data, piece.bytes);
     transfer.moved += piece.bytes;
+    fault_point("in_send");
     slot.number.exchange(++filled_[i]);
     group_.ring_bell(peer);
     pieces_moved_.fetch_add(1);
@@ -176,6 +178,7 @@ bool PointToPoint::advance_receive(int peer) {
     if (slot.number.load() != read_[i] + 1) break;
     if (!incoming.in_message && !begin_message(peer, slot)) break;
     take_payload(incoming, slot);
+    fault_point("in_receive");
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
     channel.read.exchange(++read_[i]);
     group_.ring_bell(peer);

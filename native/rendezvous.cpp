@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <thread>
 
 #include "failure.hpp"
+#include "fault_points.hpp"
 #include "group_memory.hpp"
 #include "process.hpp"
 #include "processors.hpp"
@@ -46,12 +46,6 @@ std::string identity_of(const Meeting& meeting) {
   return "a group of " + std::to_string(meeting.world_ranks.size()) + " with the ranks [" +
          list_of(meeting.world_ranks) + "], protocol " + std::to_string(protocol_version) + ", " +
          std::to_string(SharedLayout(static_cast<int>(meeting.world_ranks.size())).total_bytes()) + " bytes";
-}
-
-std::string patience_of(const Meeting& meeting) {
-  char limit[32];
-  std::snprintf(limit, sizeof(limit), "%g s", meeting.timeout);
-  return limit;
 }
 
 // What a rank says first to rank 0, and a process that wants to be rank 0 to the one that is.
@@ -95,10 +89,12 @@ class Host {
       while (missing().size() > 0) admit_one();
       listener_ = Descriptor();  // before anybody can be back for the next group with this key
       Segment segment = memory_of(meeting_, processors());
+      fault_point("welcome");
       for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
       return {std::move(segment), take_pidfds()};
     } catch (const Failure& failure) {
       for (const Guest& guest : guests_) refuse(guest.socket, failure);
+      while (const Descriptor late = listener_ ? accept_from(listener_, 0) : Descriptor()) refuse(late, failure);
       throw;
     }
   }
@@ -133,7 +129,7 @@ class Host {
     check_interrupted_();
     if (Clock::now() > deadline_)
       throw Failure(FailureKind::timeout,
-                    "after " + patience_of(meeting_) + ", these ranks of group '" + meeting_.name +
+                    "after " + shown_seconds(meeting_.timeout) + ", these ranks of group '" + meeting_.name +
                         "' had not come: " + list_of(missing()),
                     missing());
     if (warning_.is_due(Clock::now()))
@@ -142,20 +138,23 @@ class Host {
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
     Descriptor socket = accept_from(listener_, slice_ms);
     if (!socket) return;
-    std::optional<Message> hello = hear(socket);
-    if (!hello || hello->files.size() != 1) return;
-    const std::string first_line = hello->bytes.substr(0, hello->bytes.find('\n'));
-    const std::string theirs = behind('\n', hello->bytes);
-    const long rank = std::strtol(first_line.c_str(), nullptr, 10);
-    if (rank == 0 && theirs != identity_of(meeting_)) return;  // another job's, which knows what to tell its own
     try {
-      check_identity(rank, theirs);
+      admit(socket);
     } catch (const Failure& failure) {
       refuse(socket, failure);
       throw;
     }
-    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0]),
-                                               processors_in(behind(' ', first_line))};
+  }
+
+  void admit(Descriptor& socket) {
+    std::optional<Message> hello = hear(socket);
+    if (!hello || hello->files.size() != 1) return;
+    const std::string theirs = behind('\n', hello->bytes);
+    const long rank = std::strtol(hello->bytes.c_str(), nullptr, 10);
+    if (rank == 0 && theirs != identity_of(meeting_)) return;  // another job's, which knows what to tell its own
+    check_identity(rank, theirs);
+    const Processors theirs_to_use = processors_in(behind(' ', hello->bytes.substr(0, hello->bytes.find('\n'))));
+    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(hello->files[0]), theirs_to_use};
   }
 
   std::vector<Processors> processors() const {
@@ -247,7 +246,7 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
     check_interrupted();
     if (Clock::now() > deadline)
       throw Failure(FailureKind::timeout,
-                    "after " + patience_of(meeting) + ", " + what + " (group '" + meeting.name + "')", {0});
+                    "after " + shown_seconds(meeting.timeout) + ", " + what + " (group '" + meeting.name + "')", {0});
   };
   Descriptor socket;
   StallWarning warning(Clock::now());
@@ -259,6 +258,7 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
     std::this_thread::sleep_for(connect_pause);
   }
   introduce(socket, meeting);
+  fault_point("introduced");
 
   std::optional<Segment> segment;
   std::vector<Descriptor> pidfds(meeting.world_ranks.size());
@@ -271,7 +271,8 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
       continue;
     }
     if (message->bytes.empty())
-      throw Failure(FailureKind::peer_lost, "rank 0 went while group '" + meeting.name + "' was being formed", {0});
+      throw Failure(FailureKind::peer_lost,
+                    "rank 0 went, or gave up, while group '" + meeting.name + "' was being formed", {0});
     if (message->bytes[0] == refusal) throw_refusal(message->bytes);
     if (message->bytes[0] == welcome && message->files.size() == 1)
       segment.emplace(
@@ -291,6 +292,7 @@ Encounter visit(const Meeting& meeting, const std::function<void()>& check_inter
 }  // namespace
 
 Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted) {
+  fault_point("meeting");
   if (meeting.world_ranks.size() == 1) return {memory_of(meeting, {usable_processors()}), std::vector<Descriptor>(1)};
   return meeting.rank == 0 ? Host(meeting, check_interrupted).gather() : visit(meeting, check_interrupted);
 }

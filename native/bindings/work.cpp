@@ -23,14 +23,22 @@ constexpr std::size_t large_bytes = 64 * 1024;
 // Where the world is lost on this rank, its survivors make a new group, and have given the world up as well.
 void check_all_there(const Meeting& meeting, const Group& world) {
   const bool is_lost = !world.is_usable();
-  for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank) {
+  int lost = -1;
+  for (std::size_t rank = 0; rank < meeting.world_ranks.size() && lost < 0; ++rank) {
     const int there = meeting.world_ranks[rank];
-    if (there != world.rank() && (is_lost ? world.has_ended(there) : world.is_gone(there)))
-      throw Failure(
-          FailureKind::peer_lost,
-          "rank " + std::to_string(there) + " of the world went before group '" + meeting.name + "' was formed",
-          {static_cast<int>(rank)});
+    if (there == world.rank()) continue;
+    if (world.has_ended(there)) lost = there;
+    if (!is_lost && world.is_gone(there)) lost = world.culprit_behind(there);
   }
+  if (lost < 0) return;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank)
+    if (meeting.world_ranks[rank] == lost) ranks.push_back(static_cast<int>(rank));
+  const std::string name = "rank " + std::to_string(lost);
+  throw Failure(
+      FailureKind::peer_lost,
+      name + " of the world went before group '" + meeting.name + "' was formed: " + name + world.ending_of(lost),
+      ranks);
 }
 
 // Calls that go on although Python has let go of them. Guarded by the GIL, and never destroyed, like their members.

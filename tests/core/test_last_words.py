@@ -42,12 +42,10 @@ def test_the_exception_that_ends_the_program_is_noted(raised: str, noted: str) -
 
 
 def test_a_note_on_an_exception_is_not_taken_for_it() -> None:
-    if sys.version_info < (3, 11):
-        pytest.skip("exceptions have no notes before Python 3.11")
     done = run("""
         import atexit
         begin(); atexit.register(lambda: print(last_words.reason()))
-        error = ValueError("too hot"); error.add_note("some note")
+        error = ValueError("too hot"); error.__notes__ = ["some note"]
         raise error
     """)
     assert done.stdout == "<string>:10: ValueError: too hot\n", done.stderr

@@ -1,0 +1,162 @@
+"""Forks the ranks of each scenario that comes in, a line of JSON, and answers what the survivors were told."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scenarios import TIMEOUT, Scenario
+
+import shim
+import shim.core.engines.shared_memory  # before ranks are forked
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import ShimError
+
+ME = Caller("test", outsider="warn")
+DEADLINE = 30.0  # seconds
+LARGE = 4_000_000  # bytes
+
+
+def sum_up(group: ProcessGroup, tensor: np.ndarray, way: str = "now") -> None:
+    work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX, now=way == "now")
+    if way == "started":
+        work.start()
+    work.wait()
+
+
+def pass_on(group: ProcessGroup) -> None:
+    """Send to the next rank and receive from the one before."""
+    sent = calls.send(ME, group, np.ones(LARGE, np.uint8), (group.rank + 1) % group.size)
+    sent.start()
+    calls.receive(ME, group, np.empty(LARGE, np.uint8), (group.rank - 1) % group.size).wait()
+    sent.wait()
+
+
+def make_group(group: ProcessGroup) -> None:
+    made = groups.new_group(ME)
+    sum_up(made, np.ones(1))
+    groups.close_group(made)
+
+
+WHAT: dict[str, Callable[[ProcessGroup], None]] = {
+    "small": lambda group: sum_up(group, np.ones(1)),
+    "small, waited": lambda group: sum_up(group, np.ones(1), "waited"),
+    "small, started": lambda group: sum_up(group, np.ones(1), "started"),
+    "large": lambda group: sum_up(group, np.ones(LARGE, np.uint8)),
+    "large, started": lambda group: sum_up(group, np.ones(LARGE, np.uint8), "started"),
+    "shared": lambda group: sum_up(group, shim.empty(LARGE, "uint8")),
+    "messages": pass_on,
+    "making groups": make_group,
+    "meeting": lambda group: sum_up(group, np.ones(1)),
+}
+
+
+def main() -> None:
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(answer(Scenario(**json.loads(line)))) + "\n")
+        sys.stdout.flush()
+
+
+def answer(scenario: Scenario) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        note = Path(folder, "when")
+        note.touch()
+        pids, pipes = [], []
+        for rank in range(scenario.size):
+            reading, writing = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                be_rank(scenario, rank, note, Path(folder).name, writing)
+            os.close(writing)
+            pids.append(pid)
+            pipes.append(reading)
+        told = {rank: told_by(pipe) for rank, pipe in enumerate(pipes) if rank != scenario.victim}
+        hung = [rank for rank, said in told.items() if said is None]
+        for pid in [pids[scenario.victim], *(pids[rank] for rank in hung)]:
+            os.kill(pid, signal.SIGKILL)
+        for pid, pipe in zip(pids, pipes, strict=True):
+            os.waitpid(pid, 0)
+            os.close(pipe)
+        began = int(note.read_text() or 0)
+    for said in told.values():
+        if said is not None:
+            said["milliseconds"] = (said.pop("at") - began) / 1e6
+    return {"told": told, "hung": hung, "left": sockets_of(pids)}
+
+
+def told_by(pipe: int) -> dict[str, Any] | None:
+    until = time.monotonic() + DEADLINE
+    text = b""
+    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+        part = os.read(pipe, 65536)
+        text += part
+        if not part:
+            return json.loads(text) if text else None
+    return None
+
+
+def sockets_of(pids: list[int]) -> list[str]:
+    """Return the addresses that are left of these processes."""
+    lines = Path("/proc/net/unix").read_text(errors="replace").splitlines()
+    return [line for line in lines if any(f"-process-{pid}-" in line for pid in pids)]
+
+
+def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -> None:
+    """Take part until there is an error, tell it, and end; the victim is not to come to that."""
+    try:
+        if rank == scenario.victim:
+            os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
+            os.environ["SHIM_FAULT_NOTE"] = str(note)
+        os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
+        patient = scenario.action == "stop" or scenario.what == "meeting"
+        os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())
+    except BaseException:  # nobody else will show it
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def told_to_this_rank(scenario: Scenario, timeout: float) -> dict[str, Any]:
+    group: ProcessGroup | None = None
+    try:
+        group = groups.enter_world(ME, "test", timeout=timeout)
+        for _ in range(100_000):
+            WHAT[scenario.what](group)
+    except ShimError as error:
+        at = time.monotonic_ns()
+        ranks = getattr(error, "ranks", ())
+        return {
+            "error": type(error).__name__,
+            "message": str(error),
+            "ranks": ranks,
+            "at": at,
+            "again": what_a_call_raises(group),
+        }
+    return {"error": "nothing", "message": "", "ranks": (), "at": time.monotonic_ns(), "again": "nothing"}
+
+
+def what_a_call_raises(group: ProcessGroup | None) -> str:
+    if group is None:
+        return "no group"
+    try:
+        calls.barrier(ME, group, now=True)
+    except ShimError as error:
+        return type(error).__name__
+    return "nothing"
+
+
+if __name__ == "__main__":
+    main()

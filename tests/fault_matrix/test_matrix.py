@@ -1,0 +1,97 @@
+"""Every fault in every phase, with 2, 3, 4 and 8 ranks: what each of the others is told, how soon, and that nothing is left."""
+
+from __future__ import annotations
+
+import pytest
+from scenarios import Runner, Scenario
+
+SIZES = [pytest.param(size, id=f"{size}ranks") for size in (2, 3, 4, 8)]
+ENDINGS = {
+    "kill": "was killed by SIGKILL",
+    "segv": "was killed by SIGSEGV",
+    "exit": "exited with status 3",
+}
+
+# What all ranks do, the engine's point at which one ends, and which time it comes there.
+PHASES = {
+    "before an arrival": ("small", "before_arrival", 20),
+    "after an arrival": ("small", "after_arrival", 20),
+    "before one, prepared call": ("small, waited", "before_arrival", 20),
+    "before one, in background": ("small, started", "before_arrival", 20),
+    "after one, in background": ("small, started", "after_arrival", 20),
+    "between two chunks": ("large", "in_transfer", 30),
+    "the same, in background": ("large, started", "in_transfer", 30),
+    "reading others' memory": ("shared", "in_direct", 5),
+    "sending": ("messages", "in_send", 70),
+    "receiving": ("messages", "in_receive", 70),
+}
+# The world is met for first, then each group.
+MEETINGS = {
+    "group, before meeting": ("making groups", "meeting", 3),
+    "group, introduced": ("making groups", "introduced", 3),
+    "group, before the welcome": ("making groups", "welcome", 3),
+    "world, introduced": ("meeting", "introduced", 1),
+    "world, before the welcome": ("meeting", "welcome", 1),
+}
+
+
+def scenario_of(phase: str, action: str, size: int) -> Scenario:
+    what, point, which = (PHASES | MEETINGS)[phase]
+    return Scenario(what, point, which, action, size, victim=0 if point == "welcome" else size - 1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("action", ENDINGS)
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_death(runner: Runner, phase: str, action: str, size: int, slowest: dict[tuple[str, int], float]) -> None:
+    scenario = scenario_of(phase, action, size)
+    told = runner.run(scenario)
+    assert sorted(told) == [rank for rank in range(size) if rank != scenario.victim]
+    for seen in told.values():
+        assert seen.error == "PeerLostError", seen
+        assert seen.ranks == (scenario.victim,), seen
+        assert f"rank {scenario.victim}'s process (pid " in seen.message, seen
+        assert ENDINGS[action] in seen.message, seen
+        assert seen.again == "PeerLostError", seen
+        assert seen.milliseconds < 1000, seen  # the machine may be busy; the summary has the figures
+        slowest[phase, size] = max(slowest.get((phase, size), 0.0), seen.milliseconds)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("action", ENDINGS)
+@pytest.mark.parametrize("phase", MEETINGS)
+def test_a_death_while_ranks_meet(
+    runner: Runner, phase: str, action: str, size: int, slowest: dict[tuple[str, int], float]
+) -> None:
+    scenario = scenario_of(phase, action, size)
+    for rank, seen in runner.run(scenario).items():
+        assert seen.error == "PeerLostError", seen
+        # Who comes to rank 0 when that has just given up cannot hear of it why.
+        if rank == 0 or "rank 0 went, or gave up, while group" not in seen.message:
+            assert seen.ranks == (scenario.victim,), seen
+            assert f"rank {scenario.victim}" in seen.message, seen
+        assert seen.milliseconds < 1000, seen
+        slowest[phase, size] = max(slowest.get((phase, size), 0.0), seen.milliseconds)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_rank_that_never_comes_to_the_world(runner: Runner, size: int) -> None:
+    scenario = Scenario("meeting", "meeting", 1, "kill", size, size - 1)
+    told = runner.run(scenario)
+    assert all(seen.error == "CollectiveTimeoutError" for seen in told.values()), told
+    assert f"had not come: {size - 1}" in told[0].message, told
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_stopped_rank(runner: Runner, phase: str, size: int) -> None:
+    scenario = scenario_of(phase, "stop", size)
+    told = runner.run(scenario)
+    # The first to give up names the stopped rank; the others hear of it from that one, or find it themselves.
+    assert any(
+        seen.error == "CollectiveTimeoutError" and "is stopped, as by SIGSTOP" in seen.message for seen in told.values()
+    ), told
+    for seen in told.values():
+        assert seen.error in ("CollectiveTimeoutError", "PeerLostError"), seen
+        assert seen.again == seen.error, seen
+        assert seen.milliseconds < 15_000, seen
