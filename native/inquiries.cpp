@@ -50,7 +50,8 @@ struct Listening {
 std::mutex telling;
 Listening* listening = nullptr;  // guarded by telling; never destroyed, as the watcher's thread outlives main()
 std::atomic<std::string (*)()> teller{nullptr};
-std::vector<Descriptor> asking;  // those who want to know where the program is; guarded by telling
+// Those who want to know where the program is; guarded by telling, and never destroyed, as above.
+std::vector<Descriptor>& asking = *new std::vector<Descriptor>();
 bool is_asking_program = false;  // whether a thread answers them; guarded by telling
 
 void about_to_fork() { telling.lock(); }
