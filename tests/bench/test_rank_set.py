@@ -17,7 +17,12 @@ ONE_TURN = Turn(SMALL, samples=1, warm_up=1, check=True)
 
 
 def children() -> set[int]:
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    while True:
+        try:
+            tasks = Path("/proc/self/task").iterdir()
+            return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread has ended meanwhile, whose children another one gets
 
 
 def broken(name: str) -> Contender:
