@@ -66,10 +66,11 @@ def load_test(call: TestCall) -> Report:
 
 def run_test(call: TestCall) -> Report:
     """Run the test on this rank. Raises what the test raises."""
-    with _warnings_of(call):
+    with _warnings_of(call), pytest.MonkeyPatch.context() as patch:
         try:
             function = _function_of(call)
             arguments = {name: pickle.loads(value) for name, value in call.arguments.items()}
+            arguments.update((name, patch) for name, it in arguments.items() if isinstance(it, pytest.MonkeyPatch))
             if call.wants_rank:
                 arguments["rank"] = int(os.environ["SHIM_RANK"])
             function(**arguments)

@@ -160,6 +160,21 @@ def test_it(rank, turn):
     result.assert_outcomes(passed=3)
 
 
+def test_each_rank_undoes_what_it_patched(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("turn", [1, 2])
+def test_it(rank, turn, monkeypatch):
+    assert os.environ.get("PATCHED") is None
+    monkeypatch.setenv("PATCHED", str(rank))
+    assert os.environ["PATCHED"] == str(rank)
+""",
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_methods_skips_and_values(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
