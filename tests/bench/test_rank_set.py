@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from child_processes import children
 
 from shim.bench.cases import COLLECTIVES, Case
 from shim.bench.contenders import CONTENDERS, Contender
@@ -14,15 +15,6 @@ from shim.bench.turn import OverlapTurn, Turn
 
 SMALL = Case("all_reduce", 2, "float32", 8)
 ONE_TURN = Turn(SMALL, samples=1, warm_up=1, check=True)
-
-
-def children() -> set[int]:
-    while True:
-        try:
-            tasks = Path("/proc/self/task").iterdir()
-            return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # a thread has ended meanwhile, whose children another one gets
 
 
 def broken(name: str) -> Contender:

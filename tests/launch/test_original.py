@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_pool import children
+from child_processes import children
 
 from shim.launch.original import Original
 from shim.launch.pool import RankPool

@@ -6,22 +6,12 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
+from child_processes import children
 
 from shim.launch.pool import RankPool
-
-
-def children() -> set[int]:
-    """Return the processes this one has started and that have not been waited for."""
-    while True:
-        try:
-            tasks = Path("/proc/self/task").iterdir()
-            return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # a thread has ended meanwhile, whose children another one gets
 
 
 def test_every_rank_runs_the_function_and_its_value_comes_back_in_rank_order() -> None:
