@@ -1,7 +1,6 @@
 #include "agreement.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>

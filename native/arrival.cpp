@@ -39,7 +39,8 @@ std::uint32_t fingerprint_of(const CallDescriptor& call) {
 // Copies what is in use of the descriptor and its tables: the fewer lines change, the fewer have to come to the others.
 void write_call(Group& group, std::uint64_t sequence, const Call& call) {
   CallDescriptor& mine = group.call(group.rank(), sequence);
-  std::memcpy(&mine, &call.descriptor, offsetof(CallDescriptor, shape));  // whose size the compiler knows
+  std::memcpy(static_cast<void*>(&mine), &call.descriptor,
+              offsetof(CallDescriptor, shape));  // whose size the compiler knows
   for (std::size_t d = 0; d < call.descriptor.dimensions; ++d) mine.shape[d] = call.descriptor.shape[d];
   if (call.is_varied()) {
     std::uint64_t* table = group.call_table(group.rank(), sequence);
@@ -56,7 +57,7 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   const std::size_t bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
   const std::uint16_t loan = contribution == nullptr ? 0 : contribution->lend(group, sequence);
   const bool filled = bytes > inline_bytes && loan == 0 && contribution->fill_first_slot(group);
-  if (calls_are_compared) write_call(group, sequence, call);
+  if constexpr (calls_are_compared) write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
   line.bytes = bytes;
   line.loan = loan;

@@ -24,11 +24,15 @@ struct Encounter {
   std::vector<Descriptor> pidfds;  // by group rank; the caller's own is empty
 };
 
-// Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it.
+// Makes of an encounter what the rank needs. It may throw.
+using Join = std::function<void(Encounter&&)>;
+
+// Meets the other ranks of the group. Rank 0 makes the memory, listens and hands it out; the others come to it. Returns
+// when `join` has returned on all ranks, and throws on all of them where it throws a Failure on one.
 // `check_interrupted` is called a few times a second and may throw. Peers must belong to the same user.
 // Throws Failure: timeout with the ranks that did not come, mismatch when ranks differ about the group (on all of
 // them), peer_lost when one dies on the way, state when two processes are rank 0 of a group with this key (on all of
 // them, too; where they differ about the group, on the later one alone).
-Encounter meet(const Meeting& meeting, const std::function<void()>& check_interrupted);
+void meet(const Meeting& meeting, const std::function<void()>& check_interrupted, const Join& join);
 
 }  // namespace shim

@@ -129,7 +129,9 @@ std::optional<Message> receive_message(const Descriptor& socket, int timeout_ms)
   header.msg_iovlen = 1;
   header.msg_control = control;
   header.msg_controllen = sizeof(control);
-  const ssize_t received = ::recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+  ssize_t received = ::recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+  // A peer that hung up with something of ours unread: what it said before is still there.
+  if (received < 0 && errno == ECONNRESET) received = ::recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
   message.bytes.resize(received < 0 ? 0 : static_cast<std::size_t>(received));
   for (cmsghdr* rights = CMSG_FIRSTHDR(&header); rights != nullptr; rights = CMSG_NXTHDR(&header, rights)) {
     if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;

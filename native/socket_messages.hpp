@@ -31,10 +31,4 @@ void send_message(const Descriptor& socket, const std::string& bytes, const std:
 // The next message, one with empty `bytes` when the peer hung up, or nothing within the time.
 std::optional<Message> receive_message(const Descriptor& socket, int timeout_ms);
 
-// What comes behind the first `separator`; nothing where there is none.
-inline std::string behind(char separator, const std::string& text) {
-  const std::size_t at = text.find(separator);
-  return at == std::string::npos ? "" : text.substr(at + 1);
-}
-
 }  // namespace shim

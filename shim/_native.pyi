@@ -62,6 +62,16 @@ def ask_process(address: str, timeout: float) -> tuple[bytes, bytes | None]:
     Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.
     """
 
+def set_before_exec(function: Callable[[], object]) -> None:
+    """
+    Set the function that is called before os.execv and its like put another program into this process.
+    """
+
+def process_state(pid: int) -> str:
+    """
+    Tell whether a process is running, sleeping or stopped, or nothing.
+    """
+
 class SharedMemory:
     """
     Zeroed memory that the ranks of any group can read where it is; freed with this object.

@@ -14,9 +14,11 @@
 
 #include "../collectives/collectives.hpp"
 #include "../inquiries.hpp"
+#include "../process.hpp"
 #include "../rendezvous.hpp"
 #include "../stall_warning.hpp"
 #include "errors.hpp"
+#include "interpreter.hpp"
 #include "shared_memory.hpp"
 #include "source_line.hpp"
 #include "work.hpp"
@@ -235,6 +237,7 @@ nb::object exception_or_none(const Work& work) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+  refuse_subinterpreters();
   module.doc() = "The native engine for ranks on one host.";
   translate_failures();
 #ifdef NDEBUG
@@ -251,6 +254,10 @@ NB_MODULE(_native, module) {
   module.def(
       "ask_process", &ask, "address"_a, "timeout"_a,
       "Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.");
+  module.def("process_state", &state_of, "pid"_a,
+             "Tell whether a process is running, sleeping or stopped, or nothing.");
+  module.def("set_before_exec", &set_before_exec, "function"_a,
+             "Set the function that is called before os.execv and its like put another program into this process.");
   define_shared_memory(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")

@@ -2,98 +2,12 @@
 
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
-
-#include "../failure.hpp"
+#include "dlpack_view.hpp"
 
 namespace nb = nanobind;
 
 namespace shim::bindings {
 namespace {
-
-std::string with_role(std::string text, std::string_view role) {
-  const std::string braced = "{" + std::string(role) + "}";
-  for (std::size_t at = text.find("{role}"); at != std::string::npos; at = text.find("{role}", at + 1))
-    text.replace(at, 6, braced);
-  return text;
-}
-
-Dtype dtype_of(const DLDataType& type) {
-  if (type.lanes != 1) return Dtype::none;
-  const std::size_t bytes = type.bits % 8 == 0 ? type.bits / 8 : 0;
-  switch (type.code) {
-    case kDLBool:
-      return type.bits == 8 ? Dtype::boolean : Dtype::none;
-    case kDLInt:
-      return signed_of(bytes);
-    case kDLUInt:
-      return unsigned_of(bytes);
-    case kDLFloat:
-      return float_of(bytes);
-    case kDLComplex:
-      return complex_of(bytes);
-    case kDLBfloat:
-      return type.bits == 16 ? Dtype::bfloat16 : Dtype::none;
-    case kDLFloat8_e3m4:
-      return Dtype::float8_e3m4;
-    case kDLFloat8_e4m3:
-      return Dtype::float8_e4m3;
-    case kDLFloat8_e4m3b11fnuz:
-      return Dtype::float8_e4m3b11fnuz;
-    case kDLFloat8_e4m3fn:
-      return Dtype::float8_e4m3fn;
-    case kDLFloat8_e4m3fnuz:
-      return Dtype::float8_e4m3fnuz;
-    case kDLFloat8_e5m2:
-      return Dtype::float8_e5m2;
-    case kDLFloat8_e5m2fnuz:
-      return Dtype::float8_e5m2fnuz;
-    case kDLFloat8_e8m0fnu:
-      return Dtype::float8_e8m0fnu;
-    default:
-      return Dtype::none;
-  }
-}
-
-void check_device(int device_type, std::string_view role) {
-  if (device_type == kDLCPU || device_type == kDLCUDAHost || device_type == kDLROCMHost) return;
-  reject("{role} must be in host memory, got a tensor on a device of DLPack type " + std::to_string(device_type) +
-             "\nThe engine shared_memory reaches host memory alone: move it with .cpu().",
-         role);
-}
-
-void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view role) {
-  if (dimensions > static_cast<std::int64_t>(max_dimensions))
-    reject("{role} must have at most " + std::to_string(max_dimensions) + " dimensions, got " +
-               std::to_string(dimensions) + "\nReshape it.",
-           role);
-  view.dimensions = static_cast<int>(dimensions);
-}
-
-void check_memory(const TensorView& view, std::string_view role) {
-  if (view.data == nullptr && view.count() > 0)
-    reject("{role} has no memory: it is not initialised, or holds its elements elsewhere", role);
-}
-
-TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role) {
-  check_device(tensor.device.device_type, role);
-  TensorView view;
-  view.dtype = dtype_of(tensor.dtype);
-  if (view.dtype == Dtype::none)
-    reject("{role} has elements that cannot be carried: DLPack type code " + std::to_string(tensor.dtype.code) + ", " +
-               std::to_string(tensor.dtype.bits) + " bits, " + std::to_string(tensor.dtype.lanes) + " lanes",
-           role);
-  set_dimensions(view, tensor.ndim, role);
-  view.read_only = read_only;
-  std::copy_n(tensor.shape, tensor.ndim, view.shape.begin());
-  if (tensor.strides != nullptr)
-    std::copy_n(tensor.strides, tensor.ndim, view.strides.begin());
-  else
-    view.set_contiguous();
-  if (tensor.data != nullptr) view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  check_memory(view, role);
-  return view;
-}
 
 // The dtype of a buffer format of the struct module: one element in native byte order.
 Dtype dtype_of_format(const char* format, std::ptrdiff_t itemsize) {
@@ -128,10 +42,6 @@ TensorView view_of(const Py_buffer& buffer, std::string_view role) {
 
 }  // namespace
 
-void reject(const std::string& message, std::string_view role) {
-  throw Failure(FailureKind::tensor, with_role(message, role));
-}
-
 void reject(const nb::python_error& error, std::string_view role) {
   if (!error.matches(PyExc_Exception)) throw error;  // Ctrl-C, or the end of the program
   // Ours say what is wrong; of others, which may carry a backtrace, the first line is quoted.
@@ -164,6 +74,7 @@ TensorView read_by_dlpack(nb::handle object, std::string_view role, Owners& owne
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
     const auto* managed =
         static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    check_version(managed->version, role);
     return view_of(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, role);
   }
   const auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));

@@ -4,10 +4,10 @@
 #include <dlpack/dlpack.h>
 #include <nanobind/nanobind.h>
 
-#include <string>
 #include <string_view>
 
 #include "tensor_reader.hpp"
+#include "view_checks.hpp"
 
 namespace shim::bindings {
 
@@ -23,9 +23,7 @@ TensorView read_by_buffer(nanobind::handle object, std::string_view role, Owners
 TensorView read_by_description(const nanobind::object& describe, nanobind::handle object, std::string_view role,
                                Owners& owners);
 
-// Throw Failure(tensor) with `message`, in which {role} stands for the argument's role, or with what a Python error
-// says.
-[[noreturn]] void reject(const std::string& message, std::string_view role);
+// Throws Failure(tensor) with what a Python error says.
 [[noreturn]] void reject(const nanobind::python_error& error, std::string_view role);
 
 }  // namespace shim::bindings

@@ -92,28 +92,34 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
   try {
     GilHooks hooks;
     hooks.about_to_block();
-    Encounter encounter = meet(meeting, [&] {
+    const auto check_interrupted = [&] {
       hooks.check_interrupted();
       if (parent != nullptr) check_all_there(meeting, parent->group);
-    });
-    auto segment = std::make_shared<Segment>(std::move(encounter.segment));
-    struct stat status{};
-    ::fstat(segment->file(), &status);
-    segment->close_file();
-    const std::uint64_t generation = process_generation();
-    member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
-                 [generation](Member* made) {
-                   if (generation == process_generation()) delete made;
-                 });
-    this_thread_is_the_program();
-    set_place_teller(&source_line_of_program);
-    Group& group = member->group;
-    group.loans().set_processes(encounter.pidfds);
-    group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
-    Watcher::instance().watch(group, std::move(encounter.pidfds));
+    };
+    meet(meeting, check_interrupted, [&](Encounter&& encounter) { member = made_of(meeting, std::move(encounter)); });
   } catch (const Interrupted&) {
     throw nb::python_error();
   }
+  return member;
+}
+
+std::shared_ptr<Member> Member::made_of(const Meeting& meeting, Encounter&& encounter) {
+  auto segment = std::make_shared<Segment>(std::move(encounter.segment));
+  struct stat status{};
+  ::fstat(segment->file(), &status);
+  segment->close_file();
+  const std::uint64_t generation = process_generation();
+  std::shared_ptr<Member> member(
+      new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
+      [generation](Member* made) {
+        if (generation == process_generation()) delete made;
+      });
+  this_thread_is_the_program();
+  set_place_teller(&source_line_of_program);
+  Group& group = member->group;
+  group.loans().set_processes(encounter.pidfds);
+  group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
+  Watcher::instance().watch(group, std::move(encounter.pidfds));
   return member;
 }
 

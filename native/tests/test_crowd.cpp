@@ -60,9 +60,11 @@ std::vector<bool> crowdedness_found_by(const std::vector<Processors>& by_rank) {
   for (const int rank : ranks)
     threads.emplace_back([&, rank, i = static_cast<std::size_t>(rank)] {
       bound_to(by_rank[i], [&] {
-        const Encounter encounter = meet({key, "g", ranks, rank, 10}, [] {});
-        const SharedLayout layout(static_cast<int>(ranks.size()));
-        found[i] = reinterpret_cast<const GroupHeader*>(encounter.segment.data() + layout.header())->is_crowded != 0;
+        const auto look = [&](Encounter&& encounter) {
+          const SharedLayout layout(static_cast<int>(ranks.size()));
+          found[i] = reinterpret_cast<const GroupHeader*>(encounter.segment.data() + layout.header())->is_crowded != 0;
+        };
+        meet({key, "g", ranks, rank, 10}, [] {}, look);
       });
     });
   for (std::thread& thread : threads) thread.join();

@@ -28,12 +28,16 @@ std::string new_key() {
   return "test " + std::to_string(::getpid()) + " " + std::to_string(++number);
 }
 
-Met try_to_meet(const Meeting& meeting) {
+Met try_to_meet(const Meeting& meeting, const std::function<void()>& join = [] {}) {
   Met met;
   try {
-    const Encounter encounter = meet(meeting, [] {});
-    met.bytes = encounter.segment.size();
-    for (const Descriptor& pidfd : encounter.pidfds) met.pidfds += pidfd.get() >= 0 ? 1 : 0;
+    meet(
+        meeting, [] {},
+        [&](Encounter&& encounter) {
+          met.bytes = encounter.segment.size();
+          for (const Descriptor& pidfd : encounter.pidfds) met.pidfds += pidfd.get() >= 0 ? 1 : 0;
+          join();
+        });
   } catch (const Failure& failure) {
     met.failure = failure.what();
     met.kind = failure.kind;
@@ -77,6 +81,29 @@ SHIM_TEST(a_rank_that_does_not_come_is_named_to_all) {
     CHECK(met.kind == FailureKind::timeout);
     CHECK(tells(met, "had not come: 1"));
     CHECK_EQUAL(met.ranks.at(0), 1);
+  }
+}
+
+SHIM_TEST(a_rank_that_cannot_join_ends_it_for_all) {
+  for (const std::size_t unable : {0, 1, 2}) {
+    const std::string key = new_key();
+    std::vector<Met> met(3);
+    std::vector<std::thread> threads;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int rank = 0; rank < 3; ++rank)
+      threads.emplace_back([&, i = static_cast<std::size_t>(rank)] {
+        met[i] = try_to_meet({key, "g", {0, 1, 2}, static_cast<int>(i), 20}, [&] {
+          if (i == unable) throw Failure(FailureKind::engine, "out of ink");
+        });
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      CHECK(met[rank].kind == FailureKind::engine);
+      CHECK(tells(met[rank], "out of ink"));
+      CHECK_EQUAL(tells(met[rank], "rank " + std::to_string(unable) + " could not join"),
+                  rank != unable && unable != 0);
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
   }
 }
 
@@ -130,9 +157,10 @@ SHIM_TEST(another_jobs_rank_zero_ends_itself_alone) {
 SHIM_TEST(the_wait_can_be_interrupted) {
   int checks = 0;
   try {
-    meet({new_key(), "g", {0, 1}, 0, 10}, [&] {
+    const auto check = [&] {
       if (++checks == 3) throw Interrupted();
-    });
+    };
+    meet({new_key(), "g", {0, 1}, 0, 10}, check, [](Encounter&&) {});
     throw std::runtime_error("not interrupted");
   } catch (const Interrupted&) {
   }

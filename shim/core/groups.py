@@ -13,10 +13,11 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from shim import _native
 from shim.core import last_words, rendezvous
 from shim.core.agreement import agree, refusals_told
 from shim.core.callers import Caller
-from shim.core.engines import Place, open_engine
+from shim.core.engines import Place, check_room, open_engine
 from shim.core.engines.absent import EngineAbsence
 from shim.core.engines.base import Engine
 from shim.errors import (
@@ -76,8 +77,8 @@ class ProcessGroup:
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
-        if not 0 <= group_rank < self.size:
-            raise RankError(f"group rank must be in 0..{self.size - 1}, got {group_rank}")
+        if not isinstance(group_rank, int) or not 0 <= group_rank < self.size:
+            raise RankError(f"group rank must be in 0..{self.size - 1}, got {group_rank!r}")
         return self.ranks[group_rank]
 
     def group_rank(self, world_rank: int) -> int:
@@ -289,7 +290,7 @@ def world_token(caller: Caller) -> str:
 
 
 def _members(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
-    """Return the members of a new group, which are some of *everyone*'s."""
+    """Return the members of a new group, which are some of *everyone*'s, and for which there is room here."""
     members = everyone.ranks if ranks is None else tuple(ranks)
     try:
         for rank in members:
@@ -301,6 +302,7 @@ def _members(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup
             raise ArgumentError("{ranks} must name at least one rank, got an empty list")
         if len(set(members)) != len(members):
             raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
+        check_room(len(members))
     except ShimError as error:
         raise caller.explain(error, everyone) from None
     return members
@@ -384,10 +386,11 @@ def _close_all(why: str = "") -> None:
     last_words.end_listening()
 
 
-def _close_at_exit() -> None:
+def _close_at_the_end(why: str) -> None:
     for group in reversed(_state.apart):
-        group._close(last_words.reason())
-    _close_all(last_words.reason())
+        group._close(why)
+    _close_all(why)
 
 
-atexit.register(_close_at_exit)
+atexit.register(lambda: _close_at_the_end(last_words.reason()))
+_native.set_before_exec(lambda: _close_at_the_end("os.exec: its process runs another program now"))

@@ -20,7 +20,6 @@ from shim import _native
 __all__ = ["GroupFacts", "LostRank", "ProcessFacts", "ask_all"]
 
 _SOCKETS = Path("/proc/net/unix")
-_STATES = {"R": "running", "S": "sleeping", "D": "sleeping", "T": "stopped", "t": "stopped"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def _ask(address: str, timeout: float) -> ProcessFacts:
     return ProcessFacts(
         pid=pid,
         command=_command(pid),
-        state=_state(pid),
+        state=_native.process_state(pid),
         answers=is_understood,
         place=None if place is None else place.decode(errors="replace"),
         groups=tuple(_group(group) for group in facts["groups"]) if is_understood else (),
@@ -113,11 +112,3 @@ def _command(pid: int) -> str:
     except OSError:
         return ""
     return " ".join(word.decode(errors="replace") for word in words if word)
-
-
-def _state(pid: int) -> str:
-    try:
-        behind_name = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2]
-    except OSError:
-        return ""
-    return _STATES.get(behind_name[:1], "")

@@ -14,6 +14,7 @@ STUB = Path(shim.__file__).with_name("_native.pyi")  # an editable install has t
 # Where the stub says more than C++ can, in the module's words.
 NARROWER = {
     "set_reader_chooser": "def set_reader_chooser(chooser: Callable) -> None: ...",
+    "set_before_exec": "def set_before_exec(function: Callable) -> None: ...",
     "Work.exception": "def exception(self) -> object: ...",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shim.core.engines.base import Engine
 from shim.core.engines.place import Place
 
-__all__ = ["Engine", "Place", "open_engine"]
+__all__ = ["Engine", "Place", "check_room", "open_engine"]
 
 
 def open_engine(place: Place) -> Engine:
@@ -16,3 +16,10 @@ def open_engine(place: Place) -> Engine:
     from shim.core.engines.shared_memory import SharedMemoryEngine
 
     return SharedMemoryEngine(place)
+
+
+def check_room(ranks: int) -> None:
+    """Raise EngineError where a group of so many *ranks* would lack something on this one, before the others wait for it."""
+    from shim.core.engines.shared_memory import check_room
+
+    check_room(ranks)

@@ -11,10 +11,28 @@ from shim.core.helper_threads import chosen_helper_threads
 from shim.core.measurements import measurements_folder
 from shim.core.stall_warning import chosen_stall_warning
 from shim.core.variables import Variables
+from shim.errors import EngineError
 
-__all__ = ["SharedMemoryEngine"]
+__all__ = ["SharedMemoryEngine", "check_room"]
+
+_DESCRIPTORS = 8  # that a group needs while it is made, and two for each rank
 
 _native.set_reader_chooser(tensors.reader_for)
+
+
+def check_room(ranks: int) -> None:
+    """Raise EngineError where this process has not the file descriptors that making a group of so many *ranks* takes."""
+    opened: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS + 2 * ranks):
+            opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise EngineError(
+            f"this process cannot open the {_DESCRIPTORS + 2 * ranks} files that making a group of {ranks} takes: {error.strerror}"
+        ) from None
+    finally:
+        for file in opened:
+            os.close(file)
 
 
 class SharedMemoryEngine(_native.Group):

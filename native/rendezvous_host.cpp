@@ -1,0 +1,202 @@
+#include "rendezvous_host.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "fault_points.hpp"
+#include "group_memory.hpp"
+#include "process.hpp"
+#include "rendezvous_messages.hpp"
+
+namespace shim {
+namespace {
+
+constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
+constexpr auto hello_patience = std::chrono::seconds(5);
+
+Failure two_hosts(const Meeting& meeting) {
+  return Failure(FailureKind::state, "two processes are rank 0 of group '" + meeting.name +
+                                         "' of this job\nEither both were given rank 0, or another job on this "
+                                         "host uses the same address: choose another MASTER_PORT.");
+}
+
+bool has_event(int fd, short events) {
+  pollfd entry{fd, events, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+std::string list_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+}  // namespace
+
+RendezvousHost::RendezvousHost(const Meeting& meeting, const std::function<void()>& check_interrupted)
+    : meeting_(meeting),
+      check_interrupted_(check_interrupted),
+      deadline_(Clock::now() +
+                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(meeting.timeout))),
+      guests_(meeting.world_ranks.size()) {}
+
+void RendezvousHost::gather(const Join& join) {
+  try {
+    gather_all(join);
+  } catch (const Failure& failure) {
+    for (const Guest& guest : guests_) refuse(guest.socket, failure);
+    while (const Descriptor late = listener_ ? accept_from(listener_, 0) : Descriptor()) refuse(late, failure);
+    throw;
+  }
+}
+
+void RendezvousHost::gather_all(const Join& join) {
+  if (guests_.size() > 1) open();
+  while (missing().size() > 0) admit_one();
+  listener_ = Descriptor();  // before anybody can be back for the next group with this key
+  Segment segment = make_memory();
+  fault_point("welcome");
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
+  join({std::move(segment), take_pidfds()});
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank) hear_joined(rank);
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank)
+    send_message(guests_[rank].socket, std::string(1, all_joined), {});
+}
+
+void RendezvousHost::open() {
+  const auto patience = std::min(deadline_, Clock::now() + address_in_use_patience);
+  while (!(listener_ = listen_at(address_of(meeting_.key)))) {
+    if (Clock::now() > patience) {
+      if (const Descriptor other = connect_to(address_of(meeting_.key))) introduce(other, meeting_);
+      throw two_hosts(meeting_);
+    }
+    check_interrupted_();
+    std::this_thread::sleep_for(rendezvous_pause);
+  }
+}
+
+std::vector<int> RendezvousHost::missing() const {
+  std::vector<int> ranks;
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank)
+    if (!guests_[rank].socket) ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
+void RendezvousHost::admit_one() {
+  check_interrupted_();
+  if (Clock::now() > deadline_)
+    throw Failure(FailureKind::timeout,
+                  "after " + shown_seconds(meeting_.timeout) + ", these ranks of group '" + meeting_.name +
+                      "' had not come: " + list_of(missing()),
+                  missing());
+  if (warning_.is_due(Clock::now()))
+    StallWarning::write("rank 0", "for these ranks of group '" + meeting_.name + "' to come: " + list_of(missing()),
+                        meeting_.timeout);
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
+  Descriptor socket = accept_from(listener_, rendezvous_slice_ms);
+  if (!socket) return;
+  try {
+    admit(socket);
+  } catch (const Failure& failure) {
+    refuse(socket, failure);
+    throw;
+  }
+}
+
+void RendezvousHost::admit(Descriptor& socket) {
+  std::optional<Message> message = hear(socket);
+  if (!message || message->files.size() != 1) return;
+  const std::optional<Hello> hello = hello_in(message->bytes);
+  if (!hello) return;
+  if (hello->rank == 0 && hello->identity != identity_of(meeting_)) return;  // another job's, which tells its own
+  check_identity(hello->rank, hello->identity);
+  guests_[static_cast<std::size_t>(hello->rank)] = {std::move(socket), std::move(message->files[0]), hello->processors};
+}
+
+// What a newcomer says, which on a busy machine may take it a while.
+std::optional<Message> RendezvousHost::hear(const Descriptor& socket) const {
+  const auto patience = Clock::now() + hello_patience;
+  for (;;) {
+    std::optional<Message> message = receive_message(socket, rendezvous_slice_ms);
+    if (message || Clock::now() > patience) return message;
+    check_interrupted_();
+  }
+}
+
+void RendezvousHost::check_identity(int rank, const std::string& theirs) const {
+  if (rank == 0) throw two_hosts(meeting_);
+  const std::string mine = identity_of(meeting_);
+  if (theirs != mine)
+    throw Failure(FailureKind::mismatch, "ranks differ about group '" + meeting_.name + "'\n  rank 0: " + mine +
+                                             "\n  rank " + std::to_string(rank) + ": " + theirs);
+  if (static_cast<std::size_t>(rank) >= guests_.size())
+    throw Failure(FailureKind::mismatch, "a process came as rank " + std::to_string(rank) + " of group '" +
+                                             meeting_.name + "', which has " + std::to_string(guests_.size()));
+  if (guests_[static_cast<std::size_t>(rank)].socket)
+    throw Failure(FailureKind::mismatch,
+                  "two processes came as rank " + std::to_string(rank) + " of group '" + meeting_.name + "'");
+}
+
+void RendezvousHost::check_alive(std::size_t rank) const {
+  const Guest& guest = guests_[rank];
+  if (!guest.socket) return;
+  if (has_event(guest.pidfd.get(), POLLIN)) throw why_not(rank, "");
+  if (const std::optional<Message> said = receive_message(guest.socket, 0)) throw why_not(rank, said->bytes);
+}
+
+void RendezvousHost::send_welcome(std::size_t rank, const Segment& segment) const {
+  const Descriptor mine = pidfd_of_this_process();
+  send_message(guests_[rank].socket, std::string(1, welcome), {segment.file()});
+  for (std::size_t first = 0; first < guests_.size(); first += max_files) {
+    std::vector<int> pidfds;
+    for (std::size_t peer = first; peer < std::min(first + max_files, guests_.size()); ++peer)
+      pidfds.push_back(peer == 0 ? mine.get() : guests_[peer].pidfd.get());
+    send_message(guests_[rank].socket, std::string(1, files), pidfds);
+  }
+}
+
+void RendezvousHost::hear_joined(std::size_t rank) const {
+  for (;;) {
+    const std::optional<Message> message = receive_message(guests_[rank].socket, rendezvous_slice_ms);
+    if (message && message->bytes == std::string(1, joined)) return;
+    if (message) throw why_not(rank, message->bytes);
+    check_interrupted_();
+    if (Clock::now() > deadline_)
+      throw Failure(FailureKind::timeout,
+                    "after " + shown_seconds(meeting_.timeout) + ", rank " + std::to_string(rank) + " of group '" +
+                        meeting_.name + "' had come, and not joined",
+                    {static_cast<int>(rank)});
+  }
+}
+
+// Why a guest does not join that said this last, or went without a word.
+Failure RendezvousHost::why_not(std::size_t rank, const std::string& said) const {
+  const std::string who = "rank " + std::to_string(rank);
+  const std::vector<int> itself = {static_cast<int>(rank)};
+  if (said.empty())
+    return Failure(FailureKind::peer_lost, who + " went while group '" + meeting_.name + "' was being formed", itself);
+  if (said[0] != refusal) return Failure(FailureKind::engine, who + " said what no rank would", itself);
+  const Failure reason = refusal_in(said.substr(1));
+  return Failure(reason.kind, who + " could not join group '" + meeting_.name + "': " + reason.what(),
+                 reason.ranks.empty() ? itself : reason.ranks);
+}
+
+// When all have come: while they start, they keep the processors busy.
+Segment RendezvousHost::make_memory() const {
+  std::vector<Processors> by_rank = {usable_processors()};
+  for (std::size_t rank = 1; rank < guests_.size(); ++rank) by_rank.push_back(guests_[rank].processors);
+  const int ranks = static_cast<int>(guests_.size());
+  const int together = static_cast<int>(count_together(by_rank));
+  return memory_for(ranks, thresholds_for(this_machine(meeting_.measurements), ranks, together), are_crowded(by_rank));
+}
+
+std::vector<Descriptor> RendezvousHost::take_pidfds() {
+  std::vector<Descriptor> pidfds;
+  for (Guest& guest : guests_) pidfds.push_back(std::move(guest.pidfd));
+  return pidfds;
+}
+
+}  // namespace shim

@@ -1,0 +1,145 @@
+"""What ranks do in test_limits.py; in a module of its own, because it runs in other processes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import PeerLostError, ShimError
+
+ME = Caller("test")
+LIMITED = 1  # the rank that has too little
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    try:
+        yield groups.enter_world(ME, "test", timeout=20)
+    finally:
+        groups.close_world()
+
+
+def total(group: ProcessGroup, value: float = 1.0) -> float:
+    tensor = np.full(3, value)
+    calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+    return float(tensor[0])
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd")) - 1
+
+
+@contextmanager
+def limited(what: int, to: int) -> Iterator[None]:
+    before = resource.getrlimit(what)
+    resource.setrlimit(what, (to, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(what, before)
+
+
+def make_a_group_with_descriptors_left(left: int) -> tuple[str, float, int]:
+    """Return what was raised, the sum in the world afterwards, and by how many descriptors this process has grown."""
+    with world() as group:
+        total(group)
+        before = descriptors()
+        # Whatever is opened gets the lowest number: the limit leaves so many of those that are free.
+        free = [number for number in range(before + left + 64) if not os.path.exists(f"/proc/self/fd/{number}")]
+        raised = ""
+        with limited(resource.RLIMIT_NOFILE, free[left] if group.rank == LIMITED else 4096):
+            try:
+                groups.close_group(groups.new_group(ME, [0, 1]))
+            except ShimError as error:
+                raised = f"{type(error).__name__}: {error}"
+        return raised, total(group), descriptors() - before
+
+
+def make_a_group_with_memory_left(left: int) -> tuple[str, float]:
+    with world() as group:
+        total(group)
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        raised = ""
+        with limited(resource.RLIMIT_AS, used + left if group.rank == LIMITED else resource.RLIM_INFINITY):
+            try:
+                groups.close_group(groups.new_group(ME, [0, 1]))
+            except ShimError as error:
+                raised = f"{type(error).__name__}: {error}"
+        return raised, total(group)
+
+
+def call_in_a_forked_child() -> tuple[int, float]:
+    """Return with how many errors that are ours a child ends, and the sum afterwards."""
+    with world() as group:
+        total(group)
+        child = os.fork()
+        if child == 0:
+            errors = 0
+            for attempt in (
+                lambda: total(group),
+                lambda: groups.new_group(ME, [0, 1]),
+                lambda: calls.send(ME, group, np.ones(3), 0).wait(),
+            ):
+                try:
+                    attempt()
+                except ShimError:
+                    errors += 1
+            os._exit(errors)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), total(group)
+
+
+def call_in_threads(threads: int, times: int) -> list[float]:
+    """Make the same calls in many threads of each rank at once, which meet in the order they come."""
+    with world() as group:
+        sums: list[float] = []
+
+        def work() -> None:
+            for _ in range(times):
+                sums.append(total(group, group.rank + 1.0))
+
+        running = [threading.Thread(target=work) for _ in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        return sums
+
+
+PROGRAM = """
+import os, sys, numpy
+from shim.core import calls, groups
+from shim.core.callers import Caller
+world = groups.enter_world(Caller("test"), "test", timeout=20)
+if world.rank == {rank}:
+    {do}
+calls.barrier(Caller("test"), world).wait()
+"""
+
+
+def lose_a_rank_that(does: str) -> str:
+    """Return what rank 0 reads of rank 1, which is the program that does it, without its number."""
+    if os.environ["SHIM_RANK"] == str(LIMITED):
+        program = PROGRAM.format(rank=LIMITED, do=does)
+        with subprocess.Popen([sys.executable, "-c", program], env=os.environ) as running:
+            return str(running.wait(30))
+    with world() as group:
+        begin = time.monotonic()
+        try:
+            while time.monotonic() - begin < 15:  # what rank 1 has started may be the first of them
+                calls.barrier(ME, group).wait()
+        except PeerLostError as error:
+            return str(error)
+    return "nothing"

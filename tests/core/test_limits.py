@@ -1,0 +1,84 @@
+"""Ranks that have too little of something, or become something else: an error on every rank, and what is left goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import limited_ranks
+import pytest
+
+from shim.launch.pool import RankPool
+
+
+@pytest.fixture(scope="module")
+def ranks() -> Iterator[RankPool]:
+    with RankPool(2) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("left", range(12))
+def test_descriptors_run_out_where_a_group_is_made(ranks: RankPool, left: int) -> None:
+    outcomes = ranks.run(limited_ranks.make_a_group_with_descriptors_left, left)
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    raised, sums, grown = zip(*(outcome.value for outcome in outcomes), strict=True)
+    assert sums == (2.0, 2.0)
+    assert grown == (0, 0)
+    assert all(raised) or not any(raised), raised
+    if left == 0:
+        assert "Too many open files" in raised[1], raised
+        assert all("rank 1" in told for told in raised)
+
+
+@pytest.mark.parametrize("left", [0, 1 << 20, 64 << 20])
+def test_memory_runs_out_where_a_group_is_made(ranks: RankPool, left: int) -> None:
+    outcomes = ranks.run(limited_ranks.make_a_group_with_memory_left, left)
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    raised, sums = zip(*(outcome.value for outcome in outcomes), strict=True)
+    assert sums == (2.0, 2.0)
+    assert all(raised) or not any(raised), raised
+    assert left > 0 or all(raised)
+
+
+def test_a_forked_child_is_no_rank(ranks: RankPool) -> None:
+    outcomes = ranks.run(limited_ranks.call_in_a_forked_child)
+    assert [(outcome.value, outcome.error) for outcome in outcomes] == [((3, 2.0), None)] * 2
+
+
+def test_threads_call_one_group_at_once(ranks: RankPool) -> None:
+    outcomes = ranks.run(limited_ranks.call_in_threads, 4, 50)
+    assert [(outcome.value, outcome.error) for outcome in outcomes] == [([3.0] * 200, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (
+            "os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(2)'])",
+            "os.exec: its process runs another",
+        ),
+        ("calls.barrier(Caller('test'), world).start(); sys.exit(0)", "rank 1 left the group"),
+        ("calls.receive(Caller('test'), world, numpy.ones(3), 0).start(); sys.exit(0)", "rank 1 left the group"),
+    ],
+    ids=["execv", "a collective under way", "a receive under way"],
+)
+def test_a_program_that_ends_itself_is_told(ranks: RankPool, does: str, told: str) -> None:
+    lost, ended = ranks.run(limited_ranks.lose_a_rank_that, does)
+    assert (lost.error, ended.error, ended.value) == (None, None, "0")
+    assert told in lost.value
+
+
+def test_a_subinterpreter_is_refused() -> None:
+    program = """
+import _xxsubinterpreters
+_xxsubinterpreters.run_string(_xxsubinterpreters.create(), '''
+try:
+    import shim._native
+except ImportError as error:
+    print(error)
+''')
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "serves the main interpreter" in ended.stdout
