@@ -33,7 +33,7 @@ class P2POp:
     """
 
     def __init__(self, op: Callable[..., Task | None], tensor: Tensor, peer: int, group: Group | None = None) -> None:
-        if op not in (isend, irecv):
+        if op is not isend and op is not irecv:
             raise _P2P_OP.explain(
                 ArgumentRuntimeError(f"op must be paddle.distributed.isend or irecv of this frontend, got {op!r}")
             )

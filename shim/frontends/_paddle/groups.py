@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from shim.core import groups
@@ -162,8 +163,9 @@ def is_entered() -> bool:
 
 def find(id: int) -> Group | None:
     """Return the group *id*, or warn and return None."""
-    if id in _registry.groups:
-        return _registry.groups[id]
+    with contextlib.suppress(TypeError):  # what cannot be hashed is no number of a group
+        if id in _registry.groups:
+            return _registry.groups[id]
     warn_user(f"paddle.distributed.get_group: there is no group {id!r}")
     return None
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from shim.core.tensors import copy_of
 from shim.errors import ShimError, UnsupportedError
+from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._gradients import is_recording
 from shim.frontends.mindspore.ops._primitive import CommunicationPrimitive, PlainPrimitive, plain
 
@@ -96,7 +97,12 @@ class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]  # mypy do
 
     def begin(self, arguments: Mapping[str, Any]) -> None:
         """Become a custom operator whose kernel is that of a plain primitive made with the same *arguments*."""
-        kernel = _kernel(type(self).kind, tuple(arguments.items()))
+        try:
+            kernel = _kernel(type(self).kind, tuple(arguments.items()))
+        except TypeError as error:
+            raise self.kind.caller.explain(
+                ArgumentTypeError(f"must be made with numbers, names and such: {error}")
+            ) from None
         super().__init__(kernel.compute, kernel.shape, kernel.dtype, "pyfunc")
         self.name = type(self).__name__
         self.init_attrs = dict(arguments)

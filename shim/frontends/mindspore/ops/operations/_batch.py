@@ -54,7 +54,7 @@ class BatchISendIRecv(CellPrimitive):
         shapes = sequence(mine, "receive_shapes", () if receive_shapes is None else receive_shapes)
         dtypes = sequence(mine, "receive_dtypes", () if receive_dtypes is None else receive_dtypes)
         ranks = integers(mine, "remote_ranks", remote_ranks)
-        if not set(types) <= {"isend", "irecv"}:
+        if not all(isinstance(one, str) and one in ("isend", "irecv") for one in types):
             raise mine.explain(ArgumentError(f"op_types must be 'isend' or 'irecv', got {list(types)}"))
         for name, other, numbers in (
             ("op_types", "remote_ranks", (len(types), len(ranks))),
