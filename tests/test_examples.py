@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -36,6 +38,22 @@ def test_the_tested_project() -> None:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert re.search(r"\b11 passed", ended.stdout)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("shape", "They differ: [1000] on ranks 0 and 2, [900] on rank 1."),
+        ("killed", "was killed by SIGKILL (kill -9, or the kernel when memory ran out)"),
+    ],
+)
+def test_mistakes_are_told(mistake: str, told: str) -> None:
+    program = [str(EXAMPLES / "mistakes" / "mistake.py"), "shim", mistake]
+    command = [sys.executable, "-m", "shim", "run", "-n", "3", *program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert ended.returncode != 0
+    assert told in ended.stderr
+    assert "ended as if nothing had happened" not in ended.stdout
 
 
 def test_weight_handover() -> None:

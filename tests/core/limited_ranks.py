@@ -118,6 +118,24 @@ def call_in_threads(threads: int, times: int) -> list[float]:
         return sums
 
 
+def files_of_a_world() -> list[str]:
+    """Return the files that lie in a file system and that this process has because of a world and a group in it."""
+
+    def here() -> set[str]:
+        opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        with open("/proc/self/maps") as maps:
+            mapped = [line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) > 5]
+        return {name for name in (*opened, *mapped) if os.path.exists(name) and not name.startswith("/proc/")}
+
+    with world() as group:
+        total(group)  # what is loaded at the first call is there
+    before = here()
+    with world() as group:
+        groups.new_group(ME, [0, 1])
+        total(group)
+        return sorted(here() - before)
+
+
 PROGRAM = """
 import os, sys, numpy
 from shim.core import calls, groups

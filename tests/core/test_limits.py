@@ -41,6 +41,12 @@ def test_memory_runs_out_where_a_group_is_made(ranks: RankPool, left: int) -> No
     assert left > 0 or all(raised)
 
 
+def test_a_group_lies_in_no_file_system(ranks: RankPool) -> None:
+    """So that the size of /dev/shm, or that there is none, makes no difference."""
+    outcomes = ranks.run(limited_ranks.files_of_a_world)
+    assert [(outcome.value, outcome.error) for outcome in outcomes] == [([], None)] * 2
+
+
 def test_a_forked_child_is_no_rank(ranks: RankPool) -> None:
     outcomes = ranks.run(limited_ranks.call_in_a_forked_child)
     assert [(outcome.value, outcome.error) for outcome in outcomes] == [((3, 2.0), None)] * 2
