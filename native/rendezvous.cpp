@@ -1,13 +1,14 @@
 #include "rendezvous.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "failure.hpp"
 #include "fault_points.hpp"
-#include "group_memory.hpp"
-#include "processors.hpp"
 #include "rendezvous_host.hpp"
 #include "rendezvous_messages.hpp"
 #include "shared_layout.hpp"
@@ -18,6 +19,8 @@ namespace shim {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
 
 // The side of every rank but 0.
 class Guest {
@@ -32,11 +35,17 @@ class Guest {
     try {
       introduce(socket_, meeting_);
       fault_point("introduced");
-      join(take_gifts());
+      Encounter encounter = take_gifts();
+      fault_point("joining");
+      join(std::move(encounter));
       send_message(socket_, std::string(1, joined), {});
+      fault_point("joined");
       if (hear().bytes[0] != all_joined) throw is_no_host();
     } catch (const Failure& failure) {
       refuse(socket_, failure);  // the others are not to wait for this rank
+      throw;
+    } catch (const std::exception& error) {  // Ctrl-C, for one
+      refuse(socket_, Failure(FailureKind::peer_lost, error.what(), {meeting_.rank}));
       throw;
     }
   }
@@ -47,17 +56,22 @@ class Guest {
     while (!(socket_ = connect_to(address_of(meeting_.key)))) {
       check_interrupted_();
       if (Clock::now() > deadline_) throw late("rank 0 had not come");
-      if (warning.is_due(Clock::now()))
-        StallWarning::write("rank " + std::to_string(meeting_.rank),
-                            "for rank 0 of group '" + meeting_.name + "' to come", meeting_.timeout);
+      if (warning.is_due(Clock::now())) warn("to come");
       std::this_thread::sleep_for(rendezvous_pause);
     }
+  }
+
+  void warn(const char* awaited) const {
+    StallWarning::write("rank " + std::to_string(meeting_.rank),
+                        "for rank 0 of group '" + meeting_.name + "' " + awaited, meeting_.timeout);
   }
 
   // The memory, and the pidfds of all ranks.
   Encounter take_gifts() {
     Message message = hear();
     if (message.bytes[0] != welcome || message.files.size() != 1) throw is_no_host();
+    deadline_ = std::max(deadline_, decltype(deadline_)(Clock::now() + join_patience));
+    has_memory_ = true;
     const std::size_t ranks = meeting_.world_ranks.size();
     Segment segment = Segment::attach(std::move(message.files[0]), SharedLayout(static_cast<int>(ranks)).total_bytes());
     std::vector<Descriptor> pidfds;
@@ -73,12 +87,17 @@ class Guest {
 
   // What rank 0 says next, which is not nothing. Throws why it sends this rank away.
   Message hear() {
+    StallWarning warning(Clock::now());
     for (;;) {
       std::optional<Message> message = receive_message(socket_, rendezvous_slice_ms);
       if (!message) {
         check_interrupted_();
         // Rank 0's own limit began later than this one's and its answer names who is missing, so it gets a moment more.
-        if (Clock::now() > deadline_ + std::chrono::seconds(1)) throw late("rank 0 had not gathered all ranks");
+        if (Clock::now() > deadline_ + std::chrono::seconds(1))
+          throw late(has_memory_ ? "rank 0 had not said that all ranks have joined"
+                                 : "rank 0 had not gathered all ranks");
+        if (warning.is_due(Clock::now()))
+          warn(has_memory_ ? "to say that all have joined" : "to say that all have come");
         continue;
       }
       if (message->bytes.empty())
@@ -101,6 +120,7 @@ class Guest {
   const Meeting& meeting_;
   const std::function<void()>& check_interrupted_;
   std::chrono::time_point<Clock, std::chrono::duration<double>> deadline_;
+  bool has_memory_ = false;  // so that all have come
   Descriptor socket_;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
 constexpr auto hello_patience = std::chrono::seconds(5);
+constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
 
 Failure two_hosts(const Meeting& meeting) {
   return Failure(FailureKind::state, "two processes are rank 0 of group '" + meeting.name +
@@ -47,9 +48,20 @@ void RendezvousHost::gather(const Join& join) {
   try {
     gather_all(join);
   } catch (const Failure& failure) {
-    for (const Guest& guest : guests_) refuse(guest.socket, failure);
-    while (const Descriptor late = listener_ ? accept_from(listener_, 0) : Descriptor()) refuse(late, failure);
+    send_away(is_joining_ ? could_not_join(0, failure) : failure);
     throw;
+  } catch (const std::exception& error) {  // Ctrl-C, for one
+    send_away(could_not_join(0, Failure(FailureKind::peer_lost, error.what())));
+    throw;
+  }
+}
+
+void RendezvousHost::send_away(const Failure& failure) {
+  for (const Guest& guest : guests_) refuse(guest.socket, failure);
+  try {
+    while (const Descriptor late = listener_ ? accept_from(listener_, 0) : Descriptor()) refuse(late, failure);
+  } catch (const Failure&) {
+    // Who was not let in hears nothing, and that rank 0 has gone.
   }
 }
 
@@ -57,10 +69,13 @@ void RendezvousHost::gather_all(const Join& join) {
   if (guests_.size() > 1) open();
   while (missing().size() > 0) admit_one();
   listener_ = Descriptor();  // before anybody can be back for the next group with this key
+  is_joining_ = true;
   Segment segment = make_memory();
   fault_point("welcome");
   for (std::size_t rank = 1; rank < guests_.size(); ++rank) send_welcome(rank, segment);
   join({std::move(segment), take_pidfds()});
+  is_joining_ = false;
+  deadline_ = std::max(deadline_, Clock::now() + join_patience);
   for (std::size_t rank = 1; rank < guests_.size(); ++rank) hear_joined(rank);
   for (std::size_t rank = 1; rank < guests_.size(); ++rank)
     send_message(guests_[rank].socket, std::string(1, all_joined), {});
@@ -87,11 +102,7 @@ std::vector<int> RendezvousHost::missing() const {
 
 void RendezvousHost::admit_one() {
   check_interrupted_();
-  if (Clock::now() > deadline_)
-    throw Failure(FailureKind::timeout,
-                  "after " + shown_seconds(meeting_.timeout) + ", these ranks of group '" + meeting_.name +
-                      "' had not come: " + list_of(missing()),
-                  missing());
+  if (Clock::now() > deadline_) throw some_are_missing();
   if (warning_.is_due(Clock::now()))
     StallWarning::write("rank 0", "for these ranks of group '" + meeting_.name + "' to come: " + list_of(missing()),
                         meeting_.timeout);
@@ -106,13 +117,24 @@ void RendezvousHost::admit_one() {
   }
 }
 
+Failure RendezvousHost::some_are_missing() const {
+  return Failure(FailureKind::timeout,
+                 "after " + shown_seconds(meeting_.timeout) + ", these ranks of group '" + meeting_.name +
+                     "' had not come: " + list_of(missing()),
+                 missing());
+}
+
 void RendezvousHost::admit(Descriptor& socket) {
   std::optional<Message> message = hear(socket);
-  if (!message || message->files.size() != 1) return;
+  if (!message || message->files.size() > 1) return;
   const std::optional<Hello> hello = hello_in(message->bytes);
   if (!hello) return;
   if (hello->rank == 0 && hello->identity != identity_of(meeting_)) return;  // another job's, which tells its own
   check_identity(hello->rank, hello->identity);
+  if (message->files.empty()) {  // it has no descriptor for its pidfd, and says so next
+    message = hear(socket);
+    throw why_not(static_cast<std::size_t>(hello->rank), message ? message->bytes : "");
+  }
   guests_[static_cast<std::size_t>(hello->rank)] = {std::move(socket), std::move(message->files[0]), hello->processors};
 }
 
@@ -143,8 +165,8 @@ void RendezvousHost::check_identity(int rank, const std::string& theirs) const {
 void RendezvousHost::check_alive(std::size_t rank) const {
   const Guest& guest = guests_[rank];
   if (!guest.socket) return;
-  if (has_event(guest.pidfd.get(), POLLIN)) throw why_not(rank, "");
   if (const std::optional<Message> said = receive_message(guest.socket, 0)) throw why_not(rank, said->bytes);
+  if (has_event(guest.pidfd.get(), POLLIN)) throw why_not(rank, "");
 }
 
 void RendezvousHost::send_welcome(std::size_t rank, const Segment& segment) const {
@@ -159,11 +181,16 @@ void RendezvousHost::send_welcome(std::size_t rank, const Segment& segment) cons
 }
 
 void RendezvousHost::hear_joined(std::size_t rank) const {
+  StallWarning warning(Clock::now());
   for (;;) {
     const std::optional<Message> message = receive_message(guests_[rank].socket, rendezvous_slice_ms);
     if (message && message->bytes == std::string(1, joined)) return;
     if (message) throw why_not(rank, message->bytes);
     check_interrupted_();
+    if (warning.is_due(Clock::now()))
+      StallWarning::write(
+          "rank 0", "for rank " + std::to_string(rank) + " of group '" + meeting_.name + "', which has come, to join",
+          meeting_.timeout);
     if (Clock::now() > deadline_)
       throw Failure(FailureKind::timeout,
                     "after " + shown_seconds(meeting_.timeout) + ", rank " + std::to_string(rank) + " of group '" +
@@ -180,8 +207,14 @@ Failure RendezvousHost::why_not(std::size_t rank, const std::string& said) const
     return Failure(FailureKind::peer_lost, who + " went while group '" + meeting_.name + "' was being formed", itself);
   if (said[0] != refusal) return Failure(FailureKind::engine, who + " said what no rank would", itself);
   const Failure reason = refusal_in(said.substr(1));
-  return Failure(reason.kind, who + " could not join group '" + meeting_.name + "': " + reason.what(),
-                 reason.ranks.empty() ? itself : reason.ranks);
+  // A guest that came earlier than rank 0 is late earlier, too.
+  return reason.kind == FailureKind::timeout && !missing().empty() ? some_are_missing() : could_not_join(rank, reason);
+}
+
+Failure RendezvousHost::could_not_join(std::size_t rank, const Failure& reason) const {
+  return Failure(reason.kind,
+                 "rank " + std::to_string(rank) + " could not join group '" + meeting_.name + "': " + reason.what(),
+                 reason.ranks.empty() ? std::vector<int>{static_cast<int>(rank)} : reason.ranks);
 }
 
 // When all have come: while they start, they keep the processors busy.

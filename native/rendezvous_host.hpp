@@ -33,6 +33,7 @@ class RendezvousHost {
   };
 
   void gather_all(const Join& join);
+  void send_away(const Failure& failure);
   void open();
   std::vector<int> missing() const;
   void admit_one();
@@ -43,6 +44,8 @@ class RendezvousHost {
   void send_welcome(std::size_t rank, const Segment& segment) const;
   void hear_joined(std::size_t rank) const;
   Failure why_not(std::size_t rank, const std::string& said) const;
+  Failure could_not_join(std::size_t rank, const Failure& reason) const;
+  Failure some_are_missing() const;
   Segment make_memory() const;
   std::vector<Descriptor> take_pidfds();
 
@@ -52,6 +55,7 @@ class RendezvousHost {
   StallWarning warning_{Clock::now()};
   Descriptor listener_;
   std::vector<Guest> guests_;  // by rank; rank 0's stays empty
+  bool is_joining_ = false;    // rank 0 itself, so that what fails is its own
 };
 
 }  // namespace shim

@@ -74,12 +74,22 @@ Failure refusal_in(const std::string& text) {
 }
 
 void introduce(const Descriptor& socket, const Meeting& meeting) {
-  const Hello hello{meeting.rank, usable_processors(), identity_of(meeting)};
-  send_message(socket, text_of(hello), {pidfd_of_this_process().get()});
+  const std::string hello = text_of(Hello{meeting.rank, usable_processors(), identity_of(meeting)});
+  try {
+    send_message(socket, hello, {pidfd_of_this_process().get()});
+  } catch (const Failure&) {
+    send_message(socket, hello, {});
+    throw;
+  }
 }
 
 void refuse(const Descriptor& socket, const Failure& failure) {
-  if (socket) send_message(socket, refusal + text_of_refusal(failure), {});
+  if (!socket) return;
+  try {
+    send_message(socket, refusal + text_of_refusal(failure), {});
+  } catch (const std::exception&) {
+    // The failure itself is what is told here.
+  }
 }
 
 }  // namespace shim

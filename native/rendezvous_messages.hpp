@@ -38,8 +38,9 @@ std::string text_of_refusal(const Failure& failure);
 // An engine failure for what is no refusal.
 Failure refusal_in(const std::string& text);
 
+// Says hello, with this process's pidfd. Throws Failure(engine) where there is none, of which the other end hears next.
 void introduce(const Descriptor& socket, const Meeting& meeting);
-// Nothing happens where there is no socket.
+// Nothing happens where there is no socket, or what is said cannot be sent.
 void refuse(const Descriptor& socket, const Failure& failure);
 
 }  // namespace shim

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "failure.hpp"
 
@@ -20,6 +22,8 @@ namespace {
 [[noreturn]] void fail(const std::string& what) {
   throw Failure(FailureKind::engine, what + ": " + std::strerror(errno));
 }
+
+constexpr int longest_pauses = 10'000;  // milliseconds for others to take the descriptors that are under way
 
 std::uint64_t fnv1a(const std::string& text, std::uint64_t hash) {
   for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3ULL;
@@ -94,6 +98,8 @@ Descriptor connect_to(const std::string& address) {
 Descriptor accept_from(const Descriptor& listener, int timeout_ms) {
   if (!is_readable(listener, timeout_ms)) return {};
   Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+    fail("cannot let another rank in");
   if (!socket || !is_same_user(socket)) return {};
   return socket;
 }
@@ -113,9 +119,11 @@ void send_message(const Descriptor& socket, const std::string& bytes, const std:
     rights->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
     std::memcpy(CMSG_DATA(rights), files.data(), files.size() * sizeof(int));
   }
-  // A peer that has hung up is noticed when it is next listened to.
-  if (::sendmsg(socket.get(), &header, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
-    fail("cannot send to another rank");
+  for (int attempt = 0; ::sendmsg(socket.get(), &header, MSG_NOSIGNAL) < 0; ++attempt) {
+    if (errno == EPIPE || errno == ECONNRESET) return;  // it is noticed when the peer is next listened to
+    if (errno != ETOOMANYREFS || attempt == longest_pauses) fail("cannot send to another rank");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others have to take what was sent before
+  }
 }
 
 std::optional<Message> receive_message(const Descriptor& socket, int timeout_ms) {
@@ -141,6 +149,10 @@ std::optional<Message> receive_message(const Descriptor& socket, int timeout_ms)
       std::memcpy(&fd, CMSG_DATA(rights) + i * sizeof(int), sizeof(int));
       message.files.emplace_back(fd);
     }
+  }
+  if (received >= 0 && (header.msg_flags & MSG_CTRUNC) != 0 && message.files.size() < max_files) {
+    errno = EMFILE;
+    fail("cannot take the files that another rank sends");
   }
   return message;
 }

@@ -25,10 +25,12 @@ std::string address_of(const std::string& key);
 Descriptor listen_at(const std::string& address);  // empty when the address is in use
 // Empty when nobody listens. Throws Failure(engine) when another user does.
 Descriptor connect_to(const std::string& address);
-Descriptor accept_from(const Descriptor& listener, int timeout_ms);  // empty when nobody came, or another user did
+// Empty when nobody came, or another user did. Throws Failure(engine) when there is no descriptor for who comes.
+Descriptor accept_from(const Descriptor& listener, int timeout_ms);
 
 void send_message(const Descriptor& socket, const std::string& bytes, const std::vector<int>& files);
-// The next message, one with empty `bytes` when the peer hung up, or nothing within the time.
+// The next message, one with empty `bytes` when the peer hung up, or nothing within the time. Throws Failure(engine)
+// when there are no descriptors for its files.
 std::optional<Message> receive_message(const Descriptor& socket, int timeout_ms);
 
 }  // namespace shim

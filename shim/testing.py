@@ -209,6 +209,8 @@ def _call_of(item: pytest.Function) -> TestCall:
         value = item.funcargs[name]
         if isinstance(value, _FilledInByTheRank):
             continue
+        if isinstance(value, pytest.MonkeyPatch):
+            value = pytest.MonkeyPatch()  # each rank has its own, and not what this process has to undo
         arguments[name] = _pickled(name, value)
     return TestCall(
         path=str(item.path),

@@ -80,6 +80,8 @@ TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role
     std::copy_n(tensor.strides, tensor.ndim, view.strides.begin());
   else
     std::fill_n(view.strides.begin(), tensor.ndim, 0);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.ndim); ++d)
+    if (view.shape[d] < 2) view.strides[d] = 1;  // nobody steps there, and it may be anything
   check_extents(view, role);
   if (tensor.strides == nullptr) view.set_contiguous();
   view.data = first_element(tensor, role);

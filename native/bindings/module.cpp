@@ -179,6 +179,7 @@ class PyGroup {
     check_rank("rank", rank, member_->group.size());
     return rank != member_->group.rank() && member_->group.has_ended(rank);
   }
+  bool is_usable() const { return member_->group.is_usable(); }
 
   std::map<std::string, std::uint64_t> thresholds() const {
     const Thresholds& bytes = member_->group.thresholds();
@@ -291,6 +292,7 @@ NB_MODULE(_native, module) {
       .def("refuse", &PyGroup::refuse, "reason"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("has_ended", &PyGroup::has_ended, "rank"_a)
+      .def("is_usable", &PyGroup::is_usable)
       .def("thresholds", &PyGroup::thresholds)
       .def("close", &PyGroup::close, "why"_a = "");
 }

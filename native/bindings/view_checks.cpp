@@ -41,7 +41,7 @@ void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view 
 void check_extents(const TensorView& view, std::string_view role) {
   const auto itemsize = static_cast<std::int64_t>(bytes_of(view.dtype));
   std::int64_t bytes = itemsize;
-  std::int64_t span = 0;  // bytes between the lowest and the highest element
+  std::int64_t span = itemsize;  // bytes from the lowest to the highest element
   bool is_too_large = false;
   for (std::size_t d = 0; d < static_cast<std::size_t>(view.dimensions); ++d) {
     const std::int64_t extent = view.shape[d];

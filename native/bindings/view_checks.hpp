@@ -1,4 +1,4 @@
-// What is refused of a tensor before the engine reads it, whichever way it was described.
+// What is refused of a tensor before the engine reads it.
 #pragma once
 
 #include <cstdint>

@@ -41,6 +41,18 @@ void check_all_there(const Meeting& meeting, const Group& world) {
       ranks);
 }
 
+// While the ranks wait for each other to have joined: a socket tells nothing of one whose forked child holds it as
+// well.
+void check_none_has_gone(const Group& group) {
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank() || !group.has_ended(rank)) continue;
+    const std::string name = "rank " + std::to_string(rank);
+    throw Failure(FailureKind::peer_lost,
+                  name + " went while group '" + group.name() + "' was being formed: " + name + group.ending_of(rank),
+                  {rank});
+  }
+}
+
 // Calls that go on although Python has let go of them. Guarded by the GIL, and never destroyed, like their members.
 std::list<PreparedCall>& abandoned() {
   static auto* calls = new std::list<PreparedCall>();
@@ -95,32 +107,31 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* paren
     const auto check_interrupted = [&] {
       hooks.check_interrupted();
       if (parent != nullptr) check_all_there(meeting, parent->group);
+      if (member != nullptr) check_none_has_gone(member->group);
     };
-    meet(meeting, check_interrupted, [&](Encounter&& encounter) { member = made_of(meeting, std::move(encounter)); });
+    meet(meeting, check_interrupted, [&](Encounter&& encounter) { make(member, meeting, std::move(encounter)); });
   } catch (const Interrupted&) {
     throw nb::python_error();
   }
   return member;
 }
 
-std::shared_ptr<Member> Member::made_of(const Meeting& meeting, Encounter&& encounter) {
+void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter) {
   auto segment = std::make_shared<Segment>(std::move(encounter.segment));
   struct stat status{};
   ::fstat(segment->file(), &status);
   segment->close_file();
   const std::uint64_t generation = process_generation();
-  std::shared_ptr<Member> member(
-      new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
-      [generation](Member* made) {
-        if (generation == process_generation()) delete made;
-      });
+  member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
+               [generation](Member* made) {
+                 if (generation == process_generation()) delete made;
+               });
   this_thread_is_the_program();
   set_place_teller(&source_line_of_program);
   Group& group = member->group;
   group.loans().set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
-  return member;
 }
 
 void Member::close(const std::string& why) {

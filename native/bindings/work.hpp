@@ -23,7 +23,8 @@ struct Member {
   ~Member() { close(); }
   // Meets the other ranks. Throws Failure(peer_lost) when one of them goes from `parent`, the world, meanwhile.
   static std::shared_ptr<Member> join(const Meeting& meeting, const Member* parent);
-  static std::shared_ptr<Member> made_of(const Meeting& meeting, Encounter&& encounter);
+  // Sets `member`, without the GIL. Where it throws, what it has made is left there, to be destroyed with the GIL.
+  static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter);
   // Says to the others why, if there is something to say.
   void close(const std::string& why = {});
 

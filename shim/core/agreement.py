@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from zlib import crc32
 
-from shim.errors import MismatchError, ShimError
+from shim.core.engines import check_room
+from shim.errors import EngineError, MismatchError, ShimError
 
 if TYPE_CHECKING:
+    from shim.core.callers import Caller
     from shim.core.groups import ProcessGroup
 
-__all__ = ["agree", "refusals_told"]
+__all__ = ["agree", "check_members", "has_lost_ranks", "name_after_loss", "refusals_told"]
+
+
+def check_members(caller: Caller, everyone: ProcessGroup, members: Sequence[int]) -> None:
+    """Raise EngineError where this rank of *everyone* is one of *members* and lacks what it needs to make a group with them."""
+    try:
+        check_room(len(members) if everyone.ranks[everyone.rank] in members else 0)
+    except EngineError as error:
+        raise caller.explain(error, everyone) from None
 
 
 def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[int, bool]:
@@ -36,6 +48,18 @@ def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[in
         return number, False
     lines = [f"\n  rank {rank}: {theirs}" for rank, theirs in lists.items()]
     raise MismatchError(f"the ranks disagree on {{ranks}} of the new group{''.join(lines)}\nNo group was made.")
+
+
+def has_lost_ranks(everyone: ProcessGroup) -> bool:
+    """Tell whether *everyone* cannot be asked any more, because some of its ranks are gone."""
+    engine = everyone.engine
+    return not engine.is_usable() and any(engine.has_ended(rank) for rank in range(everyone.size))
+
+
+def name_after_loss(members: Sequence[int], made: Counter[tuple[int, ...]]) -> str:
+    """Return a name for the next group of *members*, of which each of them has *made* as many after the loss, and count it."""
+    made[tuple(members)] += 1
+    return f"after_loss_{crc32(repr(list(members)).encode()):08x}_{made[tuple(members)]}"
 
 
 @contextmanager

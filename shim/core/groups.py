@@ -10,14 +10,15 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shim import _native
 from shim.core import last_words, rendezvous
-from shim.core.agreement import agree, refusals_told
+from shim.core.agreement import agree, check_members, has_lost_ranks, name_after_loss, refusals_told
 from shim.core.callers import Caller
-from shim.core.engines import Place, check_room, open_engine
+from shim.core.engines import Place, open_engine
 from shim.core.engines.absent import EngineAbsence
 from shim.core.engines.base import Engine
 from shim.errors import (
@@ -77,7 +78,7 @@ class ProcessGroup:
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
-        if not isinstance(group_rank, int) or not 0 <= group_rank < self.size:
+        if not hasattr(group_rank, "__index__") or group_rank not in range(self.size):
             raise RankError(f"group rank must be in 0..{self.size - 1}, got {group_rank!r}")
         return self.ranks[group_rank]
 
@@ -120,6 +121,7 @@ class _State:
     apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
     frontends: set[str] = field(default_factory=set)
     created: int = 0  # of the last group on which all ranks agreed
+    remade: Counter[tuple[int, ...]] = field(default_factory=Counter)  # groups by members, after a loss
 
 
 _state = _State()
@@ -199,7 +201,7 @@ def _open_world(me: rendezvous.Identity, backend: str, timeout: float) -> None:
     _state.key = me.key
     _state.process = os.getpid()
     _state.groups = {WORLD_NAME: _state.world}
-    _state.created = 0
+    _state.created, _state.remade = 0, Counter()
 
 
 def _agreed_token(engine: Engine, size: int) -> str:
@@ -224,14 +226,17 @@ def agree_on_group(
 
     Each of them calls this, in the order of its other collectives; None is the world. Groups that have no rank in common may be
     named by their own ranks at once. When the ranks are wrong on one of them, it raises RankError or ArgumentError, and
-    the others, as all do where they disagree, MismatchError.
+    the others, as all do where they disagree, MismatchError. After a loss nobody is asked: its members alone make the group.
     """
     parent = world(caller)
     everyone = parent if everyone is None else everyone
     _require_own_world(caller, parent)
     with refusals_told(everyone):
         members = _members(caller, ranks, everyone)
+        check_members(caller, everyone, members)
     try:
+        if has_lost_ranks(everyone):
+            return name_after_loss(members, _state.remade), members
         made, is_alone = agree(everyone, members, _state.created)
     except ShimError as error:
         raise caller.explain(error, everyone) from None
@@ -290,7 +295,7 @@ def world_token(caller: Caller) -> str:
 
 
 def _members(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
-    """Return the members of a new group, which are some of *everyone*'s, and for which there is room here."""
+    """Return the members of a new group, which are some of *everyone*'s."""
     members = everyone.ranks if ranks is None else tuple(ranks)
     try:
         for rank in members:
@@ -302,7 +307,6 @@ def _members(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup
             raise ArgumentError("{ranks} must name at least one rank, got an empty list")
         if len(set(members)) != len(members):
             raise ArgumentError(f"{{ranks}} must be different from each other, got {list(members)}")
-        check_room(len(members))
     except ShimError as error:
         raise caller.explain(error, everyone) from None
     return members

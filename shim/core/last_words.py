@@ -42,7 +42,7 @@ def reason() -> str:
 def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     global _said
     try:
-        said = f"{kind.__qualname__}: {error}".partition("\n")[0]
+        said = f"{kind.__qualname__}: {error}".partition("\n")[0].removesuffix(": ")
     except Exception:  # an exception's own text may fail
         said = kind.__qualname__
     _said = (_place(trace) + said).encode(errors="replace").decode()

@@ -25,7 +25,7 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.variables import Variables
 from shim.core.work import ABSENT
-from shim.errors import ArgumentError, MismatchError, ShimError, TensorError, UnsupportedError
+from shim.errors import ArgumentError, MismatchError, OutOfMemoryError, ShimError, TensorError, UnsupportedError
 
 __all__ = ["Received", "all_gather", "broadcast", "check_allowed", "gather", "receive", "scatter", "send"]
 
@@ -59,7 +59,7 @@ def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | No
     if exchange is ABSENT:
         return None
     exchange.wait()
-    everything = bytearray(sum(sizes))
+    everything = _room(caller, group, sum(sizes))
     calls.all_gather(caller, group, everything, packed, sizes.tolist()).wait()
     return _unpack(everything, sizes)
 
@@ -73,7 +73,7 @@ def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[An
     if exchange is ABSENT:
         return None
     exchange.wait()
-    everything = bytearray(sum(sizes) if group.rank == root else 0)
+    everything = _room(caller, group, sum(sizes) if group.rank == root else 0)
     calls.gather(caller, group, everything, packed, root, sizes.tolist()).wait()
     return _unpack(everything, sizes) if group.rank == root else None
 
@@ -87,7 +87,7 @@ def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: i
     if exchange is ABSENT:
         return None
     exchange.wait()
-    everything = bytearray().join(packed) if group.rank == root else bytearray(sum(sizes))
+    everything = _joined(caller, group, packed) if group.rank == root else _room(caller, group, sum(sizes))
     calls.broadcast(caller, group, everything, root).wait()
     return list(items) if group.rank == root else _unpack(everything, sizes)
 
@@ -102,22 +102,22 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     if exchange is ABSENT:
         return None
     exchange.wait()
-    mine = bytearray(size[0])
-    calls.scatter(caller, group, mine, bytearray().join(packed), root, sizes.tolist() or None).wait()
+    mine = _room(caller, group, size[0])
+    calls.scatter(caller, group, mine, _joined(caller, group, packed), root, sizes.tolist() or None).wait()
     return pickle.loads(mine)
 
 
 def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
     """Send *items* to *peer*, which receives as many under the same *tag*; or tell it that they cannot be pickled."""
-    packed = []
+    packed, content = [], bytearray()
     if group.is_alive:
         try:
             check_allowed()
             packed = [pickle.dumps(item) for item in items]
+            content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
         except Exception as error:  # a class raises what it likes when it cannot be pickled
             _tell_refusal(group, peer, tag)
             raise caller.explain(error if isinstance(error, ShimError) else _unpicklable(error), group) from None
-    content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
     first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
     if first is not ABSENT:
         first.wait()
@@ -158,7 +158,12 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
     sent, size = header
     if sent == _REFUSED:
         raise caller.explain(MismatchError(f"rank {source} has not sent its objects, which cannot be pickled"), group)
-    content = bytearray(size)
+    try:
+        content = bytearray(size)
+    except MemoryError:
+        with suppress(ShimError):  # the objects are dropped, and their sender goes on
+            calls.receive(caller, group, bytearray(), source, tag).wait()
+        raise caller.explain(_no_room(size), group) from None
     calls.receive(caller, group, content, source, tag).wait()
     if sent != count:
         raise caller.explain(
@@ -186,7 +191,29 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
         calls.refuse(caller, group, _unpicklable(error))
 
 
-def _unpicklable(error: Exception) -> TensorError:
+def _room(caller: Caller, group: ProcessGroup, size: int) -> bytearray:
+    """Return *size* bytes, or refuse the call where there is no memory for them."""
+    try:
+        return bytearray(size)
+    except MemoryError:
+        calls.refuse(caller, group, _no_room(size))
+
+
+def _joined(caller: Caller, group: ProcessGroup, packed: Sequence[bytearray]) -> bytearray:
+    """Return the pickles one after the other, or refuse the call where there is no memory for that."""
+    try:
+        return bytearray().join(packed)
+    except MemoryError:
+        calls.refuse(caller, group, _no_room(sum(map(len, packed))))
+
+
+def _no_room(size: int) -> OutOfMemoryError:
+    return OutOfMemoryError(f"there is not enough memory for {size} bytes of objects")
+
+
+def _unpicklable(error: Exception) -> TensorError | OutOfMemoryError:
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError("there is not enough memory to pickle {input}")
     return TensorError(f"{{input}} must be picklable, got {type(error).__name__}: {error}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -51,15 +53,22 @@ def limited(what: int, to: int) -> Iterator[None]:
         resource.setrlimit(what, before)
 
 
-def make_a_group_with_descriptors_left(left: int) -> tuple[str, float, int]:
-    """Return what was raised, the sum in the world afterwards, and by how many descriptors this process has grown."""
-    with world() as group:
+def make_a_group_with_descriptors_left(limited_rank: int, left: int, is_checked: bool) -> tuple[str, float, int]:
+    """Return what was raised, the sum in the world afterwards, and by how many descriptors this process has grown.
+
+    Where it is not checked whether there are enough, the ranks find out while they meet.
+    """
+    with world() as group, pytest.MonkeyPatch.context() as patch:
+        if not is_checked:
+            patch.setattr(groups, "check_members", lambda *arguments: None)
+        groups.close_group(groups.new_group(ME, [0, 1]))  # what is opened once for all groups is open
         total(group)
         before = descriptors()
         # Whatever is opened gets the lowest number: the limit leaves so many of those that are free.
         free = [number for number in range(before + left + 64) if not os.path.exists(f"/proc/self/fd/{number}")]
         raised = ""
-        with limited(resource.RLIMIT_NOFILE, free[left] if group.rank == LIMITED else 4096):
+        usual = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        with limited(resource.RLIMIT_NOFILE, free[left] if group.rank == limited_rank else usual):
             try:
                 groups.close_group(groups.new_group(ME, [0, 1]))
             except ShimError as error:
@@ -76,7 +85,7 @@ def make_a_group_with_memory_left(left: int) -> tuple[str, float]:
         with limited(resource.RLIMIT_AS, used + left if group.rank == LIMITED else resource.RLIM_INFINITY):
             try:
                 groups.close_group(groups.new_group(ME, [0, 1]))
-            except ShimError as error:
+            except (ShimError, MemoryError) as error:
                 raised = f"{type(error).__name__}: {error}"
         return raised, total(group)
 
@@ -116,6 +125,17 @@ def call_in_threads(threads: int, times: int) -> list[float]:
         for thread in running:
             thread.join()
         return sums
+
+
+def fail_to_become_another_program(way: str) -> float:
+    """Return the sum after an os.exec that cannot be."""
+    with world() as group:
+        if group.rank == LIMITED:
+            with contextlib.suppress(OSError):
+                os.execv("/nonexistent/program", ["program"]) if way == "execv" else os.execvp(
+                    "nonexistent", ["program"]
+                )
+        return total(group)
 
 
 def files_of_a_world() -> list[str]:

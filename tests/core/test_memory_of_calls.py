@@ -7,14 +7,14 @@ import importlib
 import resource
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shim.core import calls, groups
+from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
@@ -94,6 +94,39 @@ def test_a_dropped_call_keeps_its_tensor_until_it_has_ended(
             del tensor
         assert_let_go(kept)
         calls.barrier(ME, group).wait()
+
+
+OBJECTS: dict[str, Callable[[ProcessGroup, Any], Any]] = {
+    "all_gather": lambda group, thing: objects.all_gather(ME, group, thing),
+    "broadcast": lambda group, thing: objects.broadcast(ME, group, [thing], 0),
+    "scatter": lambda group, thing: objects.scatter(ME, group, [thing] * group.size, 0),
+    "send": lambda group, thing: (
+        objects.send(ME, group, [thing], 1) if group.rank == 0 else objects.receive(ME, group, 1, 0)
+    ),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("name", OBJECTS)
+def test_no_memory_for_objects_is_told(rank: int, name: str) -> None:
+    with world() as group:
+        thing = bytes(100_000_000) if rank == 0 else b""
+        objects.all_gather(ME, group, 1)  # what is made at the first call is there
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        if rank == 1:
+            used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()  # noqa: SIM115
+            resource.setrlimit(resource.RLIMIT_AS, (used + 20_000_000, limits[1]))
+        try:
+            if rank == 1:
+                with pytest.raises(OutOfMemoryError, match=r"not enough memory for \d+ bytes of objects"):
+                    OBJECTS[name](group, thing)
+            else:
+                told = "rank 1 did not expect" if name == "send" else "rank 1: refused: .*not enough memory"
+                with pytest.raises(MismatchError, match=told):
+                    OBJECTS[name](group, thing)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+        assert objects.all_gather(ME, group, rank) == [0, 1]
 
 
 @pytest.mark.ranks(2, 3)

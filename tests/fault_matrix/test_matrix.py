@@ -30,8 +30,12 @@ MEETINGS = {
     "group, before meeting": ("making groups", "meeting", 3),
     "group, introduced": ("making groups", "introduced", 3),
     "group, before the welcome": ("making groups", "welcome", 3),
+    "group, joining": ("making groups", "joining", 3),
+    "group, joined": ("making groups", "joined", 3),
     "world, introduced": ("meeting", "introduced", 1),
     "world, before the welcome": ("meeting", "welcome", 1),
+    "world, joining": ("meeting", "joining", 1),
+    "world, joined": ("meeting", "joined", 1),
 }
 
 

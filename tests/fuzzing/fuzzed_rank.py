@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from recipes import made
+from recipes import FRAMEWORKS, HOMES, made
 
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -58,21 +58,24 @@ def carry_out(by_rank: tuple[Call, ...]) -> Ended:
     """Make the call of this rank."""
     rank = int(os.environ["SHIM_RANK"])
     call = by_rank[min(rank, len(by_rank) - 1)]
+    module = importlib.import_module(call.module)  # and the framework, which takes one rank longer than another
+    frontend = call.module.split(".")[2]
+    importlib.import_module(FRAMEWORKS[frontend])
+    home = importlib.import_module(HOMES[frontend])
     world = groups.enter_world(ME, "fuzzing", timeout=TIMEOUT)
     try:
-        module = importlib.import_module(call.module)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ended = _called(module, call, _made_groups(module))
+            ended = _called(module, home, call, _made_groups(home))
         return Ended(ended.raised, ended.text, _what_is_wrong_with(world))
     finally:
         groups.close_world()
 
 
-def _called(module: Any, call: Call, made_groups: dict[str, Any]) -> Ended:
+def _called(module: Any, home: Any, call: Call, made_groups: dict[str, Any]) -> Ended:
     try:
-        positional = [made(one, module, made_groups) for one in call.positional]
-        keywords = {name: made(one, module, made_groups) for name, one in call.keywords.items()}
+        positional = [made(one, home, made_groups) for one in call.positional]
+        keywords = {name: made(one, home, made_groups) for name, one in call.keywords.items()}
         function = getattr(module, call.name)
         result = function(*positional, **keywords)
         if not isinstance(function, type):
@@ -92,24 +95,13 @@ def _finish(result: Any) -> None:
         result.wait()
 
 
-def _made_groups(module: Any) -> dict[str, Any]:
+def _made_groups(home: Any) -> dict[str, Any]:
     """Initialise the frontend, in the world that is there, and make groups in it."""
-    for name in ("init_process_group", "init_parallel_env", "init"):
-        if hasattr(module, name):
-            getattr(module, name)()
-            break
-    if not hasattr(module, "new_group"):  # MindSpore's are named
-        communication = importlib.import_module("shim.frontends.mindspore.communication")
-        communication.init()
-        for name, ranks in _MEMBERS.items():
-            communication.create_group(name, ranks)
-        communication.destroy_group("destroyed")
-        return {name: name for name in _MEMBERS}
-    limit = (
-        {"timeout": timedelta(seconds=TIMEOUT)} if "timeout" in inspect.signature(module.new_group).parameters else {}
-    )
-    found = {name: module.new_group(ranks, **limit) for name, ranks in _MEMBERS.items()}
-    module.destroy_process_group(found["destroyed"])
+    begin = home.init_parallel_env if hasattr(home, "init_parallel_env") else home.init_process_group
+    begin()
+    limit = {"timeout": timedelta(seconds=TIMEOUT)} if "timeout" in inspect.signature(home.new_group).parameters else {}
+    found = {name: home.new_group(ranks, **limit) for name, ranks in _MEMBERS.items()}
+    home.destroy_process_group(found["destroyed"])
     return found
 
 

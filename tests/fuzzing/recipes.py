@@ -9,8 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["AWKWARD", "GROUPS", "LAYOUTS", "Recipe", "made"]
+__all__ = ["AWKWARD", "FRAMEWORKS", "GROUPS", "HOMES", "LAYOUTS", "Recipe", "made"]
 
+# By frontend: the framework, and the module that begins and makes groups.
+FRAMEWORKS = {"torch": "torch", "paddle_3": "paddle", "mindspore": "mindspore"}
+HOMES = {
+    "torch": "shim.frontends.torch.distributed",
+    "paddle_3": "shim.frontends.paddle_3.distributed",
+    "mindspore": "shim.frontends.mindspore.mint.distributed",
+}
 GROUPS = ("both", "first", "second", "destroyed")
 
 
@@ -28,7 +35,7 @@ def made(argument: Any, frontend: Any, groups: dict[str, Any]) -> Any:
         if argument.kind == "group":
             return groups[argument.of[0]]
         if argument.kind == "attribute":
-            return getattr(frontend, argument.of[0], None)
+            return getattr(frontend, argument.of[0])
         if argument.kind == "reduce_op":
             return getattr(getattr(frontend, "ReduceOp", None), argument.of[0], argument.of[0])
         return MAKERS[argument.kind](*argument.of)

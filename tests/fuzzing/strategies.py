@@ -9,13 +9,15 @@ from typing import Any
 
 from fuzzed_rank import Call
 from hypothesis import strategies as st
-from recipes import AWKWARD, GROUPS, LAYOUTS, Recipe
+from recipes import AWKWARD, FRAMEWORKS, GROUPS, LAYOUTS, Recipe
 
 __all__ = ["EXCLUDED", "MODULES", "calls", "functions_of"]
 
 MODULES = (
     "shim.frontends.torch.distributed",
+    "shim.frontends.torch.distributed.nn.functional",
     "shim.frontends.paddle_3.distributed",
+    "shim.frontends.paddle_3.distributed.stream",
     "shim.frontends.mindspore.mint.distributed",
     "shim.frontends.mindspore.communication",
     "shim.frontends.mindspore.communication.comm_func",
@@ -73,7 +75,6 @@ _ANYTHING = st.recursive(
     ),
     max_leaves=4,
 )
-_FRAMEWORKS = {"torch": "torch", "paddle_3": "paddle", "mindspore": "mindspore"}
 
 
 def functions_of(module: str) -> list[str]:
@@ -152,7 +153,7 @@ def _promised(module: str, parameter: inspect.Parameter) -> st.SearchStrategy[An
 
 
 def _tensors(module: str) -> st.SearchStrategy[Recipe]:
-    framework = _FRAMEWORKS[module.split(".")[2]]
+    framework = FRAMEWORKS[module.split(".")[2]]
     made = st.builds(lambda dtype, shape: Recipe("tensor", (framework, dtype, shape)), _DTYPES, _SHAPES)
     usual = st.just(Recipe("tensor", (framework, "float32", (4,))))
     return st.one_of(usual, made, _ARRAYS)

@@ -94,6 +94,10 @@ class Engine(Protocol):
         """Tell whether group rank *rank* has died or left, and not merely given the group up."""
 
     @abstractmethod
+    def is_usable(self) -> bool:
+        """Tell whether a call can still be made: no rank was lost in one, none was late, and the group is not closed."""
+
+    @abstractmethod
     def thresholds(self) -> Mapping[str, int]:
         """Return, by name and in bytes, from which sizes on operations go another way; they are the same on every rank."""
 

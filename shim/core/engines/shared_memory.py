@@ -15,7 +15,7 @@ from shim.errors import EngineError
 
 __all__ = ["SharedMemoryEngine", "check_room"]
 
-_DESCRIPTORS = 8  # that a group needs while it is made, and two for each rank
+_DESCRIPTORS = 8  # that a group needs while it is made beside the two for each rank
 
 _native.set_reader_chooser(tensors.reader_for)
 
@@ -24,7 +24,7 @@ def check_room(ranks: int) -> None:
     """Raise EngineError where this process has not the file descriptors that making a group of so many *ranks* takes."""
     opened: list[int] = []
     try:
-        for _ in range(_DESCRIPTORS + 2 * ranks):
+        for _ in range(_DESCRIPTORS + 2 * ranks if ranks > 0 else 0):
             opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
         raise EngineError(

@@ -19,16 +19,18 @@ import shim
 import shim.frontends.torch.distributed as dist
 import shim.frontends.mindspore.communication as ms
 import shim.frontends.mindspore.mint.distributed as mint
+import shim.frontends.paddle_3.distributed as paddle
 
 dist.init_process_group()
 mint.init_process_group()
+paddle.init_parallel_env()
 rank = dist.get_rank()
 if rank in {lost}:
     if rank == 1: os.kill(os.getpid(), signal.SIGKILL)
     if rank == 2:  # is told of a loss, leaves, and lives on longer than the test takes
         try:
             while True: dist.all_reduce(np.ones(3))
-        except RuntimeError: dist.destroy_process_group(); mint.destroy_process_group(); time.sleep(600)
+        except RuntimeError: dist.destroy_process_group(); mint.destroy_process_group(); paddle.destroy_process_group(); time.sleep(600)
     raise SystemExit
 try:
     while True: dist.all_reduce(np.ones(3))
@@ -40,15 +42,19 @@ assert left == [one for one in range(4) if one not in {lost}], left
 {make}
 for _ in range(10):
     total = np.full(3, float(rank))
-    dist_or_mint.all_reduce(total, group=group)
+    module.all_reduce(total, group=group)
     assert total.tolist() == [float(sum(left))] * 3, total
 print("rank", rank, "went on")
 """
 
 WAYS = {
-    "shrink_group": "group = dist.shrink_group([one for one in range(4) if one not in left]); dist_or_mint = dist",
-    "new_group": "group = dist.new_group(left, use_local_synchronization=True); dist_or_mint = dist",
-    "create_group": 'ms.create_group("left", left); group = "left"; dist_or_mint = mint',
+    "shrink_group": "group = dist.shrink_group([one for one in range(4) if one not in left]); module = dist",
+    "new_group": "group = dist.new_group(left, use_local_synchronization=True); module = dist",
+    "create_group": 'ms.create_group("left", left); group = "left"; module = mint',
+    # Without a loss, these ask the whole world.
+    "torch": "dist.new_group(left); group = dist.new_group(left); module = dist",
+    "mint": "mint.new_group(left); group = mint.new_group(left); module = mint",
+    "paddle": "paddle.new_group(left); group = paddle.new_group(left); module = paddle",
 }
 
 

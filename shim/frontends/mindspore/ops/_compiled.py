@@ -97,12 +97,14 @@ class CompiledPrimitive(_mindspore.ops.Custom):  # type: ignore[misc]  # mypy do
 
     def begin(self, arguments: Mapping[str, Any]) -> None:
         """Become a custom operator whose kernel is that of a plain primitive made with the same *arguments*."""
+        made_with = tuple(arguments.items())
         try:
-            kernel = _kernel(type(self).kind, tuple(arguments.items()))
+            hash(made_with)
         except TypeError as error:
             raise self.kind.caller.explain(
                 ArgumentTypeError(f"must be made with numbers, names and such: {error}")
             ) from None
+        kernel = _kernel(type(self).kind, made_with)
         super().__init__(kernel.compute, kernel.shape, kernel.dtype, "pyfunc")
         self.name = type(self).__name__
         self.init_attrs = dict(arguments)

@@ -79,7 +79,9 @@ def gathered(caller: Caller, group: Any, outputs: Sequence[Any], inputs: list[An
             )
     works = [
         calls.all_gather(caller, members, outputs_of(caller, group, "output", list(column)), tensor)
-        for column, tensor in zip(zip(*outputs, strict=True), inputs, strict=members.rank >= 0)
+        for column, tensor in zip(
+            zip(*outputs, strict=True), inputs, strict=members.rank >= 0
+        )  # outsiders may give none
     ]
     return together(caller, members, works)
 
