@@ -39,6 +39,7 @@ def test_nothing_is_missing_from_the_table() -> None:
         "refuse",
         "is_gone",
         "has_ended",
+        "is_usable",
         "thresholds",
         "helper_threads",
         "close",
