@@ -102,7 +102,11 @@ class Guest {
       }
       if (message->bytes.empty())
         throw Failure(FailureKind::peer_lost,
-                      "rank 0 went, or gave up, while group '" + meeting_.name + "' was being formed", {0});
+                      "rank 0 went, or gave up, while group '" + meeting_.name + "' was being formed" +
+                          (has_memory_ ? ""
+                                       : "\nOr another process came as rank " + std::to_string(meeting_.rank) +
+                                             " before this one."),
+                      {0});
       if (message->bytes[0] == refusal) throw refusal_in(message->bytes.substr(1));
       return std::move(*message);
     }

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
 constexpr auto hello_patience = std::chrono::seconds(5);
+constexpr std::size_t most_newcomers = 1024;  // than the largest group has ranks; beyond, the longest silent one goes
 constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
 
 Failure two_hosts(const Meeting& meeting) {
@@ -58,6 +60,7 @@ void RendezvousHost::gather(const Join& join) {
 
 void RendezvousHost::send_away(const Failure& failure) {
   for (const Guest& guest : guests_) refuse(guest.socket, failure);
+  for (const Newcomer& newcomer : newcomers_) refuse(newcomer.socket, failure);
   try {
     while (const Descriptor late = listener_ ? accept_from(listener_, 0) : Descriptor()) refuse(late, failure);
   } catch (const Failure&) {
@@ -68,6 +71,7 @@ void RendezvousHost::send_away(const Failure& failure) {
 void RendezvousHost::gather_all(const Join& join) {
   if (guests_.size() > 1) open();
   while (missing().size() > 0) admit_one();
+  newcomers_.clear();
   listener_ = Descriptor();  // before anybody can be back for the next group with this key
   is_joining_ = true;
   Segment segment = make_memory();
@@ -107,13 +111,39 @@ void RendezvousHost::admit_one() {
     StallWarning::write("rank 0", "for these ranks of group '" + meeting_.name + "' to come: " + list_of(missing()),
                         meeting_.timeout);
   for (std::size_t rank = 1; rank < guests_.size(); ++rank) check_alive(rank);
-  Descriptor socket = accept_from(listener_, rendezvous_slice_ms);
-  if (!socket) return;
-  try {
-    admit(socket);
-  } catch (const Failure& failure) {
-    refuse(socket, failure);
-    throw;
+  if (!somebody_moves()) return;
+  if (Descriptor socket = accept_from(listener_, 0)) {
+    if (newcomers_.size() == most_newcomers) newcomers_.erase(newcomers_.begin());
+    newcomers_.push_back({std::move(socket), Clock::now()});
+  }
+  hear_newcomers();
+}
+
+// Waits for somebody to come, or one of those that have come to speak.
+bool RendezvousHost::somebody_moves() const {
+  std::vector<pollfd> entries = {{listener_.get(), POLLIN, 0}};
+  for (const Newcomer& newcomer : newcomers_) entries.push_back({newcomer.socket.get(), POLLIN, 0});
+  return ::poll(entries.data(), entries.size(), rendezvous_slice_ms) > 0;
+}
+
+// Each says who it is, which on a busy machine may take it a while; one that says nothing keeps nobody waiting.
+void RendezvousHost::hear_newcomers() {
+  for (std::size_t i = 0; i < newcomers_.size();) {
+    std::optional<Message> message = receive_message(newcomers_[i].socket, 0);
+    const bool is_silent = !message && Clock::now() > newcomers_[i].came + hello_patience;
+    if (!message && !is_silent) {
+      ++i;
+      continue;
+    }
+    Descriptor socket = std::move(newcomers_[i].socket);
+    newcomers_.erase(newcomers_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (is_silent) continue;
+    try {
+      admit(socket, std::move(*message));
+    } catch (const Failure& failure) {
+      refuse(socket, failure);
+      throw;
+    }
   }
 }
 
@@ -124,21 +154,19 @@ Failure RendezvousHost::some_are_missing() const {
                  missing());
 }
 
-void RendezvousHost::admit(Descriptor& socket) {
-  std::optional<Message> message = hear(socket);
-  if (!message || message->files.size() > 1) return;
-  const std::optional<Hello> hello = hello_in(message->bytes);
+void RendezvousHost::admit(Descriptor& socket, Message&& message) {
+  if (message.files.size() > 1) return;
+  const std::optional<Hello> hello = hello_in(message.bytes);
   if (!hello) return;
   if (hello->rank == 0 && hello->identity != identity_of(meeting_)) return;  // another job's, which tells its own
   check_identity(hello->rank, hello->identity);
-  if (message->files.empty()) {  // it has no descriptor for its pidfd, and says so next
-    message = hear(socket);
-    throw why_not(static_cast<std::size_t>(hello->rank), message ? message->bytes : "");
+  if (message.files.empty()) {  // it has no descriptor for its pidfd, and says so next
+    const std::optional<Message> why = hear(socket);
+    throw why_not(static_cast<std::size_t>(hello->rank), why ? why->bytes : "");
   }
-  guests_[static_cast<std::size_t>(hello->rank)] = {std::move(socket), std::move(message->files[0]), hello->processors};
+  guests_[static_cast<std::size_t>(hello->rank)] = {std::move(socket), std::move(message.files[0]), hello->processors};
 }
 
-// What a newcomer says, which on a busy machine may take it a while.
 std::optional<Message> RendezvousHost::hear(const Descriptor& socket) const {
   const auto patience = Clock::now() + hello_patience;
   for (;;) {

@@ -32,12 +32,20 @@ class RendezvousHost {
     Processors processors;
   };
 
+  // Who has come and not yet said who it is.
+  struct Newcomer {
+    Descriptor socket;
+    Clock::time_point came;
+  };
+
   void gather_all(const Join& join);
   void send_away(const Failure& failure);
   void open();
   std::vector<int> missing() const;
   void admit_one();
-  void admit(Descriptor& socket);
+  bool somebody_moves() const;
+  void hear_newcomers();
+  void admit(Descriptor& socket, Message&& message);
   std::optional<Message> hear(const Descriptor& socket) const;
   void check_identity(int rank, const std::string& theirs) const;
   void check_alive(std::size_t rank) const;
@@ -54,6 +62,7 @@ class RendezvousHost {
   Clock::time_point deadline_;
   StallWarning warning_{Clock::now()};
   Descriptor listener_;
+  std::vector<Newcomer> newcomers_;
   std::vector<Guest> guests_;  // by rank; rank 0's stays empty
   bool is_joining_ = false;    // rank 0 itself, so that what fails is its own
 };

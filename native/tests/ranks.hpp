@@ -1,9 +1,12 @@
 // Ranks as threads that share one segment, and tensors made of vectors.
 #pragma once
 
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -122,12 +125,25 @@ inline void find_slow(SlotTimes& times) {
   CHECK(times.stream());
 }
 
+// What the ranks' counters begin with: SHIM_FIRST_NUMBER, so that they outgrow 32 or 63 bits in the middle of a test.
+inline std::uint64_t first_number() {
+  const char* const given = std::getenv("SHIM_FIRST_NUMBER");
+  return given == nullptr ? 0 : std::stoull(given);
+}
+
+inline void begin_with(std::uint64_t number, Group& group) {
+  group.sequence = group.confirmed = group.steps = number;
+  ProgressLine& line = group.progress(group.rank());
+  line.ready = line.made = line.done = number;
+}
+
 // Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
 inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
                      const Thresholds& thresholds = usual_thresholds()) {
   auto segment = std::make_shared<Segment>(memory_for(size, thresholds, is_crowded_with(size)));
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, timeout, segment));
+  for (const auto& rank : ranks) begin_with(first_number(), rank->group());
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)

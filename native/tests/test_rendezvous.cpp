@@ -9,6 +9,7 @@
 
 #include "../failure.hpp"
 #include "../shared_layout.hpp"
+#include "../socket_messages.hpp"
 #include "check.hpp"
 
 using namespace shim;
@@ -163,6 +164,20 @@ SHIM_TEST(the_wait_can_be_interrupted) {
     throw std::runtime_error("not interrupted");
   } catch (const Interrupted&) {
   }
+}
+
+SHIM_TEST(strangers_that_say_nothing_keep_nobody_waiting) {
+  const std::string key = new_key();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Met> met(2);
+  std::thread host([&] { met[0] = try_to_meet({key, "g", {0, 1}, 0, 20}); });
+  std::vector<Descriptor> strangers;
+  while (strangers.size() < 40)
+    if (Descriptor stranger = connect_to(address_of(key))) strangers.push_back(std::move(stranger));
+  met[1] = try_to_meet({key, "g", {0, 1}, 1, 20});
+  host.join();
+  for (const Met& one : met) CHECK_EQUAL(one.failure, std::string());
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
 }
 
 SHIM_TEST(one_that_is_interrupted_while_it_joins_is_told) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Annotated, Any
 
 import typer
@@ -56,6 +57,14 @@ def _shim(
     """One engine behind the collective-communication APIs of PyTorch, PaddlePaddle and MindSpore."""
 
 
+def _fill_standard_descriptors() -> None:
+    """Open what was closed when this process began: another file would get the number, and what is printed would go there."""
+    while (file := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(file)
+
+
 def main() -> None:
     """Run the command line of this process, and exit."""
+    _fill_standard_descriptors()
     _app(prog_name="shim")

@@ -20,7 +20,7 @@ _CHAINS = (b"The above exception was the direct cause", b"During handling of the
 
 
 class OutputClosed(Exception):
-    """Whoever read the launcher's output has closed it."""
+    """Whoever read the launcher's output has closed it, or it cannot be written for the reason that is told."""
 
 
 def prefix_of(rank: int, to: int) -> bytes:
@@ -93,9 +93,11 @@ class RankOutput:
 
 
 def write_all(to: int, text: bytes) -> None:
-    """Write *text* at once. Raises OutputClosed where nobody reads any more."""
+    """Write *text* at once. Raises OutputClosed where nobody reads any more, or it cannot be written, with the reason then."""
     try:
         while text:
             text = text[os.write(to, text) :]
     except BrokenPipeError:
         raise OutputClosed from None
+    except OSError as error:
+        raise OutputClosed(error.strerror) from None

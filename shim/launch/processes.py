@@ -122,9 +122,13 @@ def run_ranks(
             ranks.add(_Rank(rank, command, rank_environment(rank, size, job, environment), log_dir))
         try:
             ranks.watch(signals)
-        except OutputClosed:
+        except OutputClosed as closed:
             ranks.end_all(signal.SIGKILL)
-            return 128 + signal.SIGPIPE
+            if not closed.args:
+                return 128 + signal.SIGPIPE
+            with suppress(OutputClosed):
+                write_all(_STDERR, f"shim run: what the ranks print cannot be written: {closed}\n".encode())
+            return 1
         return ranks.conclude()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -209,3 +212,16 @@ def test_ranks_end_when_nobody_reads_their_output(script: Callable[[str], str]) 
         process.stdout.close()
         assert process.wait(DEADLINE) == 128 + signal.SIGPIPE
         assert_gone(pids)
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status", "told"), [(">/dev/full", 1, "No space left on device"), (">&-", 0, "")]
+)
+def test_output_that_cannot_be_written(script: Callable[[str], str], redirected: str, status: int, told: str) -> None:
+    """What is closed when the command begins is nowhere: no file of the command's own may get its number."""
+    program = script("print('words')")
+    command = f"exec {shlex.quote(sys.executable)} -m shim run -n 2 {shlex.quote(program)} {redirected}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import timedelta
+from itertools import islice
 from operator import index
 from typing import Any
 
@@ -169,12 +170,15 @@ def world_rank(caller: Caller, group: ProcessGroup, group_rank: int) -> int:
         raise caller.explain(error, core) from None
 
 
+_MOST = 1 << 16  # more ranks than there can be, which are refused; range(1 << 40) is never listed
+
+
 def _members(caller: Caller, ranks: Sequence[int] | None, sort_ranks: bool) -> list[int] | None:
     """Return *ranks*, sorted when asked for."""
     if ranks is None:
         return None
     try:
-        members = [index(rank) for rank in ranks]
+        members = [index(rank) for rank in islice(ranks, _MOST)]
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"ranks must be a list of integers, got {ranks!r}")) from None
     return sorted(members) if sort_ranks else members
