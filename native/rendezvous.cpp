@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
-
 // The side of every rank but 0.
 class Guest {
  public:

@@ -18,7 +18,6 @@ namespace {
 constexpr auto address_in_use_patience = std::chrono::seconds(2);  // an earlier group with this key may be ending
 constexpr auto hello_patience = std::chrono::seconds(5);
 constexpr std::size_t most_newcomers = 1024;  // than the largest group has ranks; beyond, the longest silent one goes
-constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
 
 Failure two_hosts(const Meeting& meeting) {
   return Failure(FailureKind::state, "two processes are rank 0 of group '" + meeting.name +

@@ -14,6 +14,7 @@ namespace shim {
 
 inline constexpr int rendezvous_slice_ms = 50;                          // how late Ctrl-C and deadlines are noticed
 inline constexpr auto rendezvous_pause = std::chrono::milliseconds(1);  // between two tries
+inline constexpr auto join_patience = std::chrono::seconds(5);  // for what ranks that have come in time do after that
 
 // Each message after the hello begins with one of these letters.
 inline constexpr char welcome = '+';     // rank 0: the memory

@@ -81,7 +81,7 @@ def _called(module: Any, home: Any, call: Call, made_groups: dict[str, Any]) -> 
         if not isinstance(function, type):
             _finish(result)
         repr(result)
-    except BaseException as error:
+    except BaseException as error:  # which class it is, is the question
         return Ended(tuple(kind.__name__ for kind in type(error).__mro__), str(error))
     return Ended()
 
@@ -111,6 +111,6 @@ def _what_is_wrong_with(world: groups.ProcessGroup) -> str:
     try:
         total = np.full(3, float(world.rank + 1))
         calls.all_reduce(ME, world, total, total, ReduceOp.SUM).wait()
-    except Exception as error:
+    except Exception as error:  # likewise
         return f"{type(error).__name__}: {error}"
     return "" if total.tolist() == [3.0] * 3 else f"the sum is {total.tolist()}"
