@@ -35,6 +35,9 @@ class Loans final : private LenderOfAllocations {
   // Reads from the pidfds which processes the others are; before the first operation. Else they are this process.
   void set_processes(const std::vector<Descriptor>& pidfds);
 
+  // The number of the process that `rank` is; 0 where it has none here.
+  int process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
+
   // Lends [data, data + bytes) and makes `place` say where that is. Returns the flags that hold of it. begin() comes
   // first, once for each operation.
   void begin() {

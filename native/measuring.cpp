@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +27,8 @@ constexpr int batches = 9;
 constexpr std::uint64_t trips = 24;  // of a line, there and back, in a batch
 constexpr int copies = 15;
 constexpr std::size_t copied = 64 * 1024;  // bytes; with its source in any second cache
+constexpr int cross_copies = 7;
+constexpr std::size_t cross_copied = 256 * 1024;  // bytes; in pages of the usual size
 
 double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -153,18 +157,35 @@ std::optional<double> line_way() {
   return answering.is_running() ? lines.way() : std::nullopt;
 }
 
-// Nanoseconds of `copied` bytes.
-double copy_time() {
-  const std::vector<std::byte> from(copied, std::byte{1});
-  std::vector<std::byte> to(copied);
-  copy_bytes(to.data(), from.data(), copied);
-  std::array<double, copies> times{};
+// Bytes per microsecond; 0 where `copy` says that it cannot.
+template <std::size_t count, class Copy>
+std::uint64_t speed_of(std::size_t bytes, const Copy& copy) {
+  std::vector<std::byte> from(bytes, std::byte{1});
+  std::vector<std::byte> to(bytes);
+  if (!copy(to.data(), from.data())) return 0;
+  std::array<double, count> times{};
   for (double& time : times) {
     const Clock::time_point start = Clock::now();
-    copy_bytes(to.data(), from.data(), copied);
+    copy(to.data(), from.data());
     time = ns_since(start);
   }
-  return median_of(times);
+  return static_cast<std::uint64_t>(1e3 * static_cast<double>(bytes) / median_of(times));
+}
+
+std::uint64_t copy_speed() {
+  return speed_of<copies>(copied, [](std::byte* to, const std::byte* from) {
+    copy_bytes(to, from, copied);
+    return true;
+  });
+}
+
+// Within this process, which it may always do if any may.
+std::uint64_t cross_speed() {
+  return speed_of<cross_copies>(cross_copied, [self = ::getpid()](std::byte* to, std::byte* from) {
+    const iovec local{to, cross_copied};
+    const iovec remote{from, cross_copied};
+    return ::process_vm_readv(self, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(cross_copied);
+  });
 }
 
 }  // namespace
@@ -172,7 +193,7 @@ double copy_time() {
 std::optional<Speeds> measure_speeds() {
   const std::optional<double> way = line_way();
   if (!way) return std::nullopt;
-  const Speeds speeds{static_cast<std::uint64_t>(*way), static_cast<std::uint64_t>(1e3 * copied / copy_time())};
+  const Speeds speeds{static_cast<std::uint64_t>(*way), copy_speed(), cross_speed()};
   return are_plausible(speeds) ? std::optional(speeds) : std::nullopt;
 }
 

@@ -7,7 +7,7 @@
 
 namespace shim {
 
-// Takes about 0.2 ms; a second thread takes part, on another processor. Nothing where there is none for it, or so much
+// Takes about 0.5 ms; a second thread takes part, on another processor. Nothing where there is none for it, or so much
 // else is running that the figures would say nothing.
 std::optional<Speeds> measure_speeds();
 

@@ -49,7 +49,6 @@ PointToPoint::PointToPoint(Group& group)
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size())),
       stores_(static_cast<std::size_t>(group.size())),
-      sent_(static_cast<std::size_t>(group.size())),
       filled_(static_cast<std::size_t>(group.size())),
       seen_read_(static_cast<std::size_t>(group.size())),
       read_(static_cast<std::size_t>(group.size())) {}
@@ -58,8 +57,9 @@ void PointToPoint::post(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   pending_.fetch_add(1);
   if (transfer.is_send) {
-    transfer.number = ++sent_[static_cast<std::size_t>(transfer.peer)];
-    outgoing_[static_cast<std::size_t>(transfer.peer)].push_back(&transfer);
+    Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
+    transfer.number = ++outgoing.begun;
+    outgoing.queue.push_back(&transfer);
     advance_send(transfer.peer);
     return;
   }
@@ -74,15 +74,12 @@ void PointToPoint::post(Transfer& transfer) {
 void PointToPoint::withdraw(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   if (transfer.ended) return;
-  if (transfer.is_send && transfer.moved > 0)
+  if (transfer.is_send && (transfer.moved > 0 || transfer.is_offered))
     group_.record(Failure(FailureKind::engine, "a message was given up when a part of it had been sent"));
+  give_up(transfer);
   posted_.remove(&transfer);
-  for (auto& queue : outgoing_) queue.erase(std::remove(queue.begin(), queue.end(), &transfer), queue.end());
-  for (Incoming& incoming : incoming_)
-    if (incoming.target == &transfer) {
-      incoming.target = nullptr;
-      incoming.dropped = true;
-    }
+  for (auto& [queue, begun, may_offer, copy] : outgoing_)
+    queue.erase(std::remove(queue.begin(), queue.end(), &transfer), queue.end());
   end(transfer);
 }
 
@@ -99,8 +96,8 @@ bool PointToPoint::advance() {
 
 std::string PointToPoint::describe_pending() {
   const std::lock_guard lock(mutex_);
-  for (const auto& queue : outgoing_)
-    if (!queue.empty()) return queue.front()->describe();
+  for (const Outgoing& outgoing : outgoing_)
+    if (!outgoing.queue.empty()) return outgoing.queue.front()->describe();
   for (const Incoming& incoming : incoming_)
     if (incoming.target != nullptr) return incoming.target->describe();
   return posted_.empty() ? "a message" : posted_.front()->describe();
@@ -109,56 +106,46 @@ std::string PointToPoint::describe_pending() {
 bool PointToPoint::needs(int rank) {
   const std::lock_guard lock(mutex_);
   const auto i = static_cast<std::size_t>(rank);
-  return !outgoing_[i].empty() || (incoming_[i].in_message && incoming_[i].target != nullptr) ||
+  return !outgoing_[i].queue.empty() || (incoming_[i].in_message && incoming_[i].target != nullptr) ||
          std::any_of(posted_.begin(), posted_.end(), [rank](const Transfer* receive) { return receive->peer == rank; });
 }
 
 void PointToPoint::fail_all(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   const auto fail = [&](Transfer* transfer) {
+    give_up(*transfer);
     transfer->failure = failure;
     end(*transfer);
   };
-  for (auto& queue : outgoing_) {
-    std::for_each(queue.begin(), queue.end(), fail);
-    queue.clear();
+  for (Outgoing& outgoing : outgoing_) {
+    std::for_each(outgoing.queue.begin(), outgoing.queue.end(), fail);
+    outgoing.queue.clear();
   }
   std::for_each(posted_.begin(), posted_.end(), fail);
   posted_.clear();
-  for (Incoming& incoming : incoming_)
-    if (Transfer* target = std::exchange(incoming.target, nullptr)) {
-      incoming.dropped = true;
-      fail(target);
-    }
+  for (const Incoming& incoming : incoming_)
+    if (incoming.target != nullptr) fail(incoming.target);
 }
 
 bool PointToPoint::advance_send(int peer) {
   const auto i = static_cast<std::size_t>(peer);
-  auto& queue = outgoing_[i];
-  const std::size_t room = group_.layout().channel_payload_bytes();
+  auto& queue = outgoing_[i].queue;
   int pieces = 0;
   while (!queue.empty() && pieces < most_pieces_at_once) {
     Channel& channel = group_.channel(group_.rank(), peer);
+    Transfer& transfer = *queue.front();
+    if (transfer.is_offered) {
+      if (!advance_offered(peer, transfer)) break;
+      ++pieces;
+      continue;
+    }
     // The receiver's line is fetched only when there may be no room.
     if (filled_[i] - seen_read_[i] >= channel_slots) seen_read_[i] = channel.read.load();
     if (filled_[i] - seen_read_[i] >= channel_slots) break;
-    Transfer& transfer = *queue.front();
-    ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, filled_[i]);
-    slot.message = transfer.number;
-    slot.bytes = transfer.buffer.bytes();
-    slot.offset = transfer.moved;
-    slot.tag = transfer.tag;
-    slot.dtype = transfer.dtype;
-    const Part piece = piece_of({transfer.buffer.data(), transfer.buffer.bytes()}, transfer.moved, room);
-    stores_[i].copy(payload_of(slot, piece.bytes), piece.data, piece.bytes);
-    transfer.moved += piece.bytes;
-    fault_point("in_send");
-    slot.number.exchange(++filled_[i]);
-    group_.ring_bell(peer);
-    pieces_moved_.fetch_add(1);
+    fill_slot(peer, transfer);
     ++pieces;
-    if (transfer.moved < transfer.buffer.bytes()) continue;
-    if (transfer.buffer.bytes() > room && channel.refused.load() == transfer.number)
+    if (transfer.is_offered || transfer.moved < transfer.buffer.bytes()) continue;
+    if (transfer.buffer.bytes() > group_.layout().channel_payload_bytes() && channel.refused.load() == transfer.number)
       transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " did not expect " +
                                                             size_of(transfer.dtype, transfer.buffer.bytes()) +
                                                             " with tag " + std::to_string(transfer.tag));
@@ -168,8 +155,30 @@ bool PointToPoint::advance_send(int peer) {
   return pieces > 0;
 }
 
+void PointToPoint::fill_slot(int peer, Transfer& transfer) {
+  const auto i = static_cast<std::size_t>(peer);
+  ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, filled_[i]);
+  slot.message = transfer.number;
+  slot.bytes = transfer.buffer.bytes();
+  slot.offset = transfer.moved;
+  slot.tag = transfer.tag;
+  slot.dtype = transfer.dtype;
+  slot.is_offer = is_to_be_offered(transfer);
+  if (slot.is_offer) {
+    offer(peer, transfer, slot);
+  } else {
+    const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
+    const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());
+    stores_[i].copy(payload_of(slot, piece.bytes), piece.data, piece.bytes);
+    transfer.moved += piece.bytes;
+  }
+  fault_point("in_send");
+  slot.number.exchange(++filled_[i]);
+  group_.ring_bell(peer);
+  pieces_moved_.fetch_add(1);
+}
+
 bool PointToPoint::advance_receive(int peer) {
-  Channel& channel = group_.channel(peer, group_.rank());
   const auto i = static_cast<std::size_t>(peer);
   Incoming& incoming = incoming_[i];
   int pieces = 0;
@@ -177,25 +186,37 @@ bool PointToPoint::advance_receive(int peer) {
     ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read_[i]);
     if (slot.number.load() != read_[i] + 1) break;
     if (!incoming.in_message && !begin_message(peer, slot)) break;
+    if (slot.is_offer) {
+      if (!take_offered(peer, slot)) break;
+      continue;
+    }
     take_payload(incoming, slot);
     fault_point("in_receive");
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
-    channel.read.exchange(++read_[i]);
-    group_.ring_bell(peer);
-    pieces_moved_.fetch_add(1);
-    if (!is_last) continue;
-    incoming.in_message = false;
-    if (Transfer* target = std::exchange(incoming.target, nullptr)) {
-      if (!incoming.dropped) target->buffer.store();
-      end(*target);
-    } else if (!incoming.dropped) {  // put aside: perhaps its receive was posted meanwhile
-      const int tag = incoming.aside.back().tag;
-      const auto receive =
-          std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, tag); });
-      if (receive != posted_.end() && take_from_aside(**receive, peer)) posted_.erase(receive);
-    }
+    empty_slot(peer);
+    if (is_last) end_message(peer);
   }
   return pieces > 0;
+}
+
+void PointToPoint::empty_slot(int peer) {
+  group_.channel(peer, group_.rank()).read.exchange(++read_[static_cast<std::size_t>(peer)]);
+  group_.ring_bell(peer);
+  pieces_moved_.fetch_add(1);
+}
+
+void PointToPoint::end_message(int peer) {
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  incoming.in_message = false;
+  if (Transfer* target = std::exchange(incoming.target, nullptr)) {
+    if (!incoming.dropped) target->buffer.store();
+    end(*target);
+  } else if (!incoming.dropped) {  // put aside: perhaps its receive was posted meanwhile
+    const int tag = incoming.aside.back().tag;
+    const auto receive =
+        std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, tag); });
+    if (receive != posted_.end() && take_from_aside(**receive, peer)) posted_.erase(receive);
+  }
 }
 
 // The message cannot be taken and cannot be left, as others may be behind it: the group fails.

@@ -4,6 +4,10 @@
 // channel until they are received, so a send of one ends at once, while a long one ends when its receiver has taken
 // most of it. Messages of one pair arrive in order; a receive takes the first one with its tag. When the first message
 // in a channel has another tag, it is put aside into the receiver's own memory.
+//
+// One that is larger than the caches is offered before it is sent: a slot says where its tensor lies. Where a receive
+// waits for it and the system lets the ranks reach into each other's memory, both copy it from tensor to tensor, and
+// the receiver empties that slot when all is there. Else it declines, and the message goes through the channel.
 #pragma once
 
 #include <atomic>
@@ -14,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "cross_copy.hpp"
 #include "group.hpp"
 #include "slot_stores.hpp"
 #include "tensor_view.hpp"
@@ -39,6 +44,10 @@ struct Transfer {
   int source = -1;                      // of an ended receive
   std::atomic<std::uint64_t> moved{0};  // bytes
   std::uint64_t number = 0;             // of the message in its channel
+  bool is_offered = false;              // and was neither declined nor taken yet
+  bool was_declined = false;
+  // Whether the sender may still write to this receive's tensor, though it has ended: it was stopped in the middle.
+  std::atomic<bool> is_exposed{false};
   std::optional<Failure> failure;
   std::atomic<bool> ended{false};
 };
@@ -72,32 +81,49 @@ class PointToPoint final : public BackgroundWork {
   };
   struct Incoming {  // from one rank
     bool in_message = false;
-    Transfer* target = nullptr;  // null while in_message: put aside, or its receive was withdrawn
-    bool dropped = false;        // its payload is not wanted: it does not fit `target`, or that was withdrawn
-    std::deque<Aside> aside;     // complete ones, and at the end the one in progress
+    Transfer* target = nullptr;     // null while in_message: put aside, or its receive was withdrawn
+    bool dropped = false;           // its payload is not wanted: it does not fit `target`, or that was withdrawn
+    std::deque<Aside> aside;        // complete ones, and at the end the one in progress
+    std::optional<CrossCopy> copy;  // of the message, where it was accepted as offered
+  };
+  struct Outgoing {  // to one rank
+    std::deque<Transfer*> queue;
+    std::uint64_t begun = 0;        // messages
+    bool may_offer = true;          // as far as is known
+    std::optional<CrossCopy> copy;  // of the first in the queue, once it was accepted
   };
 
   bool advance_send(int peer);
   bool advance_receive(int peer);
   bool begin_message(int peer, const ChannelSlot& slot);
+  void end_message(int peer);
+  void empty_slot(int peer);
+  void fill_slot(int peer, Transfer& transfer);
   std::vector<std::byte> room_for(const ChannelSlot& slot, int peer);
   void take_payload(Incoming& incoming, ChannelSlot& slot);
   bool take_from_aside(Transfer& transfer, int peer);
   bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
   void end(Transfer& transfer);
 
+  // Of messages that are offered, in point_to_point_offers.cpp. Whether anything moved, as of the others.
+  bool is_to_be_offered(const Transfer& transfer) const;
+  void offer(int peer, Transfer& transfer, ChannelSlot& slot);
+  bool advance_offered(int peer, Transfer& transfer);
+  bool take_offered(int peer, const ChannelSlot& slot);
+  OfferAnswer answer_to(int peer, const ChannelSlot& slot);
+  void give_up(Transfer& transfer);
+
   Group& group_;
   std::mutex mutex_;
   std::atomic<int> pending_{0};
-  std::atomic<std::uint64_t> pieces_moved_{0};   // in or out
-  std::vector<std::deque<Transfer*>> outgoing_;  // by rank
-  std::list<Transfer*> posted_;                  // receives without a message yet, in order
-  std::vector<Incoming> incoming_;               // by rank
-  std::vector<SlotStores> stores_;               // by rank
-  std::vector<std::uint64_t> sent_;              // messages begun, by rank
-  std::vector<std::uint64_t> filled_;            // slots of the channel to each rank, so far
-  std::vector<std::uint64_t> seen_read_;         // of these, how many that rank has emptied, as last seen
-  std::vector<std::uint64_t> read_;              // slots of the channel from each rank, emptied so far
+  std::atomic<std::uint64_t> pieces_moved_{0};  // in or out
+  std::vector<Outgoing> outgoing_;              // by rank
+  std::list<Transfer*> posted_;                 // receives without a message yet, in order
+  std::vector<Incoming> incoming_;              // by rank
+  std::vector<SlotStores> stores_;              // by rank
+  std::vector<std::uint64_t> filled_;           // slots of the channel to each rank, so far
+  std::vector<std::uint64_t> seen_read_;        // of these, how many that rank has emptied, as last seen
+  std::vector<std::uint64_t> read_;             // slots of the channel from each rank, emptied so far
 };
 
 }  // namespace shim

@@ -14,7 +14,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 7;
+inline constexpr std::uint32_t protocol_version = 8;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -147,10 +147,28 @@ struct alignas(line_bytes) RankNote {
   SharedText<place_bytes> waits_at;
 };
 
+// Of a message that both ranks copy from tensor to tensor: see cross_copy.hpp.
+struct CrossCopyState {
+  std::atomic<std::uint64_t> untaken;   // which chunks neither has taken; the one field here that both write
+  std::atomic<std::uint64_t> written;   // by the sender: how many it has written to the receiver's tensor
+  std::atomic<std::uint64_t> given_up;  // by the sender: number of the message whose tensor can no longer be read
+};
+
+// What the receiver says to a message that is offered.
+enum class OfferAnswer : std::uint64_t {
+  accepted,
+  declined,  // send it through the channel
+  never,     // the system does not let this rank read the sender's memory
+};
+
 // One direction between two ranks. The receiver writes this, the sender the slots behind it.
 struct alignas(line_bytes) Channel {
-  std::atomic<std::uint64_t> read;     // slots emptied so far
-  std::atomic<std::uint64_t> refused;  // number of the last message that did not fit its receive
+  std::atomic<std::uint64_t> read;      // slots emptied so far
+  std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive
+  std::atomic<std::uint64_t> answered;  // number of the last message that was offered; written after
+  std::atomic<OfferAnswer> answer;
+  std::atomic<std::uint64_t> destination;  // address of the tensor of the receive that it was accepted for
+  CrossCopyState copy;
 };
 
 // One cache line, which has a small payload too; a larger one follows it.
@@ -161,6 +179,7 @@ struct alignas(64) ChannelSlot {
   std::uint64_t offset;               // of this slot's payload in it
   std::int32_t tag;
   Dtype dtype;
+  bool is_offer;  // the message itself does not follow, unless it is declined; the payload is its tensor's address
   alignas(8) std::byte small[24];
 };
 static_assert(sizeof(ChannelSlot) == 64);

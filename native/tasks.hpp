@@ -39,6 +39,7 @@ class Task {
   virtual int source_rank() const { return -1; }       // of a completed receive
   virtual std::size_t bytes() const = 0;
   virtual bool is_started() const = 0;
+  virtual bool is_exposed() const { return false; }  // whether, though it has ended, its tensors may be written to
   // Where in the program it is started, to be set before that; null where nobody asks for it.
   virtual std::string* place() { return nullptr; }
 };
@@ -82,6 +83,7 @@ class TransferTask final : public Task {
   int source_rank() const override { return transfer_.source; }
   std::size_t bytes() const override { return transfer_.buffer.bytes(); }
   bool is_started() const override { return posted_; }
+  bool is_exposed() const override { return transfer_.is_exposed.load(); }
 
  private:
   void post();

@@ -1,6 +1,7 @@
 #include "thresholds.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 
@@ -12,9 +13,25 @@ namespace {
 constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t no_threshold = std::uint64_t{1} << 48;  // no memory has so many bytes
 
+std::atomic<std::uint64_t> chosen_offer{0};
+
 // It takes about so many ways of a line that two ranks wait for each other once more: several lines have to come, one
 // after the other, and the ranks are never quite at the same place.
 constexpr double ways_of_a_wait = 6;
+
+// Both ranks copy between their processes what the rings copy twice, partly out of each other's caches. Where the
+// kernel copies at a quarter of a processor's own speed, this was twice as fast as the rings, at a seventh half as
+// fast.
+constexpr std::uint64_t slowest_kernel = 5;
+
+// Where ranks wait for a processor, both copies are made by one, and the rings stay in its cache.
+std::uint64_t offer_threshold(const Machine& machine, bool is_crowded) {
+  if (const std::uint64_t chosen = chosen_offer.load()) return chosen;
+  const Speeds& speeds = machine.speeds;
+  if (speeds.cross_bytes_per_us == 0) return no_threshold;
+  if (!is_crowded && slowest_kernel * speeds.cross_bytes_per_us >= speeds.copy_bytes_per_us) return 512 * kib;
+  return std::max<std::uint64_t>(machine.last_cache, 4096 * kib);
+}
 
 double copied_in_a_way(const Speeds& speeds) {  // bytes
   return static_cast<double>(speeds.line_ns) * static_cast<double>(speeds.copy_bytes_per_us) / 1e3;
@@ -43,12 +60,15 @@ Thresholds thresholds_for(const Machine& machine, int ranks, int processors) {
       // A slot stays in the second cache beside its source, the ring's other slots and what the caller keeps there.
       std::bit_floor(std::clamp<std::uint64_t>(machine.second_cache / 8, 64 * kib, ring_slot_bytes)),
       std::max<std::uint64_t>(machine.last_cache / 4 * 3, 1024 * kib),
+      offer_threshold(machine, turns > 1),
   };
 }
 
+void set_offered_from(std::uint64_t bytes) { chosen_offer.store(std::min(bytes, no_threshold)); }
+
 bool are_possible(const Thresholds& thresholds) {
   return thresholds.piece >= cell_unit && thresholds.piece <= ring_slot_bytes && thresholds.piece % cell_unit == 0 &&
-         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream}) <= no_threshold;
+         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.offer}) <= no_threshold;
 }
 
 }  // namespace shim

@@ -37,6 +37,11 @@ def arena_usage() -> tuple[int, int, int]:
     How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many files.
     """
 
+def dtype_bytes(name: str) -> int:
+    """
+    The bytes of an element of the dtype called so, 0 when there is none.
+    """
+
 def set_helper_threads(count: int) -> None:
     """
     Have so many threads help this process with large operations.
@@ -47,9 +52,9 @@ def helper_threads() -> int:
     How many threads help this process with large operations.
     """
 
-def dtype_bytes(name: str) -> int:
+def set_offered_from(bytes: int) -> None:
     """
-    The bytes of an element of the dtype called so, 0 when there is none.
+    Have messages of at least so many bytes copied between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
     """
 
 def set_stall_warning(seconds: float) -> None:

@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -13,12 +12,10 @@
 #include <variant>
 
 #include "../collectives/collectives.hpp"
-#include "../inquiries.hpp"
-#include "../process.hpp"
 #include "../rendezvous.hpp"
-#include "../stall_warning.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
+#include "process.hpp"
 #include "shared_memory.hpp"
 #include "source_line.hpp"
 #include "work.hpp"
@@ -162,7 +159,12 @@ class PyGroup {
     const int peer = from.value_or(Transfer::any_rank);
     if (!now) return prepared(what, false, peer, tag_of(tag), owners);
     TransferTask task(member_->progress, what.tensor(), false, peer, tag_of(tag));
-    wait_for(task, -1.0);
+    try {
+      wait_for(task, -1.0);
+    } catch (...) {
+      keep_while_exposed(task, owners);
+      throw;
+    }
     return task.source_rank();
   }
 
@@ -183,7 +185,11 @@ class PyGroup {
 
   std::map<std::string, std::uint64_t> thresholds() const {
     const Thresholds& bytes = member_->group.thresholds();
-    return {{"one_shot", bytes.one_shot}, {"lend", bytes.lend}, {"piece", bytes.piece}, {"stream", bytes.stream}};
+    return {{"one_shot", bytes.one_shot},
+            {"lend", bytes.lend},
+            {"piece", bytes.piece},
+            {"stream", bytes.stream},
+            {"offer", bytes.offer}};
   }
 
   void close(const std::string& why) { member_->close(why); }
@@ -220,16 +226,6 @@ class PyGroup {
   std::shared_ptr<Member> member_;
 };
 
-std::pair<nb::bytes, std::optional<nb::bytes>> ask(const std::string& address, double timeout) {
-  Answer answer;
-  {
-    const nb::gil_scoped_release released;
-    answer = ask_process(address, deadline_after(timeout));
-  }
-  const auto bytes_of = [](const std::string& text) { return nb::bytes(text.data(), text.size()); };
-  return {bytes_of(answer.facts), answer.told_place ? std::optional(bytes_of(answer.place)) : std::nullopt};
-}
-
 nb::object exception_or_none(const Work& work) {
   const std::optional<Failure> failure = work.task->failure();
   return failure ? exception_of(*failure) : nb::none();
@@ -250,15 +246,7 @@ NB_MODULE(_native, module) {
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
 
   module.attr("protocol_version") = protocol_version;
-  module.def("set_stall_warning", &set_stall_warning, "seconds"_a,
-             "Warn after so many seconds of one wait that others are missing, never with 0.");
-  module.def(
-      "ask_process", &ask, "address"_a, "timeout"_a,
-      "Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.");
-  module.def("process_state", &state_of, "pid"_a,
-             "Tell whether a process is running, sleeping or stopped, or nothing.");
-  module.def("set_before_exec", &set_before_exec, "function"_a,
-             "Set the function that is called before os.execv and its like put another program into this process.");
+  define_process(module);
   define_shared_memory(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")

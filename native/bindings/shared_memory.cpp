@@ -8,7 +8,6 @@
 
 #include "../allocation_hook.hpp"
 #include "../dtypes.hpp"
-#include "../helper_threads.hpp"
 #include "../shared_allocation.hpp"
 #include "../shared_arena.hpp"
 #include "array_allocations.hpp"
@@ -44,9 +43,6 @@ void define_shared_memory(nb::module_& module) {
       },
       "How many bytes hooked allocations have in shared memory, how many are reserved for them, and in how many "
       "files.");
-  module.def("set_helper_threads", &set_helper_threads, "count"_a,
-             "Have so many threads help this process with large operations.");
-  module.def("helper_threads", &helper_threads, "How many threads help this process with large operations.");
   module.def(
       "dtype_bytes", [](const std::string& name) { return bytes_of(dtype_named(name)); }, "name"_a,
       "The bytes of an element of the dtype called so, 0 when there is none.");

@@ -32,8 +32,22 @@ struct Member {
   Progress progress;
 };
 
+// Keeps what owns the tensors for good where another process may still write to them, although the call has ended.
+inline void keep_while_exposed(const Task& task, Owners& owners) {
+  if (task.is_exposed()) new Owners(std::move(owners));
+}
+
 // One call, and the tensors that it needs until it has ended.
 struct PreparedCall {
+  PreparedCall() = default;
+  PreparedCall(std::shared_ptr<Member> member, std::unique_ptr<Task> task, Owners owners)
+      : member(std::move(member)), task(std::move(task)), owners(std::move(owners)) {}
+  PreparedCall(PreparedCall&&) = default;
+  PreparedCall& operator=(PreparedCall&&) = default;
+  ~PreparedCall() {
+    if (task != nullptr) keep_while_exposed(*task, owners);
+  }
+
   std::shared_ptr<Member> member;
   std::unique_ptr<Task> task;
   Owners owners;
@@ -42,7 +56,7 @@ struct PreparedCall {
 // A prepared call that Python holds. When Python lets go of it in the middle, what it needs stays until it has ended.
 struct Work : PreparedCall {
   Work(std::shared_ptr<Member> member, std::unique_ptr<Task> task, Owners owners)
-      : PreparedCall{std::move(member), std::move(task), std::move(owners)} {}
+      : PreparedCall(std::move(member), std::move(task), std::move(owners)) {}
   Work(Work&&) = default;
   ~Work();
 

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t kib = 1024;
 // On which the ways were compared, with two processors.
-constexpr Machine measured{{60, 95'000}, 1024 * kib, 32 * 1024 * kib};
+constexpr Machine measured{{60, 95'000, 14'000}, 1024 * kib, 32 * 1024 * kib};
 
-Machine with(std::uint64_t line_ns, std::uint64_t copy_bytes_per_us, const Machine& other = measured) {
-  return {{line_ns, copy_bytes_per_us}, other.second_cache, other.last_cache};
+Machine with(std::uint64_t line_ns, std::uint64_t copy_bytes_per_us, std::uint64_t cross_bytes_per_us = 14'000) {
+  return {{line_ns, copy_bytes_per_us, cross_bytes_per_us}, measured.second_cache, measured.last_cache};
 }
 
 }  // namespace
@@ -22,7 +22,8 @@ SHIM_TEST(where_the_ways_were_compared_they_change_at_the_sizes_seen) {
   // As it was measured there at different times.
   for (const Machine& machine : {measured, with(33, 95'000), with(65, 113'000), with(40, 78'000),
                                  with(usual_speeds.line_ns, usual_speeds.copy_bytes_per_us)})
-    CHECK(thresholds_for(machine, 2, 2) == (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib}));
+    CHECK(thresholds_for(machine, 2, 2) ==
+          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib}));
   CHECK_EQUAL(thresholds_for(measured, 4, 2).one_shot, 32 * kib);
   CHECK_EQUAL(thresholds_for(measured, 8, 2).one_shot, 16 * kib);
 }
@@ -47,13 +48,27 @@ SHIM_TEST(pieces_and_streaming_follow_the_caches) {
   CHECK_EQUAL(thresholds_for({usual_speeds, 1024 * kib, 8 * 1024 * kib}, 2, 2).stream, 6 * 1024 * kib);
 }
 
+SHIM_TEST(messages_are_offered_where_the_kernel_is_fast_or_the_caches_are_too_small) {
+  const auto offer = [](std::uint64_t cross, int ranks) {
+    return thresholds_for(with(60, 50'000, cross), ranks, 2).offer;
+  };
+  CHECK_EQUAL(offer(13'000, 2), 512 * kib);
+  CHECK_EQUAL(offer(9'000, 2), measured.last_cache);
+  CHECK_EQUAL(offer(13'000, 3), measured.last_cache);  // that take turns
+  CHECK(offer(0, 2) > std::uint64_t{1} << 40);
+  set_offered_from(7);
+  const std::uint64_t chosen = offer(0, 8);
+  set_offered_from(0);
+  CHECK_EQUAL(chosen, std::uint64_t{7});
+}
+
 SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
   for (const std::uint64_t line_ns : {0, 1, 5, 1'000, 1'000'000})
     for (const std::uint64_t copied : {0, 1, 1'000, 1'000'000, 1'000'000'000})
       for (const std::size_t cache : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 45})
         for (const int ranks : {1, 2, 3, 512})
           for (const int processors : {0, 1, 4096}) {
-            const Thresholds all = thresholds_for({{line_ns, copied}, cache, cache}, ranks, processors);
+            const Thresholds all = thresholds_for({{line_ns, copied, copied / 4}, cache, cache}, ranks, processors);
             CHECK(are_possible(all));
             CHECK(all.one_shot >= 4 * kib && all.one_shot <= 256 * kib && all.lend >= 8 * kib && all.lend <= 256 * kib);
             CHECK(all.piece >= 64 * kib && all.stream >= 1024 * kib);
@@ -61,15 +76,16 @@ SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
 }
 
 SHIM_TEST(a_group_has_what_rank_zero_has_written) {
-  const Thresholds chosen{1, 2, 192, 3};
+  const Thresholds chosen{1, 2, 192, 3, 4};
   on_ranks(3, [&](Rank& me) { CHECK(me.group().thresholds() == chosen); }, 60, chosen);
 }
 
 SHIM_TEST(what_no_rank_zero_writes_is_refused) {
   constexpr std::uint64_t never = ~std::uint64_t{0};
   for (const Thresholds& wrong :
-       {Thresholds{}, Thresholds{0, 0, 65, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0}, Thresholds{never, 0, 64, 0},
-        Thresholds{0, never, 64, 0}, Thresholds{0, 0, 64, never}, Thresholds{0, 0, never - 63, 0}})
+       {Thresholds{}, Thresholds{0, 0, 65, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0},
+        Thresholds{never, 0, 64, 0, 0}, Thresholds{0, never, 64, 0, 0}, Thresholds{0, 0, 64, never, 0},
+        Thresholds{0, 0, 64, 0, never}, Thresholds{0, 0, never - 63, 0, 0}})
     try {
       on_ranks(2, [](Rank&) {}, 60, wrong);
       throw std::runtime_error("not refused");

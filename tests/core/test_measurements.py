@@ -52,8 +52,8 @@ def test_the_second_job_uses_what_the_first_has_measured(tmp_path: Path) -> None
             break
     [record] = folder.iterdir()
     lines = record.read_text().splitlines()
-    assert lines[0] == "shim machine 1"
-    record.write_text("\n".join([*lines[:2], "line_ns 1000", "copy_bytes_per_us 1000000", ""]))
+    assert lines[0] == "shim machine 2"
+    record.write_text("\n".join([*lines[:2], "line_ns 1000", "copy_bytes_per_us 1000000", "cross_bytes_per_us 1000", ""]))
     assert "lend 262144, one_shot 262144" in started_alone(SHIM_MEASURED=str(folder))
 
 

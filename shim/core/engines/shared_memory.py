@@ -8,6 +8,7 @@ from shim import _native
 from shim.core import tensors
 from shim.core.engines.place import Place
 from shim.core.helper_threads import chosen_helper_threads
+from shim.core.cross_memory import chosen_cross_memory
 from shim.core.measurements import measurements_folder
 from shim.core.stall_warning import chosen_stall_warning
 from shim.core.variables import Variables
@@ -52,6 +53,7 @@ class SharedMemoryEngine(_native.Group):
         if world is None:
             _native.set_helper_threads(chosen_helper_threads(variables))
             _native.set_stall_warning(chosen_stall_warning(variables))
+            _native.set_offered_from(chosen_cross_memory(variables))
         super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)
 
     def helper_threads(self) -> int:

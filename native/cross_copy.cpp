@@ -1,0 +1,109 @@
+#include "cross_copy.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fault_points.hpp"
+
+namespace shim {
+namespace {
+
+// process_vm_readv or process_vm_writev, until all is copied.
+template <class Call>
+bool copy_all(Call call, int process, std::byte* here, std::uint64_t there, std::size_t bytes) {
+  for (std::size_t copied = 0; copied < bytes;) {
+    const iovec local{here + copied, bytes - copied};
+    const iovec remote{reinterpret_cast<void*>(there + copied), bytes - copied};
+    const ssize_t count = call(process, &local, 1, &remote, 1, 0);
+    if (count <= 0) return false;
+    copied += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool CrossCopy::can_read() const {
+  return process_ != 0 &&
+         copy_all(::process_vm_readv, process_, here_, there_, std::min<std::uint64_t>(bytes_, line_bytes));
+}
+
+void CrossCopy::open() { state_.untaken.store(word_of({0, chunks_})); }
+
+CrossCopy::Step CrossCopy::read_next(std::uint64_t message) {
+  Untaken before{};
+  if (change(before, [](Untaken& chunks) { ++chunks.front; })) {
+    const std::size_t start = before.front * chunk;
+    fault_point("in_cross_copy");
+    if (copy_all(::process_vm_readv, process_, here_ + start, there_ + start, bytes_in(before.front)))
+      return Step::moved;
+    is_cut_off_ = true;
+    return errno == ESRCH ? Step::waits : Step::failed;
+  }
+  if (is_cut_off_) return Step::waits;
+  // Who gives its tensor up says so before its caller can write to it again, so what was read until now is right.
+  return is_quiet() && state_.given_up.load() != message ? Step::done : Step::waits;
+}
+
+void CrossCopy::close() {
+  Untaken before{};
+  change(before, [](Untaken& chunks) { chunks.front = chunks.back; });
+}
+
+bool CrossCopy::is_quiet() const { return state_.written.load() >= chunks_ - untaken().back; }
+
+CrossCopy::Step CrossCopy::write_next() {
+  Untaken before{};
+  if (!can_write_ || !change(before, [](Untaken& chunks) { --chunks.back; })) return Step::waits;
+  const std::uint32_t number = before.back - 1;
+  const std::size_t start = number * chunk;
+  fault_point("in_cross_copy");
+  can_write_ = copy_all(::process_vm_writev, process_, here_ + start, there_ + start, bytes_in(number));
+  if (can_write_) {
+    state_.written.fetch_add(1);
+  } else {  // the receiver is to take it
+    std::uint64_t word = state_.untaken.load();
+    while (!state_.untaken.compare_exchange_weak(word, word_of({untaken_in(word).front, number + 1}))) {
+    }
+  }
+  return Step::moved;
+}
+
+std::uint64_t CrossCopy::bytes_taken() const {
+  const Untaken left = untaken();
+  return std::min<std::uint64_t>(bytes_, (left.front + (chunks_ - left.back)) * chunk);
+}
+
+CrossCopy::Untaken CrossCopy::untaken_in(std::uint64_t word) {
+  return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+}
+
+std::uint64_t CrossCopy::word_of(Untaken chunks) {
+  return static_cast<std::uint64_t>(chunks.back) << 32 | chunks.front;
+}
+
+// As far as the other rank can be believed.
+CrossCopy::Untaken CrossCopy::untaken() const {
+  const Untaken said = untaken_in(state_.untaken.load());
+  const std::uint32_t back = std::min(said.back, chunks_);
+  return {std::min(said.front, back), back};
+}
+
+// False where nothing is left to take.
+template <class Change>
+bool CrossCopy::change(Untaken& before, const Change& change) {
+  std::uint64_t word = state_.untaken.load();
+  while (true) {
+    before = untaken_in(word);
+    if (before.back > chunks_ || before.front >= before.back) return false;
+    Untaken after = before;
+    change(after);
+    if (state_.untaken.compare_exchange_weak(word, word_of(after))) return true;
+  }
+}
+
+std::size_t CrossCopy::bytes_in(std::uint32_t number) const { return std::min(chunk, bytes_ - number * chunk); }
+
+}  // namespace shim

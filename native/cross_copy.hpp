@@ -1,0 +1,69 @@
+// One copy of a long message, from the sender's tensor to the receiver's: the kernel copies between two processes.
+//
+// Both ranks copy, in chunks: the receiver reads from the front on, the sender writes from the back on, until they
+// meet. Each takes a chunk before it copies it, in a word that both write. The receiver can close that word at any
+// time: the sender then writes no more than the chunk that it has taken before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shared_layout.hpp"
+
+namespace shim {
+
+// One rank's end of it. `there` is an address in the other's `process`. Of one thread at a time.
+class CrossCopy {
+ public:
+  static constexpr std::size_t chunk = 256 * 1024;
+  enum class Step {
+    moved,   // a chunk was copied, or left to the other rank
+    waits,   // for the other rank
+    done,    // all is there
+    failed,  // the sender's memory cannot be read
+  };
+
+  CrossCopy(CrossCopyState& state, int process, std::byte* here, std::uint64_t there, std::uint64_t bytes)
+      : state_(state),
+        process_(process),
+        here_(here),
+        there_(there),
+        bytes_(bytes),
+        chunks_(static_cast<std::uint32_t>((bytes + chunk - 1) / chunk)) {}
+
+  // By the receiver. Whether the system lets it read the first bytes; it does, or the rings have to.
+  bool can_read() const;
+  void open();
+  Step read_next(std::uint64_t message);
+  void close();
+  // Whether the sender writes nothing: once it is closed, never again.
+  bool is_quiet() const;
+
+  // By the sender.
+  Step write_next();
+
+  // That were copied, or are being copied. For either.
+  std::uint64_t bytes_taken() const;
+
+ private:
+  struct Untaken {  // chunks [front, back)
+    std::uint32_t front, back;
+  };
+  static Untaken untaken_in(std::uint64_t word);
+  static std::uint64_t word_of(Untaken chunks);
+  template <class Change>
+  bool change(Untaken& before, const Change& change);
+  Untaken untaken() const;
+  std::size_t bytes_in(std::uint32_t number) const;
+
+  CrossCopyState& state_;
+  int process_;
+  std::byte* here_;
+  std::uint64_t there_;
+  std::uint64_t bytes_;
+  std::uint32_t chunks_;
+  bool can_write_ = true;
+  bool is_cut_off_ = false;  // the sender has gone, which its group will hear of
+};
+
+}  // namespace shim

@@ -1,0 +1,131 @@
+// Messages larger than the caches, which both ranks copy from tensor to tensor where they can.
+#include <chrono>
+#include <cstring>
+
+#include "loans.hpp"
+#include "point_to_point.hpp"
+
+namespace shim {
+namespace {
+
+// For the sender to end a chunk that it has begun, which takes it a tenth of a millisecond where it has a processor.
+constexpr auto end_of_chunk = std::chrono::milliseconds(100);
+
+}  // namespace
+
+bool PointToPoint::is_to_be_offered(const Transfer& transfer) const {
+  return transfer.moved == 0 && !transfer.was_declined && transfer.peer != group_.rank() &&
+         transfer.buffer.bytes() >= group_.thresholds().offer &&
+         outgoing_[static_cast<std::size_t>(transfer.peer)].may_offer;
+}
+
+void PointToPoint::offer(int peer, Transfer& transfer, ChannelSlot& slot) {
+  const auto address = reinterpret_cast<std::uintptr_t>(transfer.buffer.data());
+  static_assert(sizeof(address) <= sizeof(slot.small));
+  std::memcpy(slot.small, &address, sizeof(address));
+  CrossCopyState& state = group_.channel(group_.rank(), peer).copy;
+  state.written.store(0);
+  state.given_up.store(0);
+  transfer.is_offered = true;
+}
+
+// The first of those to `peer`.
+bool PointToPoint::advance_offered(int peer, Transfer& transfer) {
+  const auto i = static_cast<std::size_t>(peer);
+  Outgoing& outgoing = outgoing_[i];
+  Channel& channel = group_.channel(group_.rank(), peer);
+  if (!outgoing.copy) {
+    if (channel.answered.load() != transfer.number) return false;
+    const OfferAnswer answer = channel.answer.load();
+    if (answer != OfferAnswer::accepted) {
+      transfer.is_offered = false;
+      transfer.was_declined = true;
+      outgoing.may_offer = answer != OfferAnswer::never;
+      return true;
+    }
+    outgoing.copy.emplace(channel.copy, group_.loans().process_of(peer), transfer.buffer.data(),
+                          channel.destination.load(), transfer.buffer.bytes());
+  }
+  if (outgoing.copy->write_next() == CrossCopy::Step::moved) {
+    transfer.moved = outgoing.copy->bytes_taken();
+    group_.ring_bell(peer);  // it may have come to the end, and waits for this chunk
+    pieces_moved_.fetch_add(1);
+    return true;
+  }
+  transfer.moved = outgoing.copy->bytes_taken();
+  if (channel.read.load() != filled_[i]) return false;
+  outgoing.copy.reset();
+  outgoing.queue.pop_front();
+  transfer.is_offered = false;
+  end(transfer);
+  return true;
+}
+
+// Of a message that has begun.
+bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  if (!incoming.copy) {
+    Channel& channel = group_.channel(peer, group_.rank());
+    const OfferAnswer answer = answer_to(peer, slot);
+    channel.answer.store(answer);
+    channel.answered.store(slot.message);
+    if (answer != OfferAnswer::accepted) empty_slot(peer);  // rings
+    group_.ring_bell(peer);
+    return true;
+  }
+  Transfer* target = incoming.target;
+  if (target == nullptr) {  // withdrawn
+    if (!incoming.copy->is_quiet()) return false;
+  } else {
+    const CrossCopy::Step step = incoming.copy->read_next(slot.message);
+    target->moved = incoming.copy->bytes_taken();
+    if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
+    if (step == CrossCopy::Step::failed)
+      group_.fail(Failure(FailureKind::engine, "the memory of the tensor that rank " + std::to_string(peer) +
+                                                   " sends cannot be read\nThe group can no longer be used."));
+    if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
+  }
+  incoming.copy.reset();
+  empty_slot(peer);
+  end_message(peer);
+  return true;
+}
+
+// Where it is accepted, both ranks may copy from now on.
+OfferAnswer PointToPoint::answer_to(int peer, const ChannelSlot& slot) {
+  Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+  Transfer* target = incoming.target;
+  if (target == nullptr || incoming.dropped || target->buffer.goes_through_copy()) return OfferAnswer::declined;
+  std::uint64_t address = 0;
+  std::memcpy(&address, slot.small, sizeof(address));
+  Channel& channel = group_.channel(peer, group_.rank());
+  std::byte* const data = target->buffer.data();
+  CrossCopy copy(channel.copy, group_.loans().process_of(peer), data, address, target->buffer.bytes());
+  if (!copy.can_read()) return OfferAnswer::never;
+  copy.open();
+  channel.destination.store(reinterpret_cast<std::uintptr_t>(data));
+  incoming.copy.emplace(copy);
+  return OfferAnswer::accepted;
+}
+
+// Before the caller can use the tensor again.
+void PointToPoint::give_up(Transfer& transfer) {
+  if (transfer.is_send) {
+    if (transfer.is_offered) group_.channel(group_.rank(), transfer.peer).copy.given_up.store(transfer.number);
+    return;
+  }
+  for (int peer = 0; peer < group_.size(); ++peer) {
+    Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
+    if (incoming.target != &transfer) continue;
+    incoming.target = nullptr;
+    incoming.dropped = true;
+    if (!incoming.copy) continue;
+    incoming.copy->close();
+    const auto until = std::chrono::steady_clock::now() + end_of_chunk;
+    const auto is_quiet = [&] { return incoming.copy->is_quiet() || group_.has_ended(peer); };
+    while (!is_quiet() && std::chrono::steady_clock::now() < until) pause_processor();
+    transfer.is_exposed = !is_quiet();
+  }
+}
+
+}  // namespace shim

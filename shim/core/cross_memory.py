@@ -1,0 +1,25 @@
+"""From which size on messages are copied straight between the memory of two processes."""
+
+from __future__ import annotations
+
+from shim.core.variables import Variables
+from shim.errors import ArgumentError
+
+__all__ = ["chosen_cross_memory"]
+
+_NEVER = 1 << 48  # more bytes than a message can have
+
+
+def chosen_cross_memory(variables: Variables) -> int:
+    """Return the bytes that ``SHIM_CROSS_MEMORY`` gives, 0 where it is not set and the machine decides.
+
+    Raises ArgumentError for what is neither ``off`` nor a number of bytes from 1 on.
+    """
+    text = variables.get("SHIM_CROSS_MEMORY") or "0"
+    if text == "off":
+        return _NEVER
+    if text == "0":
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
+        raise ArgumentError(f"SHIM_CROSS_MEMORY must be off, or a number of bytes from 1 on, got {text!r}")
+    return int(text)
