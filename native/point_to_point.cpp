@@ -1,9 +1,7 @@
 #include "point_to_point.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
-#include <new>
 #include <string>
 
 #include "exchange.hpp"
@@ -12,10 +10,6 @@
 
 namespace shim {
 namespace {
-
-std::string size_of(Dtype dtype, std::uint64_t bytes) {
-  return std::to_string(bytes / bytes_of(dtype)) + " elements of " + std::string(name_of(dtype));
-}
 
 // In one go, so that a thread that was only polling soon comes back, and can say that it is going to be busy.
 constexpr int most_pieces_at_once = 2 * channel_slots;
@@ -30,20 +24,6 @@ bool takes(const Transfer& receive, int peer, int tag) {
 
 }  // namespace
 
-std::string Transfer::describe() const {
-  const std::string where = peer == any_rank ? "any rank" : "rank " + std::to_string(peer);
-  return (is_send ? "sending " : "receiving ") + size_of(dtype, buffer.bytes()) + (is_send ? " to " : " from ") +
-         where + " with tag " + std::to_string(tag);
-}
-
-void Transfer::prepare() {
-  try {
-    is_send ? buffer.load() : buffer.reserve();
-  } catch (const std::bad_alloc&) {
-    throw Failure(FailureKind::memory, "there is not enough memory to copy {tensor}, which is not contiguous");
-  }
-}
-
 PointToPoint::PointToPoint(Group& group)
     : group_(group),
       outgoing_(static_cast<std::size_t>(group.size())),
@@ -52,6 +32,14 @@ PointToPoint::PointToPoint(Group& group)
       filled_(static_cast<std::size_t>(group.size())),
       seen_read_(static_cast<std::size_t>(group.size())),
       read_(static_cast<std::size_t>(group.size())) {}
+
+void PointToPoint::begin_with(std::uint64_t number) {
+  for (auto* counters : {&filled_, &seen_read_, &read_}) std::fill(counters->begin(), counters->end(), number);
+  for (int peer = 0; peer < group_.size(); ++peer) {
+    group_.channel(peer, group_.rank()).read.store(number);
+    outgoing_[static_cast<std::size_t>(peer)].begun = number;
+  }
+}
 
 void PointToPoint::post(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
@@ -147,7 +135,7 @@ bool PointToPoint::advance_send(int peer) {
     if (transfer.is_offered || transfer.moved < transfer.buffer.bytes()) continue;
     if (transfer.buffer.bytes() > group_.layout().channel_payload_bytes() && channel.refused.load() == transfer.number)
       transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " did not expect " +
-                                                            size_of(transfer.dtype, transfer.buffer.bytes()) +
+                                                            elements_in(transfer.dtype, transfer.buffer.bytes()) +
                                                             " with tag " + std::to_string(transfer.tag));
     queue.pop_front();
     end(transfer);
@@ -225,7 +213,7 @@ std::vector<std::byte> PointToPoint::room_for(const ChannelSlot& slot, int peer)
     return std::vector<std::byte>(slot.bytes);
   } catch (const std::exception&) {
     group_.fail(Failure(FailureKind::engine, "there is not enough memory to put aside " +
-                                                 size_of(slot.dtype, slot.bytes) + " from rank " +
+                                                 elements_in(slot.dtype, slot.bytes) + " from rank " +
                                                  std::to_string(peer) + ", for whose tag " + std::to_string(slot.tag) +
                                                  " nothing waits\nThe group can no longer be used."));
   }
@@ -288,9 +276,9 @@ bool PointToPoint::take_from_aside(Transfer& transfer, int peer) {
 bool PointToPoint::fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes) {
   transfer.source = peer;
   if (dtype == transfer.dtype && bytes == transfer.buffer.bytes()) return true;
-  transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " sent " + size_of(dtype, bytes) +
-                                                        " where this rank receives " +
-                                                        size_of(transfer.dtype, transfer.buffer.bytes()) +
+  transfer.failure = Failure(FailureKind::mismatch, "rank " + std::to_string(peer) + " sent " +
+                                                        elements_in(dtype, bytes) + " where this rank receives " +
+                                                        elements_in(transfer.dtype, transfer.buffer.bytes()) +
                                                         "\nThe message was dropped; the group can still be used.");
   return false;
 }

@@ -21,36 +21,9 @@
 #include "cross_copy.hpp"
 #include "group.hpp"
 #include "slot_stores.hpp"
-#include "tensor_view.hpp"
+#include "transfer.hpp"
 
 namespace shim {
-
-// One send or receive. Owned by its task; PointToPoint holds it from post() until it has ended or was withdrawn.
-struct Transfer {
-  static constexpr int any_rank = -1;
-
-  Transfer(const TensorView& view, bool is_send, int peer, int tag)
-      : buffer(view), dtype(view.dtype), is_send(is_send), peer(peer), tag(tag) {}
-
-  // Throws Failure(memory) when there is none for a copy of the tensor.
-  void prepare();
-  std::string describe() const;
-
-  Buffer buffer;
-  Dtype dtype;
-  bool is_send;
-  int peer;  // of a receive, any_rank takes a message of whichever rank
-  int tag;
-  int source = -1;                      // of an ended receive
-  std::atomic<std::uint64_t> moved{0};  // bytes
-  std::uint64_t number = 0;             // of the message in its channel
-  bool is_offered = false;              // and was neither declined nor taken yet
-  bool was_declined = false;
-  // Whether the sender may still write to this receive's tensor, though it has ended: it was stopped in the middle.
-  std::atomic<bool> is_exposed{false};
-  std::optional<Failure> failure;
-  std::atomic<bool> ended{false};
-};
 
 // Thread-safe. Transfers move on when any thread calls advance(), which every waiting thread of the group does.
 class PointToPoint final : public BackgroundWork {
@@ -65,6 +38,8 @@ class PointToPoint final : public BackgroundWork {
   bool has_pending() const { return pending_.load() > 0; }
   std::uint64_t pieces_moved() const { return pieces_moved_.load(); }
   std::string describe_pending();
+  // For tests, before anything moves: as after so many slots and messages of all channels.
+  void begin_with(std::uint64_t number);
   // Of the slots of the channel to `peer`. For tests, while nothing moves.
   SlotTimes& slot_times(int peer) { return stores_[static_cast<std::size_t>(peer)].times(); }
   // Whether a transfer that has not ended depends on `rank` alone.
@@ -111,6 +86,7 @@ class PointToPoint final : public BackgroundWork {
   bool advance_offered(int peer, Transfer& transfer);
   bool take_offered(int peer, const ChannelSlot& slot);
   OfferAnswer answer_to(int peer, const ChannelSlot& slot);
+  void leave_offer(int peer);
   void give_up(Transfer& transfer);
 
   Group& group_;

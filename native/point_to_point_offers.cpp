@@ -73,22 +73,27 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
     group_.ring_bell(peer);
     return true;
   }
-  Transfer* target = incoming.target;
-  if (target == nullptr) {  // withdrawn
+  if (incoming.target == nullptr) {  // withdrawn
     if (!incoming.copy->is_quiet()) return false;
-  } else {
-    const CrossCopy::Step step = incoming.copy->read_next(slot.message);
-    target->moved = incoming.copy->bytes_taken();
-    if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
-    if (step == CrossCopy::Step::failed)
-      group_.fail(Failure(FailureKind::engine, "the memory of the tensor that rank " + std::to_string(peer) +
-                                                   " sends cannot be read\nThe group can no longer be used."));
-    if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
+    leave_offer(peer);
+    return true;
   }
-  incoming.copy.reset();
+  const CrossCopy::Step step = incoming.copy->read_next(slot.message);
+  incoming.target->moved = incoming.copy->bytes_taken();
+  if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
+  if (step == CrossCopy::Step::failed)
+    group_.fail(Failure(FailureKind::engine, "the memory of the tensor that rank " + std::to_string(peer) +
+                                                 " sends cannot be read\nThe group can no longer be used."));
+  if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
+  leave_offer(peer);
+  return true;
+}
+
+// Its sender may go on.
+void PointToPoint::leave_offer(int peer) {
+  incoming_[static_cast<std::size_t>(peer)].copy.reset();
   empty_slot(peer);
   end_message(peer);
-  return true;
 }
 
 // Where it is accepted, both ranks may copy from now on.
@@ -125,6 +130,7 @@ void PointToPoint::give_up(Transfer& transfer) {
     const auto is_quiet = [&] { return incoming.copy->is_quiet() || group_.has_ended(peer); };
     while (!is_quiet() && std::chrono::steady_clock::now() < until) pause_processor();
     transfer.is_exposed = !is_quiet();
+    if (!transfer.is_exposed && group_.is_usable()) leave_offer(peer);
   }
 }
 

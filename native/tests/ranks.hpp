@@ -131,7 +131,9 @@ inline std::uint64_t first_number() {
   return given == nullptr ? 0 : std::stoull(given);
 }
 
-inline void begin_with(std::uint64_t number, Group& group) {
+inline void begin_with(std::uint64_t number, Rank& rank) {
+  Group& group = rank.group();
+  rank.progress().messages().begin_with(number);
   group.sequence = group.confirmed = group.steps = number;
   ProgressLine& line = group.progress(group.rank());
   line.ready = line.made = line.done = number;
@@ -143,7 +145,7 @@ inline void on_ranks(int size, const std::function<void(Rank&)>& body, double ti
   auto segment = std::make_shared<Segment>(memory_for(size, thresholds, is_crowded_with(size)));
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, timeout, segment));
-  for (const auto& rank : ranks) begin_with(first_number(), rank->group());
+  for (const auto& rank : ranks) begin_with(first_number(), *rank);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)

@@ -1,0 +1,25 @@
+#include "transfer.hpp"
+
+#include <new>
+
+namespace shim {
+
+std::string elements_in(Dtype dtype, std::uint64_t bytes) {
+  return std::to_string(bytes / bytes_of(dtype)) + " elements of " + std::string(name_of(dtype));
+}
+
+std::string Transfer::describe() const {
+  const std::string where = peer == any_rank ? "any rank" : "rank " + std::to_string(peer);
+  return (is_send ? "sending " : "receiving ") + elements_in(dtype, buffer.bytes()) + (is_send ? " to " : " from ") +
+         where + " with tag " + std::to_string(tag);
+}
+
+void Transfer::prepare() {
+  try {
+    is_send ? buffer.load() : buffer.reserve();
+  } catch (const std::bad_alloc&) {
+    throw Failure(FailureKind::memory, "there is not enough memory to copy {tensor}, which is not contiguous");
+  }
+}
+
+}  // namespace shim
