@@ -40,7 +40,7 @@ CrossCopy::Step CrossCopy::read_next(std::uint64_t message) {
     if (copy_all(::process_vm_readv, process_, here_ + start, there_ + start, bytes_in(before.front)))
       return Step::moved;
     is_cut_off_ = true;
-    return errno == ESRCH ? Step::waits : Step::failed;
+    return errno == ESRCH || state_.given_up.load() == message ? Step::waits : Step::failed;
   }
   if (is_cut_off_) return Step::waits;
   // Who gives its tensor up says so before its caller can write to it again, so what was read until now is right.

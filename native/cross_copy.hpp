@@ -63,7 +63,7 @@ class CrossCopy {
   std::uint64_t bytes_;
   std::uint32_t chunks_;
   bool can_write_ = true;
-  bool is_cut_off_ = false;  // the sender has gone, which its group will hear of
+  bool is_cut_off_ = false;  // the sender has gone or given up, which the group will hear of
 };
 
 }  // namespace shim

@@ -219,8 +219,10 @@ SHIM_TEST(nothing_is_written_after_a_receive_was_withdrawn) {
             send(me, data, 1)->wait(-1);
           } else {
             Bytes got(data.size());
+            const std::uint64_t before = me.progress().messages().pieces_moved();
             auto task = receive(me, got, 0);
             task->start();
+            while (me.progress().messages().pieces_moved() == before) std::this_thread::yield();
             const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(time * 2);
             while (std::chrono::steady_clock::now() < until) {
             }
