@@ -20,8 +20,8 @@ void print_trace(const Outcome& outcome) {
 int main(int count, char** arguments) {
   const bool shows_traces = count > 1 && std::strcmp(arguments[1], "--traces") == 0;
   std::vector<Case> cases;
-  for (const auto& some :
-       {arrival_cases(), exchange_cases(), doorbell_cases(), direct_cases(), failure_cases(), channel_cases()})
+  for (const auto& some : {arrival_cases(), exchange_cases(), doorbell_cases(), direct_cases(), failure_cases(),
+                           channel_cases(), cross_copy_cases()})
     cases.insert(cases.end(), some.begin(), some.end());
   int wrong = 0;
   int noticed = 0;
@@ -33,7 +33,7 @@ int main(int count, char** arguments) {
     const bool is_right = one.broken.empty() == outcome.violation.empty();
     if (one.broken.empty()) states += outcome.states;
     if (!one.broken.empty() && is_right) ++noticed;
-    std::printf("%-9s %d ranks  %-62s %10zu states %6.1f s  %s\n", one.protocol.c_str(), one.ranks,
+    std::printf("%-10s %d ranks  %-62s %10zu states %6.1f s  %s\n", one.protocol.c_str(), one.ranks,
                 one.broken.empty() ? "as it is" : one.broken.c_str(), outcome.states, seconds,
                 outcome.violation.empty() ? "no violation" : outcome.violation.c_str());
     std::fflush(stdout);
