@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "shared_layout.hpp"
 
@@ -35,9 +36,13 @@ class CrossCopy {
   bool can_read() const;
   void open();
   Step read_next(std::uint64_t message);
-  void close();
   // Whether the sender writes nothing: once it is closed, never again.
   bool is_quiet() const;
+  // Closes it and waits until it is, or the sender has_gone(). False where that takes longer than any chunk should: the
+  // sender may have been stopped in the middle, and write one more when it goes on.
+  bool end(const std::function<bool()>& has_gone);
+  // Whether it may go on, after it has waited.
+  bool may_go_on() const { return !is_cut_off_ && (untaken().front < untaken().back || is_quiet()); }
 
   // By the sender.
   Step write_next();
@@ -49,6 +54,7 @@ class CrossCopy {
   struct Untaken {  // chunks [front, back)
     std::uint32_t front, back;
   };
+  void close();
   static Untaken untaken_in(std::uint64_t word);
   static std::uint64_t word_of(Untaken chunks);
   template <class Change>

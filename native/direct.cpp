@@ -92,19 +92,19 @@ std::vector<std::byte*> DirectAccess::tensors(std::size_t index, std::byte* own)
   return all;
 }
 
-void DirectAccess::finish() const {
+void finish_together(Group& group, std::uint64_t sequence) {
   fault_point("in_direct");
-  DirectLine& mine = group_.direct(group_.rank());
+  DirectLine& mine = group.direct(group.rank());
   // All has been read before the ranks are looked at: one that gives up says so before its caller can write to its
   // tensors again, and no rank leaves before it has seen this one finish.
   mine.finished.fetch_or(0);
-  for (int peer = 0; peer < group_.size(); ++peer)
-    if (peer != group_.rank()) group_.check_present(peer);
-  mine.finished.exchange(sequence_);
-  group_.ring_bells();
-  const auto has_finished = [this](int rank) { return group_.direct(rank).finished.load() >= sequence_; };
-  for (int peer = 0; peer < group_.size(); ++peer)
-    if (peer != group_.rank()) group_.wait_for(peer, has_finished);
+  for (int peer = 0; peer < group.size(); ++peer)
+    if (peer != group.rank()) group.check_present(peer);
+  mine.finished.exchange(sequence);
+  group.ring_bells();
+  const auto has_finished = [&](int rank) { return group.direct(rank).finished.load() >= sequence; };
+  for (int peer = 0; peer < group.size(); ++peer)
+    if (peer != group.rank()) group.wait_for(peer, has_finished);
 }
 
 }  // namespace shim

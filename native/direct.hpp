@@ -38,6 +38,10 @@ class Loan {
 // Whether a rank that moves so many bytes should lend its tensors. Ranks need not agree: if one does not, none reads.
 bool is_worth_lending(const Group& group, std::size_t bytes);
 
+// Where ranks have used each other's tensors: waits until all ranks have come here. Throws Failure(peer_lost) when one
+// has given its tensors up before.
+void finish_together(Group& group, std::uint64_t sequence);
+
 inline constexpr std::size_t direct_chunk = 128 * 1024;  // bytes that are read from one rank before the next
 
 // The other ranks' tensors in one operation.
@@ -50,8 +54,7 @@ class DirectAccess {
   // What each rank has at its place `index`, in rank order, this rank `own`; null where there are no bytes. The ranks
   // may use it until they have finished.
   std::vector<std::byte*> tensors(std::size_t index, std::byte* own) const;
-  // Waits until all ranks have come here. Throws Failure(peer_lost) when one has given its tensors up before.
-  void finish() const;
+  void finish() const { finish_together(group_, sequence_); }
 
  private:
   bool map_all() const;

@@ -118,6 +118,7 @@ class Group {
   // `size` places, and at least two.
   Place* places(int rank, std::uint64_t sequence) const { return at<Place>(layout_.places(rank, sequence & 1)); }
   DirectLine& direct(int rank) const { return *at<DirectLine>(layout_.direct(rank)); }
+  CrossLine& cross(int rank) const { return *at<CrossLine>(layout_.cross(rank)); }
   Channel& channel(int from, int to) const { return *at<Channel>(layout_.channel(from, to)); }
   ChannelSlot& channel_slot(int from, int to, std::uint64_t slot) const {
     return *at<ChannelSlot>(layout_.channel_slot(from, to, slot));

@@ -19,6 +19,8 @@ class Operation : private Contribution {
   void execute(Group& group);
   // What it moves on this rank, to tell large operations from small ones.
   virtual std::size_t bytes() const = 0;
+  // Whether, though it has thrown, another rank may still write to its tensors.
+  virtual bool is_exposed() const { return false; }
 
  protected:
   explicit Operation(Call call) : call_(std::move(call)) {}

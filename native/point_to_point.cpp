@@ -153,7 +153,7 @@ void PointToPoint::fill_slot(int peer, Transfer& transfer) {
   slot.dtype = transfer.dtype;
   slot.is_offer = is_to_be_offered(transfer);
   if (slot.is_offer) {
-    offer(peer, transfer, slot);
+    offer(transfer, slot);
   } else {
     const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
     const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());

@@ -82,7 +82,7 @@ class PointToPoint final : public BackgroundWork {
 
   // Of messages that are offered, in point_to_point_offers.cpp. Whether anything moved, as of the others.
   bool is_to_be_offered(const Transfer& transfer) const;
-  void offer(int peer, Transfer& transfer, ChannelSlot& slot);
+  void offer(Transfer& transfer, ChannelSlot& slot);
   bool advance_offered(int peer, Transfer& transfer);
   bool take_offered(int peer, const ChannelSlot& slot);
   OfferAnswer answer_to(int peer, const ChannelSlot& slot);

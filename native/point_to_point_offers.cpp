@@ -1,31 +1,20 @@
 // Messages larger than the caches, which both ranks copy from tensor to tensor where they can.
-#include <chrono>
 #include <cstring>
 
 #include "loans.hpp"
 #include "point_to_point.hpp"
 
 namespace shim {
-namespace {
-
-// For the sender to end a chunk that it has begun, which takes it a tenth of a millisecond where it has a processor.
-constexpr auto end_of_chunk = std::chrono::milliseconds(100);
-
-}  // namespace
-
 bool PointToPoint::is_to_be_offered(const Transfer& transfer) const {
   return transfer.moved == 0 && !transfer.was_declined && transfer.peer != group_.rank() &&
          transfer.buffer.bytes() >= group_.thresholds().offer &&
          outgoing_[static_cast<std::size_t>(transfer.peer)].may_offer;
 }
 
-void PointToPoint::offer(int peer, Transfer& transfer, ChannelSlot& slot) {
+void PointToPoint::offer(Transfer& transfer, ChannelSlot& slot) {
   const auto address = reinterpret_cast<std::uintptr_t>(transfer.buffer.data());
   static_assert(sizeof(address) <= sizeof(slot.small));
   std::memcpy(slot.small, &address, sizeof(address));
-  CrossCopyState& state = group_.channel(group_.rank(), peer).copy;
-  state.written.store(0);
-  state.given_up.store(0);
   transfer.is_offered = true;
 }
 
@@ -125,11 +114,7 @@ void PointToPoint::give_up(Transfer& transfer) {
     incoming.target = nullptr;
     incoming.dropped = true;
     if (!incoming.copy) continue;
-    incoming.copy->close();
-    const auto until = std::chrono::steady_clock::now() + end_of_chunk;
-    const auto is_quiet = [&] { return incoming.copy->is_quiet() || group_.has_ended(peer); };
-    while (!is_quiet() && std::chrono::steady_clock::now() < until) pause_processor();
-    transfer.is_exposed = !is_quiet();
+    transfer.is_exposed = !incoming.copy->end([this, peer] { return group_.has_ended(peer); });
     if (!transfer.is_exposed && group_.is_usable()) leave_offer(peer);
   }
 }

@@ -35,6 +35,7 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   lent_ = add(ranks, lent_allocations * sizeof(LentAllocation));
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
+  crosses_ = add(ranks, sizeof(CrossLine));
   channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * channel_slot_stride_);
   total_ = rounded_up(total_, page_bytes);
   rings_ = add(ranks, ring_slots * ring_slot_bytes);

@@ -110,12 +110,28 @@ struct Place {
   std::uint64_t offset;      // in the allocation
 };
 
+// Of what two ranks copy together, from the sender's tensor to the receiver's: see cross_copy.hpp.
+struct CrossCopyState {
+  std::atomic<std::uint64_t> untaken;   // which chunks neither has taken; the one field here that both write
+  std::atomic<std::uint64_t> written;   // by the sender: how many it has written, of those that were put there last
+  std::atomic<std::uint64_t> given_up;  // by the sender: number of the message whose tensor can no longer be read
+};
+
 // How far a rank has come with the operations in which the ranks read each other's tensors where they are.
 struct alignas(line_bytes) DirectLine {
   std::atomic<std::uint64_t> tried;       // the last operation for which it has tried to map the others' tensors, and
   std::atomic<std::uint64_t> mapped;      // the last one for which it has mapped them all; written first
   std::atomic<std::uint64_t> finished;    // the last one in which it needs nothing more of the others' tensors
   std::atomic<std::uint64_t> taken_back;  // how many of its allocations it has ceased to lend
+};
+
+// A rank's side of the operations in which two ranks copy from one's tensor to the other's together.
+struct alignas(line_bytes) CrossLine {
+  std::atomic<std::uint64_t> offered;   // the last one in which it has said where its tensor lies, as the sender
+  std::atomic<std::uint64_t> answered;  // the last one in which it has said whether it can read that, as the receiver
+  std::atomic<std::uint64_t> accepted;  // the last one in which it can; written first
+  std::atomic<std::uint64_t> address;   // of its tensor; written first
+  CrossCopyState copy;                  // of what is copied to its tensor
 };
 
 // Where a rank that found nothing to do sleeps.
@@ -145,13 +161,6 @@ struct alignas(line_bytes) RankNote {
   SharedText<64> address;                 // where the process answers inquiries
   SharedText<224> waits_for;
   SharedText<place_bytes> waits_at;
-};
-
-// Of a message that both ranks copy from tensor to tensor: see cross_copy.hpp.
-struct CrossCopyState {
-  std::atomic<std::uint64_t> untaken;   // which chunks neither has taken; the one field here that both write
-  std::atomic<std::uint64_t> written;   // by the sender: how many it has written to the receiver's tensor
-  std::atomic<std::uint64_t> given_up;  // by the sender: number of the message whose tensor can no longer be read
 };
 
 // What the receiver says to a message that is offered.
@@ -206,6 +215,7 @@ class SharedLayout {
   std::size_t lent(int rank) const { return at(lent_, rank); }
   std::size_t places(int rank, unsigned parity) const { return at(places_, rank) + parity * places_stride_; }
   std::size_t direct(int rank) const { return at(directs_, rank); }
+  std::size_t cross(int rank) const { return at(crosses_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
     return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride_;
@@ -227,8 +237,8 @@ class SharedLayout {
   std::size_t channel_slot_stride_ = 0;
   std::size_t call_stride_ = 0;
   std::size_t places_stride_ = 0;
-  Region header_, arrivals_, calls_, progress_, doorbells_, status_, notes_, lent_, places_, directs_, channels_,
-      rings_;
+  Region header_, arrivals_, calls_, progress_, doorbells_, status_, notes_, lent_, places_, directs_, crosses_,
+      channels_, rings_;
 };
 
 }  // namespace shim

@@ -54,6 +54,7 @@ class CollectiveTask final : public Task {
   bool is_completed() const override { return state_.load() == State::completed; }
   std::optional<Failure> failure() const override;
   std::size_t bytes() const override { return operation_->bytes(); }
+  bool is_exposed() const override { return operation_->is_exposed(); }
   bool is_started() const override { return state_.load() != State::prepared; }
   std::string* place() override { return &place_; }
 

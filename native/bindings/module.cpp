@@ -205,7 +205,7 @@ class PyGroup {
   // Nothing is left to wait for when it is carried out `now`.
   Prepared made(std::unique_ptr<Operation> operation, Owners& owners, bool now) {
     member_->group.check_usable();
-    if (now && carry_out(*member_, *operation)) return std::nullopt;
+    if (now && carry_out(*member_, *operation, owners)) return std::nullopt;
     auto task = std::make_unique<CollectiveTask>(member_->progress, std::move(operation));
     Work work(member_, std::move(task), std::move(owners));
     if (!now) return work;

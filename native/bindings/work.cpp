@@ -162,13 +162,17 @@ void let_go_of_ended() {
   abandoned_calls.store(abandoned().size());
 }
 
-bool carry_out(Member& member, Operation& operation) {
+bool carry_out(Member& member, Operation& operation, Owners& owners) {
   try {
     GilHooks hooks;
     const WaitHooksScope scope(hooks);
     if (operation.bytes() > large_bytes) hooks.about_to_block();
     return member.progress.run_now(operation);
+  } catch (const Failure&) {
+    keep_while_exposed(operation, owners);
+    throw;
   } catch (const Interrupted&) {
+    keep_while_exposed(operation, owners);
     throw nb::python_error();
   }
 }

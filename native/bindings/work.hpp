@@ -33,8 +33,9 @@ struct Member {
 };
 
 // Keeps what owns the tensors for good where another process may still write to them, although the call has ended.
-inline void keep_while_exposed(const Task& task, Owners& owners) {
-  if (task.is_exposed()) new Owners(std::move(owners));
+template <class Call>
+void keep_while_exposed(const Call& call, Owners& owners) {
+  if (call.is_exposed()) new Owners(std::move(owners));
 }
 
 // One call, and the tensors that it needs until it has ended.
@@ -70,7 +71,7 @@ void let_go_of_ended();
 void wait_for(Task& task, double timeout);
 
 // Carries it out on the calling thread, or returns false when other operations of the group are before it.
-bool carry_out(Member& member, Operation& operation);
+bool carry_out(Member& member, Operation& operation, Owners& owners);
 
 // Lets other Python threads run while the calling one waits, and Ctrl-C interrupt it.
 class GilHooks final : public WaitHooks {

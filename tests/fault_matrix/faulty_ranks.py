@@ -59,6 +59,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "large, started": lambda group: sum_up(group, np.ones(LARGE, np.uint8), "started"),
     "shared": lambda group: sum_up(group, shim.empty(LARGE, "uint8")),
     "messages": pass_on,
+    "offered messages": pass_on,
     "making groups": make_group,
     "meeting": lambda group: sum_up(group, np.ones(1)),
 }
@@ -120,6 +121,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
         if rank == scenario.victim:
             os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
             os.environ["SHIM_FAULT_NOTE"] = str(note)
+        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.what == "offered messages" else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
         patient = scenario.action == "stop" or scenario.what == "meeting"
         os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())

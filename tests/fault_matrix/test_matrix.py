@@ -24,6 +24,7 @@ PHASES = {
     "reading others' memory": ("shared", "in_direct", 5),
     "sending": ("messages", "in_send", 70),
     "receiving": ("messages", "in_receive", 70),
+    "copying between processes": ("offered messages", "in_cross_copy", 70),
 }
 # The world is met for first, then each group.
 MEETINGS = {
