@@ -15,11 +15,11 @@ def chosen_cross_memory(variables: Variables) -> int:
 
     Raises ArgumentError for what is neither ``off`` nor a number of bytes from 1 on.
     """
-    text = variables.get("SHIM_CROSS_MEMORY") or "0"
+    text = variables.get("SHIM_CROSS_MEMORY")
+    if not text:
+        return 0
     if text == "off":
         return _NEVER
-    if text == "0":
-        return 0
     if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
         raise ArgumentError(f"SHIM_CROSS_MEMORY must be off, or a number of bytes from 1 on, got {text!r}")
     return int(text)

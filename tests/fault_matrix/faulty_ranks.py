@@ -45,6 +45,12 @@ def pass_on(group: ProcessGroup) -> None:
     sent.wait()
 
 
+def broadcast(group: ProcessGroup) -> None:
+    """Two ranks copy it between their processes, several through the rings."""
+    tensor = np.ones(LARGE, np.uint8)
+    calls.broadcast(ME, group, tensor, 0, now=True).wait()
+
+
 def make_group(group: ProcessGroup) -> None:
     made = groups.new_group(ME)
     sum_up(made, np.ones(1))
@@ -60,6 +66,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "shared": lambda group: sum_up(group, shim.empty(LARGE, "uint8")),
     "messages": pass_on,
     "offered messages": pass_on,
+    "broadcasts": broadcast,
     "making groups": make_group,
     "meeting": lambda group: sum_up(group, np.ones(1)),
 }
@@ -121,7 +128,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
         if rank == scenario.victim:
             os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
             os.environ["SHIM_FAULT_NOTE"] = str(note)
-        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.what == "offered messages" else "off"
+        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point == "in_cross_copy" else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
         patient = scenario.action == "stop" or scenario.what == "meeting"
         os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())

@@ -1,0 +1,120 @@
+"""Large messages and broadcasts that two ranks copy from tensor to tensor, and the variable that says from which size on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from shim import _native
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.cross_memory import chosen_cross_memory
+from shim.core.groups import ProcessGroup
+from shim.core.variables import Variables
+from shim.errors import ArgumentError, MismatchError
+
+ME = Caller("test")
+SIZE = 3 * 256 * 1024 + 12  # bytes: chunks, and a part of one
+NEVER = 1 << 48
+
+
+@contextmanager
+def group_from(bytes: int) -> Iterator[ProcessGroup]:
+    """A group of all ranks in which messages of so many bytes are copied across."""
+    try:
+        groups.enter_world(ME, "test")
+        _native.set_offered_from(bytes)
+        group = groups.new_group(ME)
+        assert group is not None
+        assert dict(group.engine.thresholds())["offer"] == bytes
+        yield group
+    finally:
+        _native.set_offered_from(0)
+        groups.close_world()
+
+
+def content(size: int, seed: int) -> np.ndarray:
+    return (np.arange(size) * 7 + np.arange(size) // 251 + seed).astype(np.uint8)
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.parametrize("least", [1, NEVER], ids=["across", "through the channel"])
+@pytest.mark.parametrize("size", [1, 5000, SIZE])
+def test_messages_of_all_ranks_at_once_arrive(rank: int, world_size: int, least: int, size: int) -> None:
+    with group_from(least) as group:
+        for time in range(3):
+            sent = [
+                calls.send(ME, group, content(size, 10 * time + rank), peer).start()
+                for peer in range(world_size)
+                if peer != rank
+            ]
+            for peer in range(world_size):
+                if peer != rank:
+                    got = np.zeros(size, np.uint8)
+                    calls.receive(ME, group, got, peer).wait()
+                    np.testing.assert_array_equal(got, content(size, 10 * time + peer))
+            for work in sent:
+                work.wait()
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("step", [1, 2], ids=["whole", "with gaps"])
+def test_broadcasts_of_two_ranks_arrive(rank: int, root: int, step: int) -> None:
+    with group_from(1) as group:
+        right = content(SIZE, root)
+        memory = np.zeros(step * SIZE, np.uint8)
+        tensor = memory[::step]
+        if rank == root:
+            tensor[:] = right
+        calls.broadcast(ME, group, tensor, root, now=True).wait()
+        np.testing.assert_array_equal(tensor, right)
+        assert step == 1 or not memory[1::2].any()
+
+
+@pytest.mark.ranks(2)
+def test_what_does_not_fit_is_told_to_both_and_the_next_one_arrives(rank: int) -> None:
+    with group_from(1) as group:
+        got = np.zeros(SIZE - 1, np.uint8)
+        work = calls.receive(ME, group, got, 0) if rank == 1 else calls.send(ME, group, content(SIZE, 1), 1)
+        with pytest.raises(MismatchError):
+            work.wait()
+        assert not got.any()
+        if rank == 0:
+            calls.send(ME, group, content(SIZE - 1, 2), 1).wait()
+        else:
+            calls.receive(ME, group, got, 0).wait()
+            np.testing.assert_array_equal(got, content(SIZE - 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes"), [(None, 0), ("", 0), ("1", 1), ("1048576", 1 << 20), ("off", NEVER)], ids=str
+)
+def test_the_environment_says_from_which_size_on(text: str | None, bytes: int) -> None:
+    assert chosen_cross_memory(Variables({} if text is None else {"SHIM_CROSS_MEMORY": text})) == bytes
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1M", "on", "٣", " ", "9" * 5000])
+def test_another_value_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="SHIM_CROSS_MEMORY must be off, or a number of bytes from 1 on, got "):
+        chosen_cross_memory(Variables({"SHIM_CROSS_MEMORY": text}))
+
+
+def test_the_world_begins_with_what_the_environment_says() -> None:
+    code = "import shim, shim.frontends.torch.distributed as dist; dist.init_process_group(); print(shim.explain())"
+    alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"cross memory {os.getpid()}"}
+    for text, told in ("12345", "offer 12345,"), ("off", f"offer {NEVER},"):
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | alone | {"SHIM_CROSS_MEMORY": text},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert told in result.stdout, result.stderr
