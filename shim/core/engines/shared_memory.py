@@ -6,9 +6,9 @@ import os
 
 from shim import _native
 from shim.core import tensors
+from shim.core.cross_memory import chosen_cross_memory
 from shim.core.engines.place import Place
 from shim.core.helper_threads import chosen_helper_threads
-from shim.core.cross_memory import chosen_cross_memory
 from shim.core.measurements import measurements_folder
 from shim.core.stall_warning import chosen_stall_warning
 from shim.core.variables import Variables
