@@ -21,7 +21,7 @@ class CrossCopy {
     moved,   // a chunk was copied, or left to the other rank
     waits,   // for the other rank
     done,    // all is there
-    failed,  // the sender's memory cannot be read
+    failed,  // one of the tensors is not memory that can be read and written
   };
 
   CrossCopy(CrossCopyState& state, int process, std::byte* here, std::uint64_t there, std::uint64_t bytes)

@@ -1,10 +1,11 @@
-// Messages larger than the caches, which both ranks copy from tensor to tensor where they can.
+// Long messages, which both ranks copy from tensor to tensor where they can.
 #include <cstring>
 
 #include "loans.hpp"
 #include "point_to_point.hpp"
 
 namespace shim {
+
 bool PointToPoint::is_to_be_offered(const Transfer& transfer) const {
   return transfer.moved == 0 && !transfer.was_declined && transfer.peer != group_.rank() &&
          transfer.buffer.bytes() >= group_.thresholds().offer &&
@@ -71,8 +72,8 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
   incoming.target->moved = incoming.copy->bytes_taken();
   if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
   if (step == CrossCopy::Step::failed)
-    group_.fail(Failure(FailureKind::engine, "the memory of the tensor that rank " + std::to_string(peer) +
-                                                 " sends cannot be read\nThe group can no longer be used."));
+    group_.fail(Failure(FailureKind::engine, "the tensor that rank " + std::to_string(peer) +
+                                                 " sends cannot be copied\nThe group can no longer be used."));
   if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
   leave_offer(peer);
   return true;

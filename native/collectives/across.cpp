@@ -34,8 +34,8 @@ class Receiving {
           group_.wait_for(from_, [this](int rank) { return rank != from_ || copy_.may_go_on(); });
           break;
         case CrossCopy::Step::failed:
-          group_.fail(Failure(FailureKind::engine, "the memory of the tensor of rank " + std::to_string(from_) +
-                                                       " cannot be read\nThe group can no longer be used."));
+          group_.fail(Failure(FailureKind::engine, "the tensor of rank " + std::to_string(from_) +
+                                                       " cannot be copied\nThe group can no longer be used."));
       }
   }
 
