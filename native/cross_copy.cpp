@@ -60,11 +60,11 @@ void CrossCopy::close() {
   change(before, [](Untaken& chunks) { chunks.front = chunks.back; });
 }
 
-bool CrossCopy::end(const std::function<bool()>& has_gone) {
+bool CrossCopy::end(const std::function<bool()>& has_ended) {
   close();
   const auto until = std::chrono::steady_clock::now() + longest_chunk;
   while (!is_quiet()) {
-    if (has_gone()) return true;
+    if (has_ended()) return true;
     if (std::chrono::steady_clock::now() > until) return false;
     pause_processor();
   }

@@ -38,9 +38,9 @@ class CrossCopy {
   Step read_next(std::uint64_t message);
   // Whether the sender writes nothing: once it is closed, never again.
   bool is_quiet() const;
-  // Closes it and waits until it is, or the sender has_gone(). False where that takes longer than any chunk should: the
-  // sender may have been stopped in the middle, and write one more when it goes on.
-  bool end(const std::function<bool()>& has_gone);
+  // Closes it and waits until it is, or the sender's process has_ended(). False where that takes longer than any chunk
+  // should: the sender may have been stopped in the middle, and write one more when it goes on.
+  bool end(const std::function<bool()>& has_ended);
   // Whether it may go on, after it has waited.
   bool may_go_on() const { return !is_cut_off_ && (untaken().front < untaken().back || is_quiet()); }
 

@@ -81,6 +81,8 @@ class Group {
   bool is_gone(int rank) const;
   // Whether `rank` died or left; not, whether it gave the group up, after which it may make another with the survivors.
   bool has_ended(int rank) const;
+  // Whether the process of `rank` is no more. One that left may still be at something that it had begun.
+  bool process_has_ended(int rank) const { return losses_[static_cast<std::size_t>(rank)].since.load() != 0; }
   // Whether every other rank is gone.
   bool is_alone() const;
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.

@@ -13,6 +13,7 @@ namespace {
 
 // In one go, so that a thread that was only polling soon comes back, and can say that it is going to be busy.
 constexpr int most_pieces_at_once = 2 * channel_slots;
+constexpr int pieces_of_chunk = channel_slots;  // as which a chunk of a message that is copied across counts
 
 std::byte* payload_of(ChannelSlot& slot, std::size_t bytes) {
   return bytes <= sizeof(slot.small) ? slot.small : reinterpret_cast<std::byte*>(&slot + 1);
@@ -124,7 +125,7 @@ bool PointToPoint::advance_send(int peer) {
     Transfer& transfer = *queue.front();
     if (transfer.is_offered) {
       if (!advance_offered(peer, transfer)) break;
-      ++pieces;
+      pieces += pieces_of_chunk;
       continue;
     }
     // The receiver's line is fetched only when there may be no room.
@@ -170,14 +171,16 @@ bool PointToPoint::advance_receive(int peer) {
   const auto i = static_cast<std::size_t>(peer);
   Incoming& incoming = incoming_[i];
   int pieces = 0;
-  for (; pieces < most_pieces_at_once; ++pieces) {
+  while (pieces < most_pieces_at_once) {
     ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read_[i]);
     if (slot.number.load() != read_[i] + 1) break;
     if (!incoming.in_message && !begin_message(peer, slot)) break;
     if (slot.is_offer) {
       if (!take_offered(peer, slot)) break;
+      pieces += pieces_of_chunk;
       continue;
     }
+    ++pieces;
     take_payload(incoming, slot);
     fault_point("in_receive");
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;

@@ -115,7 +115,7 @@ void PointToPoint::give_up(Transfer& transfer) {
     incoming.target = nullptr;
     incoming.dropped = true;
     if (!incoming.copy) continue;
-    transfer.is_exposed = !incoming.copy->end([this, peer] { return group_.has_ended(peer); });
+    transfer.is_exposed = !incoming.copy->end([this, peer] { return group_.process_has_ended(peer); });
     if (!transfer.is_exposed && group_.is_usable()) leave_offer(peer);
   }
 }

@@ -24,12 +24,12 @@ constexpr double ways_of_a_wait = 6;
 // fast.
 constexpr std::uint64_t slowest_kernel = 5;
 
-// Where ranks wait for a processor, both copies are made by one, and the rings stay in its cache.
+// Where ranks wait for a processor, one of them makes both copies, and the rings stay in its cache.
 std::uint64_t offer_threshold(const Machine& machine, bool is_crowded) {
   if (const std::uint64_t chosen = chosen_offer.load()) return chosen;
   const Speeds& speeds = machine.speeds;
-  if (speeds.cross_bytes_per_us == 0) return no_threshold;
-  if (!is_crowded && slowest_kernel * speeds.cross_bytes_per_us >= speeds.copy_bytes_per_us) return 512 * kib;
+  if (is_crowded || speeds.cross_bytes_per_us == 0) return no_threshold;
+  if (slowest_kernel * speeds.cross_bytes_per_us >= speeds.copy_bytes_per_us) return 512 * kib;
   return std::max<std::uint64_t>(machine.last_cache, 4096 * kib);
 }
 

@@ -19,7 +19,7 @@ class Receiving {
     copy_.open();
   }
   ~Receiving() {
-    is_exposed_ = !copy_.end([this] { return group_.has_ended(from_); });
+    is_exposed_ = !copy_.end([this] { return group_.process_has_ended(from_); });
   }
   Receiving(const Receiving&) = delete;
   Receiving& operator=(const Receiving&) = delete;

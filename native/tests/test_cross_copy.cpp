@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "ranks.hpp"
@@ -245,7 +246,7 @@ SHIM_TEST(a_receive_raises_when_its_sender_gives_up_in_the_middle) {
         if (me.rank() == 0) {
           auto task = send(me, data, 1);
           task->start();
-          while (me.progress().messages().pieces_moved() < 4) std::this_thread::yield();
+          while (me.progress().messages().pieces_moved() < 4 && !task->is_completed()) std::this_thread::yield();
           task.reset();
           std::fill(data.begin(), data.end(), std::uint8_t{0});
         } else {
@@ -280,6 +281,40 @@ SHIM_TEST(a_tensor_that_cannot_be_read_fails_the_group) {
           const auto task = receive(me, got, 0);
           CHECK(failure_of(*task) == FailureKind::engine);
         }
+      },
+      60, offering_from(1));
+}
+
+SHIM_TEST(a_receive_stays_exposed_while_a_sender_that_left_may_write) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes data = message(64 * chunk, 5);
+        const std::uint64_t first = first_number();
+        if (me.rank() == 1) {
+          const auto task = receive(me, data, 0);
+          CHECK(failure_of(*task) == FailureKind::peer_lost);
+          CHECK(task->is_exposed());
+          return;
+        }
+        // A sender that takes a chunk, and is not seen to write it.
+        ChannelSlot& slot = me.group().channel_slot(0, 1, first);
+        const std::uint64_t address = address_of(data);
+        slot.message = first + 1;
+        slot.bytes = data.size();
+        slot.offset = 0;
+        slot.tag = 0;
+        slot.dtype = Dtype::uint8;
+        slot.is_offer = true;
+        std::memcpy(slot.small, &address, sizeof(address));
+        slot.number.exchange(first + 1);
+        Channel& channel = me.group().channel(0, 1);
+        while (channel.answered.load() != first + 1) std::this_thread::yield();
+        for (std::uint64_t word = channel.copy.untaken.load();
+             !channel.copy.untaken.compare_exchange_weak(word, word - (std::uint64_t{1} << 32));) {
+        }
+        me.group().leave();
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));  // its tensor is being read
       },
       60, offering_from(1));
 }

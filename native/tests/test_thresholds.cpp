@@ -54,7 +54,7 @@ SHIM_TEST(messages_are_offered_where_the_kernel_is_fast_or_the_caches_are_too_sm
   };
   CHECK_EQUAL(offer(13'000, 2), 512 * kib);
   CHECK_EQUAL(offer(9'000, 2), measured.last_cache);
-  CHECK_EQUAL(offer(13'000, 3), measured.last_cache);  // that take turns
+  CHECK(offer(13'000, 3) > std::uint64_t{1} << 40);  // they take turns
   CHECK(offer(0, 2) > std::uint64_t{1} << 40);
   set_offered_from(7);
   const std::uint64_t chosen = offer(0, 8);
