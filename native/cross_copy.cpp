@@ -1,13 +1,12 @@
 #include "cross_copy.hpp"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 
 #include "fault_points.hpp"
 #include "pause.hpp"
+#include "process.hpp"
 
 namespace shim {
 namespace {
@@ -15,25 +14,7 @@ namespace {
 // Where its writer has a processor, it takes a twentieth of a millisecond.
 constexpr auto longest_chunk = std::chrono::milliseconds(100);
 
-// process_vm_readv or process_vm_writev, until all is copied.
-template <class Call>
-bool copy_all(Call call, int process, std::byte* here, std::uint64_t there, std::size_t bytes) {
-  for (std::size_t copied = 0; copied < bytes;) {
-    const iovec local{here + copied, bytes - copied};
-    const iovec remote{reinterpret_cast<void*>(there + copied), bytes - copied};
-    const ssize_t count = call(process, &local, 1, &remote, 1, 0);
-    if (count <= 0) return false;
-    copied += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 }  // namespace
-
-bool CrossCopy::can_read() const {
-  return process_ != 0 &&
-         copy_all(::process_vm_readv, process_, here_, there_, std::min<std::uint64_t>(bytes_, line_bytes));
-}
 
 void CrossCopy::open() {
   state_.written.store(0);
@@ -45,14 +26,13 @@ CrossCopy::Step CrossCopy::read_next(std::uint64_t message) {
   if (change(before, [](Untaken& chunks) { ++chunks.front; })) {
     const std::size_t start = before.front * chunk;
     fault_point("in_cross_copy");
-    if (copy_all(::process_vm_readv, process_, here_ + start, there_ + start, bytes_in(before.front)))
-      return Step::moved;
+    if (read_memory(process_, there_ + start, here_ + start, bytes_in(before.front))) return Step::moved;
     is_cut_off_ = true;
-    return errno == ESRCH || state_.given_up.load() == message ? Step::waits : Step::failed;
+    return errno == ESRCH || state_.given_up.fetch_or(0) == message ? Step::waits : Step::failed;
   }
   if (is_cut_off_) return Step::waits;
   // Who gives its tensor up says so before its caller can write to it again, so what was read until now is right.
-  return is_quiet() && state_.given_up.load() != message ? Step::done : Step::waits;
+  return is_quiet() && state_.given_up.fetch_or(0) != message ? Step::done : Step::waits;
 }
 
 void CrossCopy::close() {
@@ -79,7 +59,7 @@ CrossCopy::Step CrossCopy::write_next() {
   const std::uint32_t number = before.back - 1;
   const std::size_t start = number * chunk;
   fault_point("in_cross_copy");
-  can_write_ = copy_all(::process_vm_writev, process_, here_ + start, there_ + start, bytes_in(number));
+  can_write_ = write_memory(process_, there_ + start, here_ + start, bytes_in(number));
   if (can_write_) {
     state_.written.fetch_add(1);
   } else {  // the receiver is to take it

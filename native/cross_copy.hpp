@@ -32,8 +32,7 @@ class CrossCopy {
         bytes_(bytes),
         chunks_(static_cast<std::uint32_t>((bytes + chunk - 1) / chunk)) {}
 
-  // By the receiver. Whether the system lets it read the first bytes; it does, or the rings have to.
-  bool can_read() const;
+  // By the receiver.
   void open();
   Step read_next(std::uint64_t message);
   // Whether the sender writes nothing: once it is closed, never again.

@@ -50,6 +50,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       segment_(std::move(segment)),
       thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
       generation_(process_generation()),
+      identity_(random_number()),
       crowd_(&status(0), rank, layout_.size()),
       is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
       quick_polls_(is_crowded_ ? 1 : quick_polls),
@@ -57,6 +58,8 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
   loans_ = std::make_unique<Loans>(*this);
   note(rank_).process.store(::getpid());
   note(rank_).processes.store(pid_namespace());
+  note(rank_).identity = identity_;
+  note(rank_).identity_at = reinterpret_cast<std::uintptr_t>(&identity_);
 }
 
 Group::~Group() { leave(); }
@@ -84,6 +87,15 @@ bool Group::is_gone(int rank) const {
 
 bool Group::has_ended(int rank) const {
   return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).has_left.load() != 0;
+}
+
+// By number, a process may be another one: of another namespace, or one that came after it.
+int Group::process_to_read(int rank) const {
+  const RankNote& theirs = note(rank);
+  const int process = loans_->process_of(rank);
+  std::uint64_t seen = 0;
+  const bool is_read = read_memory(process, theirs.identity_at, &seen, sizeof(seen));
+  return is_read && seen == theirs.identity ? process : 0;
 }
 
 bool Group::is_alone() const {

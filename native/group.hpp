@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -83,6 +84,8 @@ class Group {
   bool has_ended(int rank) const;
   // Whether the process of `rank` is no more. One that left may still be at something that it had begun.
   bool process_has_ended(int rank) const { return losses_[static_cast<std::size_t>(rank)].since.load() != 0; }
+  // The number of the process of `rank` where this process can read its memory, and that is the right one; else 0.
+  int process_to_read(int rank) const;
   // Whether every other rank is gone.
   bool is_alone() const;
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.
@@ -149,6 +152,9 @@ class Group {
   }
   void ring_bell(int peer) const;
 
+  // Throws Interrupted, after which the group is given up.
+  void check_interrupted();
+
   // Says to the others on which processor this rank is.
   void tell_processor() { crowd_.tell_processor(); }
 
@@ -183,7 +189,6 @@ class Group {
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
-  void check_interrupted();
   bool has_died(int rank) const;
   int first_missed(const ReadyTest& ready_for) const;
   void wait_for_word_of(int rank) const;
@@ -198,6 +203,7 @@ class Group {
   std::shared_ptr<Segment> segment_;
   Thresholds thresholds_;  // as rank 0 wrote them
   std::uint64_t generation_;
+  std::uint64_t identity_;
   Crowd crowd_;
   bool is_crowded_;  // whether there are ranks without a processor of their own
   int quick_polls_;  // before anything else is looked at
@@ -213,6 +219,22 @@ class Group {
   std::atomic<bool> failed_{false};
   std::unique_ptr<Failure> failure_;  // written once, before failed_
   std::mutex failing_;
+};
+
+// For what takes long without a wait: looks now and then whether the thread is to stop.
+class Looks {
+ public:
+  explicit Looks(Group& group) : group_(group) {}
+  void look() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::milliseconds(20);
+    group_.check_interrupted();
+  }
+
+ private:
+  Group& group_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
 };
 
 }  // namespace shim

@@ -63,7 +63,7 @@ void PointToPoint::post(Transfer& transfer) {
 void PointToPoint::withdraw(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   if (transfer.ended) return;
-  if (transfer.is_send && (transfer.moved > 0 || transfer.is_offered))
+  if (transfer.is_send && (transfer.moved > 0 || transfer.is_offered || transfer.was_declined))
     group_.record(Failure(FailureKind::engine, "a message was given up when a part of it had been sent"));
   give_up(transfer);
   posted_.remove(&transfer);
@@ -120,7 +120,8 @@ bool PointToPoint::advance_send(int peer) {
   const auto i = static_cast<std::size_t>(peer);
   auto& queue = outgoing_[i].queue;
   int pieces = 0;
-  while (!queue.empty() && pieces < most_pieces_at_once) {
+  // Where a message was given up in the middle, what comes after it must not be taken for the rest of it.
+  while (!queue.empty() && pieces < most_pieces_at_once && group_.is_usable()) {
     Channel& channel = group_.channel(group_.rank(), peer);
     Transfer& transfer = *queue.front();
     if (transfer.is_offered) {

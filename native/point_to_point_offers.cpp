@@ -1,15 +1,15 @@
 // Long messages, which both ranks copy from tensor to tensor where they can.
 #include <cstring>
 
-#include "loans.hpp"
 #include "point_to_point.hpp"
 
 namespace shim {
 
 bool PointToPoint::is_to_be_offered(const Transfer& transfer) const {
-  return transfer.moved == 0 && !transfer.was_declined && transfer.peer != group_.rank() &&
-         transfer.buffer.bytes() >= group_.thresholds().offer &&
-         outgoing_[static_cast<std::size_t>(transfer.peer)].may_offer;
+  const std::size_t bytes = transfer.buffer.bytes();
+  const bool fits = bytes <= channel_slots * group_.layout().channel_payload_bytes();  // and its send ends at once
+  return !fits && bytes >= group_.thresholds().cross && transfer.moved == 0 && !transfer.was_declined &&
+         transfer.peer != group_.rank() && outgoing_[static_cast<std::size_t>(transfer.peer)].may_offer;
 }
 
 void PointToPoint::offer(Transfer& transfer, ChannelSlot& slot) {
@@ -33,7 +33,7 @@ bool PointToPoint::advance_offered(int peer, Transfer& transfer) {
       outgoing.may_offer = answer != OfferAnswer::never;
       return true;
     }
-    outgoing.copy.emplace(channel.copy, group_.loans().process_of(peer), transfer.buffer.data(),
+    outgoing.copy.emplace(channel.copy, group_.process_to_read(peer), transfer.buffer.data(),
                           channel.destination.load(), transfer.buffer.bytes());
   }
   if (outgoing.copy->write_next() == CrossCopy::Step::moved) {
@@ -42,7 +42,9 @@ bool PointToPoint::advance_offered(int peer, Transfer& transfer) {
     pieces_moved_.fetch_add(1);
     return true;
   }
-  transfer.moved = outgoing.copy->bytes_taken();
+  // What the receiver has taken counts as well: it begins the group's timeout again.
+  const std::uint64_t taken = outgoing.copy->bytes_taken();
+  if (transfer.moved.exchange(taken) != taken) pieces_moved_.fetch_add(1);
   if (channel.read.load() != filled_[i]) return false;
   outgoing.copy.reset();
   outgoing.queue.pop_front();
@@ -71,6 +73,7 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
   const CrossCopy::Step step = incoming.copy->read_next(slot.message);
   incoming.target->moved = incoming.copy->bytes_taken();
   if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
+  if (step == CrossCopy::Step::failed) group_.check_present(peer);
   if (step == CrossCopy::Step::failed)
     group_.fail(Failure(FailureKind::engine, "the tensor that rank " + std::to_string(peer) +
                                                  " sends cannot be copied\nThe group can no longer be used."));
@@ -95,8 +98,9 @@ OfferAnswer PointToPoint::answer_to(int peer, const ChannelSlot& slot) {
   std::memcpy(&address, slot.small, sizeof(address));
   Channel& channel = group_.channel(peer, group_.rank());
   std::byte* const data = target->buffer.data();
-  CrossCopy copy(channel.copy, group_.loans().process_of(peer), data, address, target->buffer.bytes());
-  if (!copy.can_read()) return OfferAnswer::never;
+  const int process = group_.process_to_read(peer);
+  if (process == 0) return OfferAnswer::never;
+  CrossCopy copy(channel.copy, process, data, address, target->buffer.bytes());
   copy.open();
   channel.destination.store(reinterpret_cast<std::uintptr_t>(data));
   incoming.copy.emplace(copy);
@@ -106,7 +110,9 @@ OfferAnswer PointToPoint::answer_to(int peer, const ChannelSlot& slot) {
 // Before the caller can use the tensor again.
 void PointToPoint::give_up(Transfer& transfer) {
   if (transfer.is_send) {
-    if (transfer.is_offered) group_.channel(group_.rank(), transfer.peer).copy.given_up.store(transfer.number);
+    Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
+    if (!outgoing.queue.empty() && outgoing.queue.front() == &transfer) outgoing.copy.reset();
+    if (transfer.is_offered) group_.channel(group_.rank(), transfer.peer).copy.given_up.exchange(transfer.number);
     return;
   }
   for (int peer = 0; peer < group_.size(); ++peer) {

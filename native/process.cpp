@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +83,18 @@ std::string name_of_signal(int number) {
   return "signal " + std::to_string(number);
 }
 
+template <class Call>
+bool copy_all(Call call, int process, void* here, std::uint64_t there, std::size_t bytes) {
+  for (std::size_t copied = 0; copied < bytes;) {
+    const iovec local{static_cast<std::byte*>(here) + copied, bytes - copied};
+    const iovec remote{reinterpret_cast<void*>(there + copied), bytes - copied};
+    const ssize_t count = call(process, &local, 1, &remote, 1, 0);
+    if (count <= 0) return false;
+    copied += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::uint64_t process_generation() { return generation.load(std::memory_order_relaxed); }
@@ -132,6 +146,21 @@ int number_of(int pidfd) {
   for (std::string line; std::getline(facts, line);)
     if (line.rfind("Pid:", 0) == 0) return std::max(0, std::atoi(line.c_str() + 4));
   return 0;
+}
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof(number), 0) != sizeof(number))
+    throw Failure(FailureKind::engine, "the system gives no random number");
+  return number;
+}
+
+bool read_memory(int process, std::uint64_t from, void* to, std::size_t bytes) {
+  return copy_all(::process_vm_readv, process, to, from, bytes);
+}
+
+bool write_memory(int process, std::uint64_t to, const void* from, std::size_t bytes) {
+  return copy_all(::process_vm_writev, process, const_cast<void*>(from), to, bytes);
 }
 
 }  // namespace shim

@@ -21,6 +21,11 @@ std::string state_of(int process);
 std::string how_it_ended(int pidfd, int process);
 // Throws Failure(engine) where the system gives none.
 Descriptor pidfd_of_this_process();
+std::uint64_t random_number();
+// Copies from another process's memory to this one's, or the other way round. False where not all of it can be; errno
+// says why.
+bool read_memory(int process, std::uint64_t from, void* to, std::size_t bytes);
+bool write_memory(int process, std::uint64_t to, const void* from, std::size_t bytes);
 // The number of the process behind a pidfd in this process's namespace, 0 where it has none.
 int number_of(int pidfd);
 

@@ -158,6 +158,8 @@ struct alignas(line_bytes) RankNote {
   std::atomic<std::int64_t> waits_since;  // steady nanoseconds, 0 while it does not; written last
   std::atomic<std::int32_t> process;      // its number, in
   std::atomic<std::uint64_t> processes;   // the pid namespace with this inode
+  std::uint64_t identity;                 // a random number that lies in the process's memory
+  std::uint64_t identity_at;              // at this address; both from the beginning on
   SharedText<64> address;                 // where the process answers inquiries
   SharedText<224> waits_for;
   SharedText<place_bytes> waits_at;

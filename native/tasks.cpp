@@ -52,7 +52,12 @@ void TransferTask::post() {
   progress_.group().check_usable();
   transfer_.prepare();
   posted_ = true;
-  progress_.messages().post(transfer_);
+  try {
+    progress_.messages().post(transfer_);
+  } catch (...) {
+    progress_.messages().withdraw(transfer_);
+    throw;
+  }
 }
 
 void TransferTask::start() {
@@ -86,7 +91,9 @@ void TransferTask::wait(double timeout) {
       return from_any ? !group.is_alone() : rank != transfer_.peer;
     };
     try {
+      Looks looks(group);
       while (!transfer_.ended && !is_late()) {
+        looks.look();
         before = transfer_.moved.load(std::memory_order_relaxed);
         group.wait_for(group.rank(), is_ready, [this] { return transfer_.describe(); });
       }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t no_threshold = std::uint64_t{1} << 48;  // no memory has so many bytes
 
-std::atomic<std::uint64_t> chosen_offer{0};
+std::atomic<std::uint64_t> chosen_cross{0};
 
 // It takes about so many ways of a line that two ranks wait for each other once more: several lines have to come, one
 // after the other, and the ranks are never quite at the same place.
@@ -25,8 +25,8 @@ constexpr double ways_of_a_wait = 6;
 constexpr std::uint64_t slowest_kernel = 5;
 
 // Where ranks wait for a processor, one of them makes both copies, and the rings stay in its cache.
-std::uint64_t offer_threshold(const Machine& machine, bool is_crowded) {
-  if (const std::uint64_t chosen = chosen_offer.load()) return chosen;
+std::uint64_t cross_threshold(const Machine& machine, bool is_crowded) {
+  if (const std::uint64_t chosen = chosen_cross.load()) return chosen;
   const Speeds& speeds = machine.speeds;
   if (is_crowded || speeds.cross_bytes_per_us == 0) return no_threshold;
   if (slowest_kernel * speeds.cross_bytes_per_us >= speeds.copy_bytes_per_us) return 512 * kib;
@@ -60,15 +60,15 @@ Thresholds thresholds_for(const Machine& machine, int ranks, int processors) {
       // A slot stays in the second cache beside its source, the ring's other slots and what the caller keeps there.
       std::bit_floor(std::clamp<std::uint64_t>(machine.second_cache / 8, 64 * kib, ring_slot_bytes)),
       std::max<std::uint64_t>(machine.last_cache / 4 * 3, 1024 * kib),
-      offer_threshold(machine, turns > 1),
+      cross_threshold(machine, turns > 1),
   };
 }
 
-void set_offered_from(std::uint64_t bytes) { chosen_offer.store(std::min(bytes, no_threshold)); }
+void set_cross_memory_from(std::uint64_t bytes) { chosen_cross.store(std::min(bytes, no_threshold)); }
 
 bool are_possible(const Thresholds& thresholds) {
   return thresholds.piece >= cell_unit && thresholds.piece <= ring_slot_bytes && thresholds.piece % cell_unit == 0 &&
-         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.offer}) <= no_threshold;
+         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.cross}) <= no_threshold;
 }
 
 }  // namespace shim

@@ -52,7 +52,7 @@ def helper_threads() -> int:
     How many threads help this process with large operations.
     """
 
-def set_offered_from(bytes: int) -> None:
+def set_cross_memory_from(bytes: int) -> None:
     """
     Have messages of at least so many bytes copied between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
     """

@@ -189,7 +189,7 @@ class PyGroup {
             {"lend", bytes.lend},
             {"piece", bytes.piece},
             {"stream", bytes.stream},
-            {"offer", bytes.offer}};
+            {"cross", bytes.cross}};
   }
 
   void close(const std::string& why) { member_->close(why); }

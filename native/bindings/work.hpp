@@ -5,6 +5,7 @@
 
 #include <list>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct Member {
 // Keeps what owns the tensors for good where another process may still write to them, although the call has ended.
 template <class Call>
 void keep_while_exposed(const Call& call, Owners& owners) {
-  if (call.is_exposed()) new Owners(std::move(owners));
+  if (call.is_exposed()) new (std::nothrow) Owners(std::move(owners));
 }
 
 // One call, and the tensors that it needs until it has ended.

@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "../agreement.hpp"
 #include "../cross_copy.hpp"
 #include "../direct.hpp"
-#include "../loans.hpp"
 
 namespace shim {
 namespace {
@@ -25,7 +25,10 @@ class Receiving {
   Receiving& operator=(const Receiving&) = delete;
 
   void receive(std::uint64_t sequence) {
-    while (true) switch (copy_.read_next(sequence)) {
+    Looks looks(group_);
+    while (true) {
+      looks.look();
+      switch (copy_.read_next(sequence)) {
         case CrossCopy::Step::done:
           return;
         case CrossCopy::Step::moved:
@@ -34,9 +37,11 @@ class Receiving {
           group_.wait_for(from_, [this](int rank) { return rank != from_ || copy_.may_go_on(); });
           break;
         case CrossCopy::Step::failed:
+          group_.check_present(from_);
           group_.fail(Failure(FailureKind::engine, "the tensor of rank " + std::to_string(from_) +
                                                        " cannot be copied\nThe group can no longer be used."));
       }
+    }
   }
 
  private:
@@ -54,8 +59,15 @@ bool send_across(Group& group, std::uint64_t sequence, int to, const Buffer& ten
   group.ring_bell(to);
   group.wait_for(to, [&](int rank) { return rank != to || theirs.answered.load() >= sequence; });
   if (theirs.accepted.load() != sequence) return false;
-  CrossCopy copy(theirs.copy, group.loans().process_of(to), tensor.data(), theirs.address.load(), tensor.bytes());
-  while (copy.write_next() == CrossCopy::Step::moved) group.ring_bell(to);
+  CrossCopy copy(theirs.copy, group.process_to_read(to), tensor.data(), theirs.address.load(), tensor.bytes());
+  Looks looks(group);
+  while (copy.write_next() == CrossCopy::Step::moved) {
+    group.ring_bell(to);
+    looks.look();
+  }
+  // Each chunk that the receiver takes begins the group's timeout again.
+  for (std::uint64_t taken = copy.bytes_taken(); taken < tensor.bytes(); taken = copy.bytes_taken())
+    group.wait_for(to, [&](int rank) { return rank != to || copy.bytes_taken() != taken; });
   finish_together(group, sequence);
   return true;
 }
@@ -65,9 +77,10 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   CrossLine& mine = group.cross(group.rank());
   CrossLine& theirs = group.cross(from);
   group.wait_for(from, [&](int rank) { return rank != from || theirs.offered.load() >= sequence; });
-  const CrossCopy copy(mine.copy, group.loans().process_of(from), tensor.data(), theirs.address.load(), tensor.bytes());
+  const int process = tensor.goes_through_copy() ? 0 : group.process_to_read(from);
+  const CrossCopy copy(mine.copy, process, tensor.data(), theirs.address.load(), tensor.bytes());
   std::optional<Receiving> receiving;
-  if (!tensor.goes_through_copy() && copy.can_read()) {
+  if (process != 0) {
     receiving.emplace(group, from, copy, is_exposed);
     mine.address.store(address_of(tensor));
     mine.accepted.store(sequence);
@@ -84,10 +97,11 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
 
 // Above what the ranks arrive with and what they may have put into the rings before.
 bool is_worth_copying_across(const Group& group, std::size_t bytes) {
-  return group.size() == 2 && bytes > group.thresholds().piece && bytes >= group.thresholds().offer;
+  return group.size() == 2 && bytes > group.thresholds().piece && bytes >= group.thresholds().cross;
 }
 
 bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& tensor, std::atomic<bool>& is_exposed) {
+  check_agreement(group, sequence);  // fingerprints are not enough where ranks reach into each other's tensors
   const int other = 1 - group.rank();
   return group.rank() == from ? send_across(group, sequence, other, tensor)
                               : receive_across(group, sequence, other, tensor, is_exposed);

@@ -29,7 +29,7 @@ class Broadcast final : public Operation {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    if (is_worth_copying_across(group, tensor_.bytes()) &&
+    if (is_worth_copying_across(group, agreement.largest) &&
         copy_across(group, agreement.sequence, root_, tensor_, is_exposed_))
       return;
     Exchange exchange(group, agreement.largest, group.thresholds().piece);

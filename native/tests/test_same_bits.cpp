@@ -108,7 +108,7 @@ SHIM_TEST(reductions_larger_than_the_caches_give_the_same_bits) {
 
 SHIM_TEST(thresholds_change_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  // One-shot, lend, piece, stream, offer: from the first byte on, never, and the ways to reduce with and without
+  // One-shot, lend, piece, stream, cross: from the first byte on, never, and the ways to reduce with and without
   // streaming.
   const std::vector<Thresholds> several = {usual_thresholds(),
                                            {0, 0, cell_unit, 0, 1},

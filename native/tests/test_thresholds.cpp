@@ -48,17 +48,17 @@ SHIM_TEST(pieces_and_streaming_follow_the_caches) {
   CHECK_EQUAL(thresholds_for({usual_speeds, 1024 * kib, 8 * 1024 * kib}, 2, 2).stream, 6 * 1024 * kib);
 }
 
-SHIM_TEST(messages_are_offered_where_the_kernel_is_fast_or_the_caches_are_too_small) {
+SHIM_TEST(messages_are_copied_across_where_the_kernel_is_fast_or_the_caches_are_too_small) {
   const auto offer = [](std::uint64_t cross, int ranks) {
-    return thresholds_for(with(60, 50'000, cross), ranks, 2).offer;
+    return thresholds_for(with(60, 50'000, cross), ranks, 2).cross;
   };
   CHECK_EQUAL(offer(13'000, 2), 512 * kib);
   CHECK_EQUAL(offer(9'000, 2), measured.last_cache);
   CHECK(offer(13'000, 3) > std::uint64_t{1} << 40);  // they take turns
   CHECK(offer(0, 2) > std::uint64_t{1} << 40);
-  set_offered_from(7);
+  set_cross_memory_from(7);
   const std::uint64_t chosen = offer(0, 8);
-  set_offered_from(0);
+  set_cross_memory_from(0);
   CHECK_EQUAL(chosen, std::uint64_t{7});
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from shim.core.variables import Variables
 from shim.errors import ArgumentError
 
-__all__ = ["chosen_cross_memory"]
+__all__ = ["NEVER", "chosen_cross_memory"]
 
-_NEVER = 1 << 48  # more bytes than a message can have
+NEVER = 1 << 48  # more bytes than a message can have
 
 
 def chosen_cross_memory(variables: Variables) -> int:
@@ -19,7 +19,7 @@ def chosen_cross_memory(variables: Variables) -> int:
     if not text:
         return 0
     if text == "off":
-        return _NEVER
+        return NEVER
     if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
         raise ArgumentError(f"SHIM_CROSS_MEMORY must be off, or a number of bytes from 1 on, got {text!r}")
     return int(text)

@@ -14,14 +14,13 @@ import pytest
 from shim import _native
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.cross_memory import chosen_cross_memory
+from shim.core.cross_memory import NEVER, chosen_cross_memory
 from shim.core.groups import ProcessGroup
 from shim.core.variables import Variables
 from shim.errors import ArgumentError, MismatchError
 
 ME = Caller("test")
 SIZE = 3 * 256 * 1024 + 12  # bytes: chunks, and a part of one
-NEVER = 1 << 48
 
 
 @contextmanager
@@ -29,13 +28,13 @@ def group_from(bytes: int) -> Iterator[ProcessGroup]:
     """A group of all ranks in which messages of so many bytes are copied across."""
     try:
         groups.enter_world(ME, "test")
-        _native.set_offered_from(bytes)
+        _native.set_cross_memory_from(bytes)
         group = groups.new_group(ME)
         assert group is not None
-        assert dict(group.engine.thresholds())["offer"] == bytes
+        assert dict(group.engine.thresholds())["cross"] == bytes
         yield group
     finally:
-        _native.set_offered_from(0)
+        _native.set_cross_memory_from(0)
         groups.close_world()
 
 
@@ -109,7 +108,7 @@ def test_another_value_is_refused(text: str) -> None:
 def test_the_world_begins_with_what_the_environment_says() -> None:
     code = "import shim, shim.frontends.torch.distributed as dist; dist.init_process_group(); print(shim.explain())"
     alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"cross memory {os.getpid()}"}
-    for text, told in ("12345", "offer 12345,"), ("off", f"offer {NEVER},"):
+    for text, told in ("12345", "cross 12345,"), ("off", "cross never,"):
         result = subprocess.run(
             [sys.executable, "-c", code],
             env=os.environ | alone | {"SHIM_CROSS_MEMORY": text},

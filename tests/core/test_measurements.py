@@ -11,6 +11,7 @@ import pytest
 
 import shim
 from shim.core import groups
+from shim.core.cross_memory import NEVER
 from shim.core.measurements import measurements_folder
 from shim.core.variables import Variables
 from shim.frontends.torch import distributed as dist
@@ -56,15 +57,12 @@ def test_the_second_job_uses_what_the_first_has_measured(tmp_path: Path) -> None
     record.write_text(
         "\n".join([*lines[:2], "line_ns 1000", "copy_bytes_per_us 1000000", "cross_bytes_per_us 1000", ""])
     )
-    told = started_alone(SHIM_MEASURED=str(folder))
-    assert "lend 262144, offer " in told
-    assert "one_shot 262144" in told
+    assert "lend 262144, one_shot 262144" in started_alone(SHIM_MEASURED=str(folder))
 
 
 def test_nothing_is_left_where_measuring_is_off(tmp_path: Path) -> None:
     told = started_alone(SHIM_MEASURED="off", XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path))
-    assert "lend 32768, offer " in told
-    assert "one_shot 65536" in told
+    assert "lend 32768, one_shot 65536" in told
     assert not list(tmp_path.iterdir())
 
 
@@ -80,8 +78,8 @@ def test_all_ranks_have_the_thresholds_that_explain_tells(world_size: int) -> No
     world = groups.world_of("torch")
     assert world is not None
     mine = dict(world.engine.thresholds())
-    assert set(mine) == {"lend", "offer", "one_shot", "piece", "stream"}
-    assert all(f"{name} {size}" in shim.explain() for name, size in mine.items())
+    assert set(mine) == {"cross", "lend", "one_shot", "piece", "stream"}
+    assert all(f"{name} {size}" in shim.explain() or size == NEVER for name, size in mine.items())
     everyone: list[object] = [None] * world_size
     dist.all_gather_object(everyone, mine)
     assert everyone == [mine] * world_size

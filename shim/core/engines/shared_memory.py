@@ -53,7 +53,7 @@ class SharedMemoryEngine(_native.Group):
         if world is None:
             _native.set_helper_threads(chosen_helper_threads(variables))
             _native.set_stall_warning(chosen_stall_warning(variables))
-            _native.set_offered_from(chosen_cross_memory(variables))
+            _native.set_cross_memory_from(chosen_cross_memory(variables))
         super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)
 
     def helper_threads(self) -> int:

@@ -1,0 +1,223 @@
+// Long messages that both ranks copy from tensor to tensor: all sizes, what is declined, and ends in the middle.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "cross_memory.hpp"
+
+using namespace shim;
+using namespace shim::tests;
+
+SHIM_TEST(offered_messages_of_all_sizes_go_around_a_ring) {
+  for (const int size : {2, 3, 4, 7})
+    on_ranks(
+        size,
+        [](Rank& me) {
+          const int next = (me.rank() + 1) % me.size();
+          const int before = (me.rank() + me.size() - 1) % me.size();
+          for (const std::size_t bytes :
+               {std::size_t{0}, std::size_t{1}, std::size_t{1000}, chunk - 1, chunk, chunk + 1, 5 * chunk + 77}) {
+            Bytes mine = message(bytes, static_cast<unsigned>(me.rank()));
+            Bytes got(bytes, 1);
+            const auto sent = send(me, mine, next);
+            sent->start();
+            receive(me, got, before)->wait(-1);
+            sent->wait(-1);
+            CHECK(got == message(bytes, static_cast<unsigned>(before)));
+            CHECK(bytes <= chunk || me.group().channel(before, me.rank()).answer == OfferAnswer::accepted);
+          }
+        },
+        60, crossing_from(1));
+}
+
+SHIM_TEST(what_nobody_waits_for_and_what_has_gaps_is_declined) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        for (const std::size_t bytes : {std::size_t{12}, 3 * chunk}) {
+          if (me.rank() == 0) {
+            std::vector<Bytes> data;
+            std::vector<std::unique_ptr<TransferTask>> sent;
+            for (int tag = 0; tag < 3; ++tag) data.push_back(message(bytes, static_cast<unsigned>(tag)));
+            for (int tag = 0; tag < 3; ++tag) {
+              sent.push_back(send(me, data[static_cast<std::size_t>(tag)], 1, tag));
+              sent.back()->start();
+            }
+            for (const auto& task : sent) task->wait(-1);
+          } else {
+            for (const int tag : {2, 0}) {
+              Bytes got(bytes);
+              receive(me, got, 0, tag)->wait(-1);
+              CHECK(got == message(bytes, static_cast<unsigned>(tag)));
+            }
+            Bytes wide(2 * bytes);
+            TensorView view = view_of(wide, {static_cast<std::int64_t>(bytes)});
+            view.strides[0] = 2;
+            TransferTask(me.progress(), view, false, 0, 1).wait(-1);
+            const Bytes whole = message(bytes, 1);
+            for (std::size_t i = 0; i < bytes; ++i) CHECK(wide[2 * i] == whole[i] && wide[2 * i + 1] == 0);
+          }
+          me.run(make_barrier(me.seat()));
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(an_offer_that_does_not_fit_is_refused_and_the_next_one_arrives) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes wrong = message(3 * chunk, 0);
+        Bytes right = message(2 * chunk, 1);
+        if (me.rank() == 0) {
+          CHECK(failure_of(*send(me, wrong, 1)) == FailureKind::mismatch);
+          send(me, right, 1)->wait(-1);
+        } else {
+          Bytes got(2 * chunk, 9);
+          CHECK(failure_of(*receive(me, got, 0)) == FailureKind::mismatch);
+          CHECK(std::all_of(got.begin(), got.end(), [](std::uint8_t x) { return x == 9; }));
+          receive(me, got, 0)->wait(-1);
+          CHECK(got == right);
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(nothing_is_written_after_a_receive_was_withdrawn) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes data = message(16 * chunk, 5);
+        PointToPoint& messages = me.progress().messages();
+        for (int time = 0; time < 200; ++time) {
+          if (me.rank() == 0) {
+            send(me, data, 1)->wait(-1);
+          } else {
+            Bytes got(data.size());
+            Transfer transfer(view_of(got), false, 0, 0);
+            transfer.prepare();
+            const std::uint64_t before = messages.pieces_moved();
+            messages.post(transfer);
+            while (messages.pieces_moved() == before) messages.advance();
+            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(time * 2);
+            while (std::chrono::steady_clock::now() < until) messages.advance();
+            messages.withdraw(transfer);
+            // The last byte of a chunk is what a writer of it comes to last.
+            for (std::size_t end = chunk; end <= got.size(); end += chunk) got[end - 1] = 99;
+            std::this_thread::sleep_for(std::chrono::microseconds(300));
+            for (std::size_t end = chunk; end <= got.size(); end += chunk)
+              CHECK(transfer.is_exposed || got[end - 1] == 99);
+          }
+          me.run(make_barrier(me.seat()));
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_send_that_is_withdrawn_says_so_and_nothing_is_sent_after_it) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes data = message(4 * chunk, 5);
+        PointToPoint& messages = me.progress().messages();
+        if (me.rank() == 0) {
+          Transfer first(view_of(data), true, 1, 0);
+          Transfer second(view_of(data), true, 1, 0);
+          for (Transfer* transfer : {&first, &second}) {
+            transfer->prepare();
+            messages.post(*transfer);
+          }
+          while (me.group().channel(0, 1).answered.load() != first.number) messages.advance();
+          messages.withdraw(first);
+          CHECK_EQUAL(me.group().channel(0, 1).copy.given_up.load(), first.number);
+          CHECK(!me.group().is_usable());
+          CHECK(!messages.advance());
+          messages.withdraw(second);
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its tensor is being read
+        } else {
+          Bytes got(data.size());
+          CHECK(failure_of(*receive(me, got, 0)) == FailureKind::peer_lost);
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_receive_raises_when_its_sender_gives_up_in_the_middle) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes data = message(64 * chunk, 5);
+        if (me.rank() == 0) {
+          auto task = send(me, data, 1);
+          task->start();
+          while (me.progress().messages().pieces_moved() < 4 && !task->is_completed()) std::this_thread::yield();
+          task.reset();
+          std::fill(data.begin(), data.end(), std::uint8_t{0});
+        } else {
+          Bytes got(data.size());
+          try {
+            receive(me, got, 0)->wait(-1);
+            CHECK(got == data);  // it was over before
+          } catch (const Failure& failure) {
+            CHECK(failure.kind == FailureKind::peer_lost);
+          }
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_tensor_that_cannot_be_read_fails_the_group) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        constexpr std::size_t bytes = 4 * chunk;
+        if (me.rank() == 0) {
+          void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          ::mprotect(static_cast<std::byte*>(memory) + bytes / 2, bytes / 2, PROT_NONE);
+          Bytes shape(bytes);
+          TensorView view = view_of(shape);
+          view.data = static_cast<std::byte*>(memory);
+          TransferTask task(me.progress(), view, true, 1, 0);
+          CHECK(failure_of(task) == FailureKind::peer_lost);
+          ::munmap(memory, bytes);
+        } else {
+          Bytes got(bytes);
+          const auto task = receive(me, got, 0);
+          CHECK(failure_of(*task) == FailureKind::engine);
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_receive_stays_exposed_while_a_sender_that_left_may_write) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Bytes data = message(4 * chunk, 5);
+        PointToPoint& messages = me.progress().messages();
+        if (me.rank() == 1) {
+          Transfer transfer(view_of(data), false, 0, 0);
+          transfer.prepare();
+          messages.post(transfer);
+          CrossCopyState& copy = me.group().channel(0, 1).copy;
+          while (copy.untaken.load() == 0) messages.advance();
+          copy.untaken.fetch_sub(std::uint64_t{1} << 32);  // as if the sender had taken a chunk
+          me.run(make_barrier(me.seat()));
+          while (!me.group().is_gone(0)) std::this_thread::yield();
+          messages.fail_all(Failure(FailureKind::peer_lost, "rank 0 left"));
+          CHECK(transfer.is_exposed);
+          copy.written.fetch_add(1);
+          return;
+        }
+        Transfer transfer(view_of(data), true, 1, 0);
+        transfer.prepare();
+        messages.post(transfer);
+        me.run(make_barrier(me.seat()));
+        messages.withdraw(transfer);
+        me.group().leave();
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // its tensor may be read
+      },
+      60, crossing_from(1));
+}
