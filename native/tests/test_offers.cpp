@@ -129,7 +129,7 @@ SHIM_TEST(a_send_that_is_withdrawn_says_so_and_nothing_is_sent_after_it) {
             transfer->prepare();
             messages.post(*transfer);
           }
-          while (me.group().channel(0, 1).answered.load() != first.number) messages.advance();
+          me.run(make_barrier(me.seat()));
           messages.withdraw(first);
           CHECK_EQUAL(me.group().channel(0, 1).copy.given_up.load(), first.number);
           CHECK(!me.group().is_usable());
@@ -137,6 +137,8 @@ SHIM_TEST(a_send_that_is_withdrawn_says_so_and_nothing_is_sent_after_it) {
           messages.withdraw(second);
           std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its tensor is being read
         } else {
+          me.run(make_barrier(me.seat()));
+          while (!me.group().is_gone(0)) std::this_thread::yield();
           Bytes got(data.size());
           CHECK(failure_of(*receive(me, got, 0)) == FailureKind::peer_lost);
         }
