@@ -1,7 +1,7 @@
 // What lies where in a group's shared memory, and who writes it.
 //
-// Every field has one writer: the rank it belongs to. Readers poll. Nothing in shared memory is a lock, so a rank that
-// dies can hold none. Sizes read from here are never used to address memory before they have been checked.
+// Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
+// Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read from here are never used to address memory before they have been checked.
 #pragma once
 
 #include <atomic>
@@ -112,8 +112,8 @@ struct Place {
 
 // Of what two ranks copy together, from the sender's tensor to the receiver's: see cross_copy.hpp.
 struct CrossCopyState {
-  std::atomic<std::uint64_t> untaken;   // which chunks neither has taken; the one field here that both write
-  std::atomic<std::uint64_t> written;   // by the sender: how many it has written, of those that were put there last
+  std::atomic<std::uint64_t> untaken;   // by both: which chunks neither has taken
+  std::atomic<std::uint64_t> written;   // by the sender: how many it has written, since the receiver put 0 there
   std::atomic<std::uint64_t> given_up;  // by the sender: number of the message whose tensor can no longer be read
 };
 
@@ -172,7 +172,7 @@ enum class OfferAnswer : std::uint64_t {
   never,     // the system does not let this rank read the sender's memory
 };
 
-// One direction between two ranks. The receiver writes this, the sender the slots behind it.
+// One direction between two ranks. The receiver writes this, but for `copy`; the sender the slots behind it.
 struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> read;      // slots emptied so far
   std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive

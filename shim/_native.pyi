@@ -54,7 +54,7 @@ def helper_threads() -> int:
 
 def set_cross_memory_from(bytes: int) -> None:
     """
-    Have messages of at least so many bytes copied between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
+    Have messages, and broadcasts of two ranks, of at least so many bytes copied between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
     """
 
 def set_stall_warning(seconds: float) -> None:

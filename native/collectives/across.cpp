@@ -95,7 +95,7 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
 
 }  // namespace
 
-// Above what the ranks arrive with and what they may have put into the rings before.
+// What fits into a slot of the ring may lie there already: see Contribution::fill_first_slot.
 bool is_worth_copying_across(const Group& group, std::size_t bytes) {
   return group.size() == 2 && bytes > group.thresholds().piece && bytes >= group.thresholds().cross;
 }

@@ -128,6 +128,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
         if rank == scenario.victim:
             os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
             os.environ["SHIM_FAULT_NOTE"] = str(note)
+        # Else messages go through the channels, whose phases count their pieces.
         os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point == "in_cross_copy" else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
         patient = scenario.action == "stop" or scenario.what == "meeting"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from scenarios import Runner, Scenario
 
-SIZES = [pytest.param(size, id=f"{size}ranks") for size in (2, 3, 4, 8)]
+RANKS = (2, 3, 4, 8)
+SIZES = [pytest.param(size, id=f"{size}ranks") for size in RANKS]
 ENDINGS = {
     "kill": "was killed by SIGKILL",
     "segv": "was killed by SIGSEGV",
@@ -31,7 +32,7 @@ OF_TWO_RANKS = ("the same, in a broadcast",)
 PHASES_AND_SIZES = [
     pytest.param(phase, size, id=f"{phase}-{size}ranks")
     for phase in PHASES
-    for size in (2, 3, 4, 8)
+    for size in RANKS
     if size == 2 or phase not in OF_TWO_RANKS
 ]
 # The world is met for first, then each group.
