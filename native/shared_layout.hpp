@@ -1,7 +1,8 @@
 // What lies where in a group's shared memory, and who writes it.
 //
 // Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
-// Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read from here are never used to address memory before they have been checked.
+// Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read from here are never used to address
+// memory before they have been checked.
 #pragma once
 
 #include <atomic>
