@@ -221,20 +221,24 @@ class Group {
   std::mutex failing_;
 };
 
-// For what takes long without a wait: looks now and then whether the thread is to stop.
-class Looks {
+// For what goes on for long without a wait: now and then, whether the thread is to stop.
+class InterruptChecks {
  public:
-  explicit Looks(Group& group) : group_(group) {}
-  void look() {
+  explicit InterruptChecks(Group& group) : group_(group) {}
+  // Throws Interrupted. Called after each piece of the work.
+  void check() {
     const auto now = std::chrono::steady_clock::now();
+    if (next_ == std::chrono::steady_clock::time_point{}) next_ = now + interval;
     if (now < next_) return;
-    next_ = now + std::chrono::milliseconds(20);
+    next_ = now + interval;
     group_.check_interrupted();
   }
 
  private:
+  static constexpr auto interval = std::chrono::milliseconds(20);
+
   Group& group_;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  std::chrono::steady_clock::time_point next_{};  // the clock is not asked before there is a second piece
 };
 
 }  // namespace shim

@@ -36,15 +36,14 @@ bool PointToPoint::advance_offered(int peer, Transfer& transfer) {
     outgoing.copy.emplace(channel.copy, group_.process_to_read(peer), transfer.buffer.data(),
                           channel.destination.load(), transfer.buffer.bytes());
   }
-  if (outgoing.copy->write_next() == CrossCopy::Step::moved) {
-    transfer.moved = outgoing.copy->bytes_taken();
-    group_.ring_bell(peer);  // it may have come to the end, and waits for this chunk
-    pieces_moved_.fetch_add(1);
-    return true;
-  }
+  const CrossCopy::Step step = outgoing.copy->write_next();
   // What the receiver has taken counts as well: it begins the group's timeout again.
   const std::uint64_t taken = outgoing.copy->bytes_taken();
   if (transfer.moved.exchange(taken) != taken) pieces_moved_.fetch_add(1);
+  if (step == CrossCopy::Step::moved) {
+    group_.ring_bell(peer);  // it may have come to the end, and waits for this chunk
+    return true;
+  }
   if (channel.read.load() != filled_[i]) return false;
   outgoing.copy.reset();
   outgoing.queue.pop_front();
@@ -73,10 +72,11 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
   const CrossCopy::Step step = incoming.copy->read_next(slot.message);
   incoming.target->moved = incoming.copy->bytes_taken();
   if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
-  if (step == CrossCopy::Step::failed) group_.check_present(peer);
-  if (step == CrossCopy::Step::failed)
+  if (step == CrossCopy::Step::failed) {
+    group_.check_present(peer);
     group_.fail(Failure(FailureKind::engine, "the tensor that rank " + std::to_string(peer) +
                                                  " sends cannot be copied\nThe group can no longer be used."));
+  }
   if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
   leave_offer(peer);
   return true;

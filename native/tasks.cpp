@@ -91,11 +91,11 @@ void TransferTask::wait(double timeout) {
       return from_any ? !group.is_alone() : rank != transfer_.peer;
     };
     try {
-      Looks looks(group);
+      InterruptChecks checks(group);
       while (!transfer_.ended && !is_late()) {
-        looks.look();
         before = transfer_.moved.load(std::memory_order_relaxed);
         group.wait_for(group.rank(), is_ready, [this] { return transfer_.describe(); });
+        if (!transfer_.ended) checks.check();
       }
     } catch (const Failure& failure) {
       progress_.messages().withdraw(transfer_);

@@ -40,8 +40,7 @@ void define_process(nb::module_& module) {
   module.def("helper_threads", &helper_threads, "How many threads help this process with large operations.");
   module.def("set_cross_memory_from", &set_cross_memory_from, "bytes"_a,
              "Have messages, and broadcasts of two ranks, of at least so many bytes copied between processes in groups "
-             "whose rank 0 this process "
-             "becomes; as the machine is, with 0.");
+             "whose rank 0 this process becomes; as the machine is, with 0.");
   module.def("set_stall_warning", &set_stall_warning, "seconds"_a,
              "Warn after so many seconds of one wait that others are missing, never with 0.");
   module.def(

@@ -57,8 +57,7 @@ struct PreparedCall {
 
 // A prepared call that Python holds. When Python lets go of it in the middle, what it needs stays until it has ended.
 struct Work : PreparedCall {
-  Work(std::shared_ptr<Member> member, std::unique_ptr<Task> task, Owners owners)
-      : PreparedCall(std::move(member), std::move(task), std::move(owners)) {}
+  using PreparedCall::PreparedCall;
   Work(Work&&) = default;
   ~Work();
 

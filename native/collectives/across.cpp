@@ -25,9 +25,9 @@ class Receiving {
   Receiving& operator=(const Receiving&) = delete;
 
   void receive(std::uint64_t sequence) {
-    Looks looks(group_);
+    InterruptChecks checks(group_);
     while (true) {
-      looks.look();
+      checks.check();
       switch (copy_.read_next(sequence)) {
         case CrossCopy::Step::done:
           return;
@@ -60,10 +60,10 @@ bool send_across(Group& group, std::uint64_t sequence, int to, const Buffer& ten
   group.wait_for(to, [&](int rank) { return rank != to || theirs.answered.load() >= sequence; });
   if (theirs.accepted.load() != sequence) return false;
   CrossCopy copy(theirs.copy, group.process_to_read(to), tensor.data(), theirs.address.load(), tensor.bytes());
-  Looks looks(group);
+  InterruptChecks checks(group);
   while (copy.write_next() == CrossCopy::Step::moved) {
     group.ring_bell(to);
-    looks.look();
+    checks.check();
   }
   // Each chunk that the receiver takes begins the group's timeout again.
   for (std::uint64_t taken = copy.bytes_taken(); taken < tensor.bytes(); taken = copy.bytes_taken())
