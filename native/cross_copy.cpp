@@ -22,17 +22,19 @@ void CrossCopy::open() {
 }
 
 CrossCopy::Step CrossCopy::read_next(std::uint64_t message) {
+  if (is_cut_off_) return Step::waits;
   Untaken before{};
   if (change(before, [](Untaken& chunks) { ++chunks.front; })) {
     const std::size_t start = before.front * chunk;
-    fault_point("in_cross_copy");
+    fault_point("in_cross_read");
     if (read_memory(process_, there_ + start, here_ + start, bytes_in(before.front))) return Step::moved;
     is_cut_off_ = true;
     return errno == ESRCH || state_.given_up.fetch_or(0) == message ? Step::waits : Step::failed;
   }
-  if (is_cut_off_) return Step::waits;
+  // Of the chunks that were not left then: asked again, there may be one more, which the sender could not write.
+  const bool is_all_written = before.back <= chunks_ && state_.written.load() >= chunks_ - before.back;
   // Who gives its tensor up says so before its caller can write to it again, so what was read until now is right.
-  return is_quiet() && state_.given_up.fetch_or(0) != message ? Step::done : Step::waits;
+  return is_all_written && state_.given_up.fetch_or(0) != message ? Step::done : Step::waits;
 }
 
 void CrossCopy::close() {
@@ -58,7 +60,7 @@ CrossCopy::Step CrossCopy::write_next() {
   if (!can_write_ || !change(before, [](Untaken& chunks) { --chunks.back; })) return Step::waits;
   const std::uint32_t number = before.back - 1;
   const std::size_t start = number * chunk;
-  fault_point("in_cross_copy");
+  fault_point("in_cross_write");
   can_write_ = write_memory(process_, there_ + start, here_ + start, bytes_in(number));
   if (can_write_) {
     state_.written.fetch_add(1);

@@ -21,7 +21,7 @@ class CrossCopy {
     moved,   // a chunk was copied, or left to the other rank
     waits,   // for the other rank
     done,    // all is there
-    failed,  // one of the tensors is not memory that can be read and written
+    failed,  // the kernel does not read one of the tensors, or does not write the other
   };
 
   CrossCopy(CrossCopyState& state, int process, std::byte* here, std::uint64_t there, std::uint64_t bytes)
@@ -34,7 +34,7 @@ class CrossCopy {
 
   // By the receiver.
   void open();
-  Step read_next(std::uint64_t message);
+  Step read_next(std::uint64_t message);  // with the number that the sender puts there when it gives its tensor up
   // Whether the sender writes nothing: once it is closed, never again.
   bool is_quiet() const;
   // Closes it and waits until it is, or the sender's process has_ended(). False where that takes longer than any chunk

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "copies.hpp"
 #include "group.hpp"
+#include "process.hpp"
 
 namespace shim {
 namespace {
@@ -182,9 +182,7 @@ std::uint64_t copy_speed() {
 // Within this process, which it may always do if any may.
 std::uint64_t cross_speed() {
   return speed_of<cross_copies>(cross_copied, [self = ::getpid()](std::byte* to, std::byte* from) {
-    const iovec local{to, cross_copied};
-    const iovec remote{from, cross_copied};
-    return ::process_vm_readv(self, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(cross_copied);
+    return read_memory(self, reinterpret_cast<std::uintptr_t>(from), to, cross_copied);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "point_to_point.hpp"
+#include "process.hpp"
 
 namespace shim {
 
@@ -72,11 +73,9 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
   const CrossCopy::Step step = incoming.copy->read_next(slot.message);
   incoming.target->moved = incoming.copy->bytes_taken();
   if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
-  if (step == CrossCopy::Step::failed) {
-    group_.check_present(peer);
-    group_.fail(Failure(FailureKind::engine, "the tensor that rank " + std::to_string(peer) +
-                                                 " sends cannot be copied\nThe group can no longer be used."));
-  }
+  if (step == CrossCopy::Step::failed && !group_.is_gone(peer))
+    group_.fail(Failure(FailureKind::engine, "the system cannot copy the tensor that rank " + std::to_string(peer) +
+                                                 " sends to that of this rank\nThe group can no longer be used."));
   if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
   leave_offer(peer);
   return true;
@@ -100,6 +99,7 @@ OfferAnswer PointToPoint::answer_to(int peer, const ChannelSlot& slot) {
   std::byte* const data = target->buffer.data();
   const int process = group_.process_to_read(peer);
   if (process == 0) return OfferAnswer::never;
+  if (!can_read_ends(process, address, target->buffer.bytes())) return OfferAnswer::declined;
   CrossCopy copy(channel.copy, process, data, address, target->buffer.bytes());
   copy.open();
   channel.destination.store(reinterpret_cast<std::uintptr_t>(data));

@@ -163,4 +163,11 @@ bool write_memory(int process, std::uint64_t to, const void* from, std::size_t b
   return copy_all(::process_vm_writev, process, const_cast<void*>(from), to, bytes);
 }
 
+bool can_read_ends(int process, std::uint64_t from, std::size_t bytes) {
+  std::byte ends[2];
+  const iovec local{ends, sizeof(ends)};
+  const iovec remote[2] = {{reinterpret_cast<void*>(from), 1}, {reinterpret_cast<void*>(from + bytes - 1), 1}};
+  return ::process_vm_readv(process, &local, 1, remote, 2, 0) == sizeof(ends);
+}
+
 }  // namespace shim

@@ -26,6 +26,9 @@ std::uint64_t random_number();
 // says why.
 bool read_memory(int process, std::uint64_t from, void* to, std::size_t bytes);
 bool write_memory(int process, std::uint64_t to, const void* from, std::size_t bytes);
+// Whether the kernel reads the first and the last of so many bytes there. It does not read all that a processor can:
+// not what a device's driver has mapped, and no secret memory.
+bool can_read_ends(int process, std::uint64_t from, std::size_t bytes);
 // The number of the process behind a pidfd in this process's namespace, 0 where it has none.
 int number_of(int pidfd);
 

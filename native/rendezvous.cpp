@@ -38,7 +38,7 @@ class Guest {
       join(std::move(encounter));
       send_message(socket_, std::string(1, joined), {});
       fault_point("joined");
-      if (hear().bytes[0] != all_joined) throw is_no_host();
+      if (hear().bytes[0] != all_joined) throw no_host();
     } catch (const Failure& failure) {
       refuse(socket_, failure);  // the others are not to wait for this rank
       throw;
@@ -67,7 +67,7 @@ class Guest {
   // The memory, and the pidfds of all ranks.
   Encounter take_gifts() {
     Message message = hear();
-    if (message.bytes[0] != welcome || message.files.size() != 1) throw is_no_host();
+    if (message.bytes[0] != welcome || message.files.size() != 1) throw no_host();
     deadline_ = std::max(deadline_, decltype(deadline_)(Clock::now() + join_patience));
     has_memory_ = true;
     const std::size_t ranks = meeting_.world_ranks.size();
@@ -76,7 +76,7 @@ class Guest {
     while (pidfds.size() < ranks) {
       message = hear();
       if (message.bytes[0] != files || message.files.empty() || pidfds.size() + message.files.size() > ranks)
-        throw is_no_host();
+        throw no_host();
       for (Descriptor& pidfd : message.files) pidfds.push_back(std::move(pidfd));
     }
     pidfds[static_cast<std::size_t>(meeting_.rank)] = Descriptor();
@@ -115,7 +115,7 @@ class Guest {
                    "after " + shown_seconds(meeting_.timeout) + ", " + what + " (group '" + meeting_.name + "')", {0});
   }
 
-  static Failure is_no_host() {
+  static Failure no_host() {
     return Failure(FailureKind::engine, "what is at rank 0's address said what rank 0 would not");
   }
 

@@ -113,9 +113,11 @@ struct Place {
 
 // Of what two ranks copy together, from the sender's tensor to the receiver's: see cross_copy.hpp.
 struct CrossCopyState {
-  std::atomic<std::uint64_t> untaken;   // by both: which chunks neither has taken
-  std::atomic<std::uint64_t> written;   // by the sender: how many it has written, since the receiver put 0 there
-  std::atomic<std::uint64_t> given_up;  // by the sender: number of the message whose tensor can no longer be read
+  std::atomic<std::uint64_t> untaken;  // by both: which chunks neither has taken
+  std::atomic<std::uint64_t> written;  // by the sender: how many it has written, since the receiver put 0 there
+  // By the sender: number of the message whose tensor can no longer be read. Of broadcasts there is none: who gives
+  // one up leaves the group, without which the other rank cannot end it.
+  std::atomic<std::uint64_t> given_up;
 };
 
 // How far a rank has come with the operations in which the ranks read each other's tensors where they are.

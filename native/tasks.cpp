@@ -1,5 +1,8 @@
 #include "tasks.hpp"
 
+#include <exception>
+#include <string>
+
 #include "progress.hpp"
 
 namespace shim {
@@ -54,10 +57,18 @@ void TransferTask::post() {
   posted_ = true;
   try {
     progress_.messages().post(transfer_);
-  } catch (...) {
-    progress_.messages().withdraw(transfer_);
+  } catch (const Failure& failure) {
+    end_with(failure);
+    throw;
+  } catch (const std::exception& error) {  // no memory
+    end_with(Failure(FailureKind::engine, std::string("the message cannot be begun: ") + error.what()));
     throw;
   }
+}
+
+void TransferTask::end_with(const Failure& failure) {
+  progress_.messages().withdraw(transfer_);
+  if (!transfer_.failure) transfer_.failure = failure;
 }
 
 void TransferTask::start() {
@@ -67,8 +78,7 @@ void TransferTask::start() {
   try {
     progress_.drive_in_background();
   } catch (const Failure& failure) {
-    progress_.messages().withdraw(transfer_);
-    if (!transfer_.failure) transfer_.failure = failure;
+    end_with(failure);
     throw;
   }
 }
@@ -98,8 +108,7 @@ void TransferTask::wait(double timeout) {
         if (!transfer_.ended) checks.check();
       }
     } catch (const Failure& failure) {
-      progress_.messages().withdraw(transfer_);
-      if (!transfer_.failure) transfer_.failure = failure;
+      end_with(failure);
     } catch (const Interrupted&) {
       progress_.messages().withdraw(transfer_);
       throw;

@@ -88,6 +88,7 @@ class TransferTask final : public Task {
 
  private:
   void post();
+  void end_with(const Failure& failure);
 
   Progress& progress_;
   Transfer transfer_;

@@ -5,6 +5,7 @@
 #include "../agreement.hpp"
 #include "../cross_copy.hpp"
 #include "../direct.hpp"
+#include "../process.hpp"
 
 namespace shim {
 namespace {
@@ -37,9 +38,10 @@ class Receiving {
           group_.wait_for(from_, [this](int rank) { return rank != from_ || copy_.may_go_on(); });
           break;
         case CrossCopy::Step::failed:
-          group_.check_present(from_);
-          group_.fail(Failure(FailureKind::engine, "the tensor of rank " + std::to_string(from_) +
-                                                       " cannot be copied\nThe group can no longer be used."));
+          if (group_.is_gone(from_)) break;  // the next wait for it says how
+          group_.fail(Failure(FailureKind::engine, "the system cannot copy the tensor of rank " +
+                                                       std::to_string(from_) +
+                                                       " to that of this rank\nThe group can no longer be used."));
       }
     }
   }
@@ -77,10 +79,11 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   CrossLine& mine = group.cross(group.rank());
   CrossLine& theirs = group.cross(from);
   group.wait_for(from, [&](int rank) { return rank != from || theirs.offered.load() >= sequence; });
+  const std::uint64_t address = theirs.address.load();
   const int process = tensor.goes_through_copy() ? 0 : group.process_to_read(from);
-  const CrossCopy copy(mine.copy, process, tensor.data(), theirs.address.load(), tensor.bytes());
+  const CrossCopy copy(mine.copy, process, tensor.data(), address, tensor.bytes());
   std::optional<Receiving> receiving;
-  if (process != 0) {
+  if (process != 0 && can_read_ends(process, address, tensor.bytes())) {
     receiving.emplace(group, from, copy, is_exposed);
     mine.address.store(address_of(tensor));
     mine.accepted.store(sequence);

@@ -14,7 +14,7 @@ namespace shim {
 bool is_worth_copying_across(const Group& group, std::size_t bytes);
 
 // Copies the tensor of rank `from` to that of the other rank, which calls it as well with its own. False on both where
-// the receiver cannot read the sender's memory, or has gaps in its tensor: then nothing was written.
+// the receiver cannot read the sender's tensor, or has gaps in its own: then nothing was written.
 // `is_exposed` becomes true when it throws and the sender may still write to this rank's tensor.
 bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& tensor, std::atomic<bool>& is_exposed);
 

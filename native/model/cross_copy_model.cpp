@@ -15,7 +15,8 @@ enum Broken {
   not_closed,            // by a receive that is withdrawn
   not_waited_for_quiet,  // likewise
   told_before_written,
-  not_given_back,  // what the sender could not write
+  not_given_back,            // what the sender could not write
+  asked_again_what_is_left,  // by a receiver that saw that nothing was
   taken_in_two_steps,
   giving_up_not_asked_for,
   overwritten_before_said,  // by a sender that gives up
@@ -26,7 +27,21 @@ enum Broken {
 
 constexpr int messages = 2;
 constexpr int chunks = 2;  // of a message
-enum At : std::uint8_t { offer, answer, take, took, copying, telling, giving_back, closing, quiet, giving_up, over };
+enum At : std::uint8_t {
+  offer,
+  answer,
+  take,
+  took,
+  copying,
+  telling,
+  giving_back,
+  none_left,
+  all_written,
+  closing,
+  quiet,
+  giving_up,
+  over
+};
 enum Content : std::uint8_t { nobodys, right, wrong };
 enum Error : std::uint8_t { none, copied_by_both, written_after_the_end, received_wrong };
 
@@ -206,16 +221,29 @@ class CrossCopy {
         me.at = take;
         return emit(1, "accepts a message", state);
       case take:
-        me.at = broken_ == not_closed ? quiet : closing;
-        emit(1, "is interrupted", state, true);
+        be_interrupted(before, emit);
         if (take_chunk(before, false, emit)) return;
-        if (is_gone && (before.given_up != me.message || broken_ != giving_up_not_asked_for) && !is_quiet)
-          return emit(1, "sees that its sender has gone", state);
-        if (before.given_up == me.message && broken_ != giving_up_not_asked_for)
-          return emit(1, "sees that its sender has given up", state);
-        if (!is_quiet && broken_ != ended_when_all_are_taken) return;
-        state = before;
-        return receive_all(state, emit);
+        me.back = before.back;
+        me.at = none_left;
+        return emit(1, "sees that no chunk is left", state);
+      case none_left:
+        be_interrupted(before, emit);
+        if (before.written >= chunks - (broken_ == asked_again_what_is_left ? before.back : me.back) ||
+            broken_ == ended_when_all_are_taken) {
+          me.at = all_written;
+          return emit(1, "sees that all are written", state);
+        }
+        if (before.front < before.back || is_quiet) {
+          me.at = take;
+          return emit(1, "goes on", state);
+        }
+        if (!is_gone) return;
+        me.at = closing;
+        return emit(1, "sees that its sender has gone", state);
+      case all_written:
+        if (before.given_up != me.message || broken_ == giving_up_not_asked_for) return receive_all(state, emit);
+        me.at = closing;
+        return emit(1, "sees that its sender has given up", state);
       case took:
         take_chunk(before, false, emit);
         return;
@@ -234,6 +262,12 @@ class CrossCopy {
       default:
         return;
     }
+  }
+
+  template <class Emit>
+  void be_interrupted(State state, const Emit& emit) const {
+    state.receiver.at = broken_ == not_closed ? quiet : closing;
+    emit(1, "is interrupted", state, true);
   }
 
   template <class Emit>
@@ -262,6 +296,7 @@ std::vector<Case> cross_copy_cases() {
                    {"a receive that is withdrawn does not wait for the chunk being written", 2},
                    {"a chunk is told written before it is", 2},
                    {"a chunk that could not be written is not given back", 2},
+                   {"a receiver that saw no chunk left asks again how many there were", 2},
                    {"a chunk is taken in two steps", 2},
                    {"a receive does not ask whether its sender has given up", 2},
                    {"a sender that gives up lets its caller write before it says so", 2},

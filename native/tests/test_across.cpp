@@ -1,10 +1,20 @@
 // Broadcasts that two ranks copy from tensor to tensor.
-#include <sys/mman.h>
+#include <algorithm>
 
 #include "cross_memory.hpp"
 
 using namespace shim;
 using namespace shim::tests;
+
+namespace {
+
+// The last operation.
+bool went_across(Rank& me) {
+  const std::uint64_t last = me.group().sequence;
+  return me.group().cross(0).accepted == last || me.group().cross(1).accepted == last;
+}
+
+}  // namespace
 
 SHIM_TEST(broadcasts_between_two_ranks_arrive_whatever_the_root_and_the_size) {
   on_ranks(
@@ -19,6 +29,7 @@ SHIM_TEST(broadcasts_between_two_ranks_arrive_whatever_the_root_and_the_size) {
             else
               me.start(make_broadcast(me.seat(), one("tensor", data), root))->wait(-1);
             CHECK(data == right);
+            CHECK_EQUAL(went_across(me), bytes > chunk / 2);
           }
       },
       60, crossing_from(1));
@@ -35,23 +46,54 @@ SHIM_TEST(a_broadcast_into_a_tensor_with_gaps_goes_through_the_rings) {
         me.run(make_broadcast(me.seat(), tensor, 0));
         for (std::size_t i = 0; me.rank() == 1 && i < right.size(); ++i)
           CHECK(data[2 * i] == right[i] && data[2 * i + 1] == 0);
+        CHECK(!went_across(me));
       },
       60, crossing_from(1));
 }
 
-SHIM_TEST(a_broadcast_of_memory_that_cannot_be_read_fails_the_group) {
+SHIM_TEST(a_broadcast_of_a_tensor_with_a_hole_fails_the_group) {
   on_ranks(
       2,
       [](Rank& me) {
-        constexpr std::size_t bytes = 4 * chunk;
-        Bytes data(bytes);
+        Bytes data(4 * chunk);
         TensorArgument tensor = one("tensor", data);
-        void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        ::mprotect(static_cast<std::byte*>(memory) + bytes / 2, bytes / 2, PROT_NONE);
-        if (me.rank() == 0) tensor.single->data = static_cast<std::byte*>(memory);
+        const Holed memory(data.size(), chunk, 3 * chunk);
+        if (me.rank() == 0) tensor.single->data = memory.data();
         const FailureKind kind = me.failure_of(make_broadcast(me.seat(), tensor, 0));
         CHECK(kind == (me.rank() == 0 ? FailureKind::peer_lost : FailureKind::engine));
-        ::munmap(memory, bytes);
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_broadcast_of_memory_that_the_kernel_does_not_read_goes_through_the_rings) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        const Bytes right = message(3 * chunk, 4);
+        Bytes data = me.rank() == 0 ? right : Bytes(right.size());
+        const Secret secret(right.size());
+        TensorArgument tensor = one("tensor", data);
+        if (me.rank() == 0 && secret.exists()) {
+          std::copy(data_of(data), data_of(data) + data.size(), secret.data());
+          tensor.single->data = secret.data();
+        }
+        me.run(make_broadcast(me.seat(), tensor, 0));
+        CHECK(data == right);
+        CHECK_EQUAL(went_across(me), !secret.exists());
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(a_broadcast_to_a_rank_that_cannot_tell_which_process_this_is_goes_through_the_rings) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        if (me.rank() == 0) ++me.group().note(0).identity;
+        const Bytes right = message(3 * chunk, 4);
+        Bytes data = me.rank() == 0 ? right : Bytes(right.size());
+        me.run(make_broadcast(me.seat(), one("tensor", data), 0));
+        CHECK(data == right);
+        CHECK(!went_across(me));
       },
       60, crossing_from(1));
 }

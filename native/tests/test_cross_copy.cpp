@@ -1,12 +1,17 @@
 // A copy of one tensor to another by two ranks: where they meet, and ends in the middle.
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "cross_memory.hpp"
 
 using namespace shim;
 using namespace shim::tests;
 
 namespace {
+
+constexpr int no_process = 1 << 30;
 
 // Both ends of a copy within this process.
 struct BothEnds {
@@ -41,7 +46,6 @@ SHIM_TEST(the_ranks_meet_wherever_one_is_late) {
 }
 
 SHIM_TEST(a_sender_that_cannot_write_leaves_it_to_the_receiver) {
-  constexpr int no_process = 1 << 30;
   Bytes from = message(3 * chunk, 3);
   Bytes to(from.size());
   BothEnds ends(from, to, no_process);
@@ -50,6 +54,27 @@ SHIM_TEST(a_sender_that_cannot_write_leaves_it_to_the_receiver) {
   CHECK(ends.sender.write_next() == CrossCopy::Step::waits);  // once is enough
   ends.read_all();
   CHECK(to == from);
+}
+
+SHIM_TEST(what_a_late_sender_cannot_write_is_read_all_the_same) {
+  for (const std::size_t chunks : {1, 3})
+    for (int time = 0; time < 500; ++time) {
+      Bytes from(chunks * chunk, 7);
+      Bytes to(from.size());
+      BothEnds ends(from, to, no_process);
+      ends.receiver.open();
+      std::atomic<bool> has_begun{false};
+      std::thread sender([&] {
+        has_begun = true;
+        ends.sender.write_next();
+      });
+      while (!has_begun) {
+      }
+      ends.read_all();
+      const bool is_all_there = to == from;
+      sender.join();
+      CHECK(is_all_there);
+    }
 }
 
 SHIM_TEST(a_closed_copy_is_quiet_once_the_chunk_that_was_begun_is_written) {

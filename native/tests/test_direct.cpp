@@ -85,6 +85,7 @@ SHIM_TEST(unequal_and_empty_parts_of_lists) {
         Floats output(received, is_shared, 100 + me.rank());
         me.run(make_all_to_all(me.seat(), output.as("output", receives), input.as("input", sends),
                                no_splits("output_splits"), no_splits("input_splits")));
+        CHECK_EQUAL(was_direct(me), is_shared);
         results.push_back(output.values());
       }
       CHECK(results[0] == results[1]);

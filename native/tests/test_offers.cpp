@@ -1,6 +1,4 @@
 // Long messages that both ranks copy from tensor to tensor: all sizes, what is declined, and ends in the middle.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -170,24 +168,83 @@ SHIM_TEST(a_receive_raises_when_its_sender_gives_up_in_the_middle) {
       60, crossing_from(1));
 }
 
-SHIM_TEST(a_tensor_that_cannot_be_read_fails_the_group) {
+SHIM_TEST(a_tensor_with_a_hole_fails_the_group) {
+  for (const bool is_started : {false, true})
+    on_ranks(
+        2,
+        [is_started](Rank& me) {
+          Bytes data(4 * chunk);
+          if (me.rank() == 0) {
+            const Holed memory(data.size(), chunk / 2, 3 * chunk);
+            TensorView view = view_of(data);
+            view.data = memory.data();
+            TransferTask task(me.progress(), view, true, 1, 0);
+            task.start();
+            me.run(make_barrier(me.seat()));
+            CHECK(failure_of(task) == FailureKind::peer_lost);
+          } else {
+            me.run(make_barrier(me.seat()));  // the message is there: a receive fails when it begins
+            const auto task = receive(me, data, 0);
+            if (is_started) {
+              try {
+                task->start();
+              } catch (const Failure& failure) {
+                CHECK(failure.kind == FailureKind::engine);
+              }
+            }
+            for (int time = 0; time < 2; ++time) CHECK(failure_of(*task) == FailureKind::engine);
+            CHECK(task->failure().has_value());
+          }
+        },
+        60, crossing_from(1));
+}
+
+SHIM_TEST(memory_that_the_kernel_does_not_read_goes_through_the_channel) {
   on_ranks(
       2,
       [](Rank& me) {
-        constexpr std::size_t bytes = 4 * chunk;
-        if (me.rank() == 0) {
-          void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-          ::mprotect(static_cast<std::byte*>(memory) + bytes / 2, bytes / 2, PROT_NONE);
-          Bytes shape(bytes);
-          TensorView view = view_of(shape);
-          view.data = static_cast<std::byte*>(memory);
-          TransferTask task(me.progress(), view, true, 1, 0);
-          CHECK(failure_of(task) == FailureKind::peer_lost);
-          ::munmap(memory, bytes);
-        } else {
-          Bytes got(bytes);
-          const auto task = receive(me, got, 0);
-          CHECK(failure_of(*task) == FailureKind::engine);
+        const Bytes right = message(3 * chunk, 4);
+        Bytes data = right;
+        const Secret secret(right.size());
+        for (const bool is_secret : {true, false}) {
+          if (me.rank() == 0) {
+            TensorView view = view_of(data);
+            if (is_secret && secret.exists()) {
+              std::copy(data_of(data), data_of(data) + data.size(), secret.data());
+              view.data = secret.data();
+            }
+            TransferTask(me.progress(), view, true, 1, 0).wait(-1);
+          } else {
+            Bytes got(right.size());
+            receive(me, got, 0)->wait(-1);
+            CHECK(got == right);
+            const bool was_refused = is_secret && secret.exists();
+            CHECK(me.group().channel(0, 1).answer == (was_refused ? OfferAnswer::declined : OfferAnswer::accepted));
+          }
+        }
+      },
+      60, crossing_from(1));
+}
+
+SHIM_TEST(nothing_is_offered_again_to_a_rank_that_cannot_tell_which_process_this_is) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        if (me.rank() == 0) ++me.group().note(0).identity;
+        me.run(make_barrier(me.seat()));
+        for (unsigned time = 0; time < 3; ++time) {
+          const Bytes right = message(3 * chunk, time);
+          if (me.rank() == 0) {
+            Bytes data = right;
+            send(me, data, 1)->wait(-1);
+          } else {
+            Bytes got(right.size());
+            receive(me, got, 0)->wait(-1);
+            CHECK(got == right);
+            const Channel& channel = me.group().channel(0, 1);
+            CHECK(channel.answer == OfferAnswer::never);
+            CHECK_EQUAL(channel.answered.load() - first_number(), std::uint64_t{1});
+          }
         }
       },
       60, crossing_from(1));

@@ -49,15 +49,15 @@ SHIM_TEST(pieces_and_streaming_follow_the_caches) {
 }
 
 SHIM_TEST(messages_are_copied_across_where_the_kernel_is_fast_or_the_caches_are_too_small) {
-  const auto offer = [](std::uint64_t cross, int ranks) {
-    return thresholds_for(with(60, 50'000, cross), ranks, 2).cross;
+  const auto cross_of = [](std::uint64_t speed, int ranks) {
+    return thresholds_for(with(60, 50'000, speed), ranks, 2).cross;
   };
-  CHECK_EQUAL(offer(13'000, 2), 512 * kib);
-  CHECK_EQUAL(offer(9'000, 2), measured.last_cache);
-  CHECK(offer(13'000, 3) > std::uint64_t{1} << 40);  // they take turns
-  CHECK(offer(0, 2) > std::uint64_t{1} << 40);
+  CHECK_EQUAL(cross_of(13'000, 2), 512 * kib);
+  CHECK_EQUAL(cross_of(9'000, 2), measured.last_cache);
+  CHECK(cross_of(13'000, 3) > std::uint64_t{1} << 40);  // they take turns
+  CHECK(cross_of(0, 2) > std::uint64_t{1} << 40);
   set_cross_memory_from(7);
-  const std::uint64_t chosen = offer(0, 8);
+  const std::uint64_t chosen = cross_of(0, 8);
   set_cross_memory_from(0);
   CHECK_EQUAL(chosen, std::uint64_t{7});
 }

@@ -8,9 +8,8 @@ from shim.bench.turn import Turn
 __all__ = ["TOO_LONG", "Pace", "first_turn"]
 
 TOO_LONG = 2.0  # seconds of a call after which larger sizes are not measured, and one sample a turn has to do
-_MOST_SECONDS = (
-    2 * TOO_LONG
-)  # after which a turn ends, whatever was expected of it: three samples that are not too long fit
+# After which a turn ends, whatever was expected of it: three samples that are not too long fit.
+_MOST_SECONDS = 2 * TOO_LONG
 _BATCH_SECONDS = 0.001  # after which no more calls are timed together: these can be told from the clock
 _FEWEST_SAMPLES, _MOST_SAMPLES = 3, 200  # in one turn
 _FIRST_WARM_UP, _WARM_UP = 6, 2  # batches; MPICH has its fast collectives from the sixth call on

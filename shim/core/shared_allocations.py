@@ -121,9 +121,8 @@ def _storage_to_move(tensor: Any) -> Any:
             f" got layout {tensor.layout} on {tensor.device}"
         )
     storage = tensor.untyped_storage()
-    if (storage.is_shared() or not storage.resizable()) and not _is_shared(
-        storage
-    ):  # torch takes a mapping for resizable
+    # Torch takes a mapping for resizable.
+    if (storage.is_shared() or not storage.resizable()) and not _is_shared(storage):
         raise UnsupportedError(
             "shim.move_to_shared_memory: a tensor's memory is not torch's alone to move: a numpy array has it too,"
             " or a file, or another process\n"
