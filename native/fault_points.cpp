@@ -26,7 +26,8 @@ void fault_point(const char* name) {
   std::ofstream(std::getenv("SHIM_FAULT_NOTE")) << std::chrono::steady_clock::now().time_since_epoch().count();
   if (action == "exit") ::_exit(3);
   if (action == "segv") ::signal(SIGSEGV, SIG_DFL);
-  ::kill(::getpid(), action == "kill" ? SIGKILL : action == "segv" ? SIGSEGV : SIGSTOP);
+  // To this thread, so that it goes no further; a stop is of all threads all the same.
+  ::raise(action == "kill" ? SIGKILL : action == "segv" ? SIGSEGV : SIGSTOP);
 }
 
 }  // namespace shim

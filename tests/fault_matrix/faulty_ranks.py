@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -10,6 +11,8 @@ import sys
 import tempfile
 import time
 import traceback
+import weakref
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,8 @@ ME = Caller("test", outsider="warn")
 DEADLINE = 30.0  # seconds
 LARGE = 4_000_000  # bytes
 
+outputs: deque[weakref.ref[np.ndarray]] = deque(maxlen=1)  # the last tensor that was to be written to
+
 
 def sum_up(group: ProcessGroup, tensor: np.ndarray, way: str = "now") -> None:
     work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX, now=way == "now")
@@ -41,13 +46,16 @@ def pass_on(group: ProcessGroup) -> None:
     """Send to the next rank and receive from the one before."""
     sent = calls.send(ME, group, np.ones(LARGE, np.uint8), (group.rank + 1) % group.size)
     sent.start()
-    calls.receive(ME, group, np.empty(LARGE, np.uint8), (group.rank - 1) % group.size).wait()
+    received = np.empty(LARGE, np.uint8)
+    outputs.append(weakref.ref(received))
+    calls.receive(ME, group, received, (group.rank - 1) % group.size).wait()
     sent.wait()
 
 
 def broadcast(group: ProcessGroup) -> None:
     """Two ranks copy it between their processes, several through the rings."""
     tensor = np.ones(LARGE, np.uint8)
+    outputs.append(weakref.ref(tensor))
     calls.broadcast(ME, group, tensor, 0, now=True).wait()
 
 
@@ -129,7 +137,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
             os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
             os.environ["SHIM_FAULT_NOTE"] = str(note)
         # Else messages go through the channels, whose phases count their pieces.
-        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point == "in_cross_copy" else "off"
+        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point.startswith("in_cross_") else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
         patient = scenario.action == "stop" or scenario.what == "meeting"
         os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())
@@ -141,21 +149,17 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
 
 def told_to_this_rank(scenario: Scenario, timeout: float) -> dict[str, Any]:
     group: ProcessGroup | None = None
+    told: dict[str, Any] = {"error": "nothing", "message": "", "ranks": ()}
     try:
         group = groups.enter_world(ME, "test", timeout=timeout)
         for _ in range(100_000):
             WHAT[scenario.what](group)
     except ShimError as error:
-        at = time.monotonic_ns()
-        ranks = getattr(error, "ranks", ())
-        return {
-            "error": type(error).__name__,
-            "message": str(error),
-            "ranks": ranks,
-            "at": at,
-            "again": what_a_call_raises(group),
-        }
-    return {"error": "nothing", "message": "", "ranks": (), "at": time.monotonic_ns(), "again": "nothing"}
+        told = {"at": time.monotonic_ns(), "error": type(error).__name__, "message": str(error)}
+        told["ranks"] = getattr(error, "ranks", ())
+    gc.collect()
+    is_kept = any(output() is not None for output in outputs)
+    return {"at": time.monotonic_ns(), **told, "again": what_a_call_raises(group), "is_kept": is_kept}
 
 
 def what_a_call_raises(group: ProcessGroup | None) -> str:

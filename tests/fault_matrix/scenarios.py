@@ -35,6 +35,7 @@ class Told:
     ranks: tuple[int, ...]
     milliseconds: float  # after the fault
     again: str
+    is_kept: bool  # the tensor it received into, although nobody has it any more
 
 
 class Runner:

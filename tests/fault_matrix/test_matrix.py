@@ -25,10 +25,12 @@ PHASES = {
     "reading others' memory": ("shared", "in_direct", 5),
     "sending": ("messages", "in_send", 70),
     "receiving": ("messages", "in_receive", 70),
-    "copying between processes": ("offered messages", "in_cross_copy", 70),
-    "the same, in a broadcast": ("broadcasts", "in_cross_copy", 70),
+    "reading a sender's tensor": ("offered messages", "in_cross_read", 70),
+    "writing a receiver's tensor": ("offered messages", "in_cross_write", 70),
+    "reading the root's tensor": ("broadcasts", "in_cross_read", 70),
+    "the root's writing": ("broadcasts", "in_cross_write", 70),
 }
-OF_TWO_RANKS = ("the same, in a broadcast",)
+OF_TWO_RANKS = ("reading the root's tensor", "the root's writing")
 PHASES_AND_SIZES = [
     pytest.param(phase, size, id=f"{phase}-{size}ranks")
     for phase in PHASES
@@ -51,7 +53,8 @@ MEETINGS = {
 
 def scenario_of(phase: str, action: str, size: int) -> Scenario:
     what, point, which = (PHASES | MEETINGS)[phase]
-    return Scenario(what, point, which, action, size, victim=0 if point == "welcome" else size - 1)
+    is_of_rank_0 = point == "welcome" or phase == "the root's writing"
+    return Scenario(what, point, which, action, size, victim=0 if is_of_rank_0 else size - 1)
 
 
 @pytest.mark.parametrize("action", ENDINGS)
@@ -66,6 +69,7 @@ def test_a_death(runner: Runner, phase: str, action: str, size: int, slowest: di
         assert f"rank {scenario.victim}'s process (pid " in seen.message, seen
         assert ENDINGS[action] in seen.message, seen
         assert seen.again == "PeerLostError", seen
+        assert not seen.is_kept, seen
         assert seen.milliseconds < 1000, seen  # the machine may be busy; the summary has the figures
         slowest[phase, size] = max(slowest.get((phase, size), 0.0), seen.milliseconds)
 
@@ -103,7 +107,9 @@ def test_a_stopped_rank(runner: Runner, phase: str, size: int) -> None:
     assert any(
         seen.error == "CollectiveTimeoutError" and "is stopped, as by SIGSTOP" in seen.message for seen in told.values()
     ), told
-    for seen in told.values():
-        assert seen.error in ("CollectiveTimeoutError", "PeerLostError"), seen
-        assert seen.again == seen.error, seen
+    for rank, seen in told.items():
+        # Its program and its background thread may have found a different one of these at the same time.
+        assert {seen.error, seen.again} <= {"CollectiveTimeoutError", "PeerLostError"}, seen
+        # Into the tensor of its receiver a stopped rank may write when it goes on.
+        assert seen.is_kept == (scenario.point == "in_cross_write" and rank == (scenario.victim + 1) % size), seen
         assert seen.milliseconds < 15_000, seen
