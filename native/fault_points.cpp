@@ -25,9 +25,10 @@ void fault_point(const char* name) {
   if (point != name || ++passed != which) return;
   std::ofstream(std::getenv("SHIM_FAULT_NOTE")) << std::chrono::steady_clock::now().time_since_epoch().count();
   if (action == "exit") ::_exit(3);
+  if (action == "stop") ::raise(SIGSTOP);  // this thread first, so that it goes no further
   if (action == "segv") ::signal(SIGSEGV, SIG_DFL);
-  // To this thread, so that it goes no further; a stop is of all threads all the same.
-  ::raise(action == "kill" ? SIGKILL : action == "segv" ? SIGSEGV : SIGSTOP);
+  if (action == "segv") ::kill(::getpid(), SIGSEGV);  // this thread may block it
+  if (action == "kill") ::kill(::getpid(), SIGKILL);
 }
 
 }  // namespace shim
