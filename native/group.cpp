@@ -150,11 +150,15 @@ void Group::check_interrupted() {
   try {
     hooks->check_interrupted();
   } catch (const Interrupted&) {
-    record(Failure(FailureKind::engine,
-                   "the group was given up when a wait in it was interrupted"
-                   "\nThe group can no longer be used."));
+    give_up_interrupted();
     throw;
   }
+}
+
+void Group::give_up_interrupted() {
+  record(Failure(FailureKind::engine,
+                 "the group was given up when a wait in it was interrupted"
+                 "\nThe group can no longer be used."));
 }
 
 void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what) {

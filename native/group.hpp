@@ -154,6 +154,8 @@ class Group {
 
   // Throws Interrupted, after which the group is given up.
   void check_interrupted();
+  // After an interrupted wait for what nobody can wait for again.
+  void give_up_interrupted();
 
   // Says to the others on which processor this rank is.
   void tell_processor() { crowd_.tell_processor(); }

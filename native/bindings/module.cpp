@@ -210,7 +210,12 @@ class PyGroup {
     Work work(member_, std::move(task), std::move(owners));
     if (!now) return work;
     *work.task->place() = source_line();
-    wait(work, -1.0);  // in the group's queue, as something is before it
+    try {
+      wait(work, -1.0);  // in the group's queue, as something is before it
+    } catch (const nb::python_error&) {
+      member_->group.give_up_interrupted();
+      throw;
+    }
     return std::nullopt;
   }
 

@@ -40,7 +40,7 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: 
     """Copy *root*'s *tensor* into every rank's *tensor*."""
     try:
         operation = group.engine.broadcast(tensor, root, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -51,7 +51,7 @@ def all_reduce(
     """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor."""
     try:
         operation = group.engine.all_reduce(output, input, op, factor, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -69,7 +69,7 @@ def reduce(
     """Combine all ranks' *input* by *op* into *root*'s *output*; other ranks' tensors are left as they are."""
     try:
         operation = group.engine.reduce(output, input, op, factor, root, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -80,7 +80,7 @@ def all_gather(
     """Copy every rank's *input* into its part of every rank's *outputs*."""
     try:
         operation = group.engine.all_gather(outputs, input, output_splits, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -97,7 +97,7 @@ def gather(
     """Copy every rank's *input* into its part of *root*'s *outputs*; elsewhere *outputs* is not read."""
     try:
         operation = group.engine.gather(outputs, input, output_splits, root, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -114,7 +114,7 @@ def scatter(
     """Copy each rank's part of *root*'s *inputs* into its *output*; elsewhere *inputs* is not read."""
     try:
         operation = group.engine.scatter(output, inputs, input_splits, root, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -132,7 +132,7 @@ def reduce_scatter(
     """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
     try:
         operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -149,7 +149,7 @@ def all_to_all(
     """Copy part *j* of rank *i*'s *inputs* into part *i* of rank *j*'s *outputs*."""
     try:
         operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -158,7 +158,7 @@ def barrier(caller: Caller, group: ProcessGroup, now: bool = False) -> Work:
     """End on no rank before every rank has begun."""
     try:
         operation = group.engine.barrier(now)
-    except ShimError as error:
+    except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 
@@ -190,17 +190,20 @@ def receive(
     return Received(operation) if isinstance(operation, int) else Work(caller, group, operation)
 
 
-def refuse(caller: Caller, group: ProcessGroup, error: ShimError) -> NoReturn:
-    """Raise *error* in the caller's words, after telling the other ranks of *group* that this rank's call failed."""
-    explained = caller.explain(error, group)
+def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:
+    """Raise *error*, in the caller's words if it is ours, after telling the other ranks of *group* that this rank's call failed."""
+    explained = caller.explain(error, group) if isinstance(error, ShimError) else error
     if group.is_alive and not isinstance(error, StateError):
-        group.engine.refuse(str(explained))
+        group.engine.refuse(str(explained) if explained is not error else f"{caller.function}: {error!r}")
+    if explained is error:
+        raise error
     raise explained from None
 
 
-def refused(caller: Caller, group: ProcessGroup, error: ShimError) -> Work:
+def refused(caller: Caller, group: ProcessGroup, error: BaseException) -> Work:
     """Raise *error*, with which the engine ended the call, telling the other ranks unless they were in it too.
 
+    What is none of ours was raised by an argument's own methods, or by Ctrl-C while they were read.
     For a process outside the group, whose caller asks for a warning instead, return what does nothing.
     """
     if isinstance(error, NotMemberError) and caller.outsider == "warn":

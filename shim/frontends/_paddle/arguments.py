@@ -17,6 +17,7 @@ __all__ = [
     "exchange_places",
     "filled",
     "inputs_at_root",
+    "is_now",
     "one_of",
     "peer_of",
     "places_at_root",
@@ -27,7 +28,17 @@ __all__ = [
 ]
 
 
-def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
+def is_now(caller: Caller, group: Any, sync_op: Any) -> bool:
+    """Return the truth of *sync_op*, be it no bool."""
+    if sync_op is True or sync_op is False:
+        return sync_op
+    try:
+        return bool(sync_op)
+    except BaseException as error:  # an array of several elements
+        refuse(caller, group, error)
+
+
+def refuse(caller: Caller, group: Any, error: BaseException) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
     calls.refuse(caller, group_of(caller, group), error)
 
@@ -85,6 +96,8 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         return [index(size) for size in sizes] or None
     except TypeError:
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
+    except BaseException as error:
+        refuse(caller, group, error)
 
 
 def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:
@@ -94,7 +107,7 @@ def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:
         return 0  # outside the group nothing is sent
     try:
         return members.group_rank(_integer(role, world_rank))
-    except ShimError as error:
+    except BaseException as error:
         refuse(caller, group, error)
 
 

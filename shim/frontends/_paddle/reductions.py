@@ -7,7 +7,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
-from shim.frontends._paddle.arguments import one_of, rank_of
+from shim.frontends._paddle.arguments import is_now, one_of, rank_of
 from shim.frontends._paddle.groups import group_of
 from shim.frontends._paddle.tasks import Task, finish
 
@@ -16,24 +16,21 @@ __all__ = ["reduce_at", "reduce_everywhere", "reduce_one_tensor", "reduce_parts"
 
 def reduce_everywhere(caller: Caller, tensor: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *tensor*, in place."""
-    return finish(
-        calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, 1.0, bool(sync_op)), sync_op, group
-    )
+    now = sync_op is True or is_now(caller, group, sync_op)
+    return finish(calls.all_reduce(caller, group_of(caller, group), tensor, tensor, op, 1.0, now), sync_op, group)
 
 
 def reduce_at(caller: Caller, tensor: Any, dst: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *tensor* into that of the world's rank *dst*."""
+    now = sync_op is True or is_now(caller, group, sync_op)
     root = rank_of(caller, group, "root", dst)
-    return finish(
-        calls.reduce(caller, group_of(caller, group), tensor, tensor, op, root, now=bool(sync_op)), sync_op, group
-    )
+    return finish(calls.reduce(caller, group_of(caller, group), tensor, tensor, op, root, now=now), sync_op, group)
 
 
 def reduce_parts(caller: Caller, output: Any, inputs: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:
     """Combine every rank's *inputs*, a tensor for each rank or one to be cut, and put this rank's part in *output*."""
-    return finish(
-        calls.reduce_scatter(caller, group_of(caller, group), output, inputs, op, now=bool(sync_op)), sync_op, group
-    )
+    now = sync_op is True or is_now(caller, group, sync_op)
+    return finish(calls.reduce_scatter(caller, group_of(caller, group), output, inputs, op, now=now), sync_op, group)
 
 
 def reduce_one_tensor(caller: Caller, output: Any, input: Any, op: ReduceOp, group: Any, sync_op: bool) -> Task | None:

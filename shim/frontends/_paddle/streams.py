@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends._paddle.arguments import refuse
+from shim.frontends._paddle.arguments import is_now, refuse
 from shim.frontends._paddle.errors import ArgumentRuntimeError, paddle_function
 from shim.frontends._paddle.groups import group_of
 
@@ -22,9 +22,10 @@ def checked_sync(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any)
 
     Host tensors have no streams: what is computed before the call has ended, and a synchronous call ends before what follows.
     """
-    if use_calc_stream and not sync_op and group_of(caller, group).rank >= 0:
+    is_sync = is_now(caller, group, sync_op)
+    if use_calc_stream and not is_sync and group_of(caller, group).rank >= 0:
         refuse(caller, group, _not_without_sync(use_calc_stream))
-    return bool(sync_op)
+    return is_sync
 
 
 def checked_point_sync(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any) -> bool:

@@ -18,6 +18,7 @@ __all__ = [
     "check_single",
     "deprecated",
     "integer_of",
+    "is_now",
     "list_at_root",
     "list_of",
     "one_of",
@@ -37,7 +38,15 @@ __all__ = [
 ]
 
 
-def refuse(caller: Caller, group: Any, error: ShimError) -> NoReturn:
+def is_now(caller: Caller, members: ProcessGroup, async_op: Any) -> bool:
+    """Return whether a collective is to end before it returns: what *async_op* is not, be it no bool."""
+    try:
+        return not async_op
+    except BaseException as error:  # an array of several elements
+        calls.refuse(caller, members, error)
+
+
+def refuse(caller: Caller, group: Any, error: BaseException) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
     calls.refuse(caller, group_of(caller, group), error)
 
@@ -165,6 +174,8 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         return [index(size) for size in sizes] or None
     except TypeError:
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
+    except BaseException as error:
+        refuse(caller, group, error)
 
 
 def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
@@ -173,7 +184,7 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
         return members.ranks.index(world_rank)
     try:
         return _rank_in(members, world_rank, group_rank, default)
-    except ShimError as error:
+    except BaseException as error:
         calls.refuse(caller, members, error)
 
 

@@ -10,6 +10,7 @@ from shim.core.callers import Caller
 from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import (
     check_single,
+    is_now,
     list_at_root,
     list_of,
     outputs_at_root,
@@ -38,14 +39,16 @@ __all__ = [
 def broadcast(caller: Caller, tensor: Any, src: Any, group: Any, async_op: bool, group_src: Any) -> Work | None:
     members = group_of(caller, group)
     root = root_of(caller, members, src, group_src)
-    work = calls.broadcast(caller, members, tensor, root, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.broadcast(caller, members, tensor, root, now)
     return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def all_gather(caller: Caller, tensor_list: Any, tensor: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
     outputs = outputs_of(caller, group, "output", tensor_list)
-    work = calls.all_gather(caller, members, outputs, tensor, None, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.all_gather(caller, members, outputs, tensor, None, now)
     return None if work is ENDED else finish(work, async_op, tensor_list)
 
 
@@ -55,7 +58,8 @@ def gather(
     members = group_of(caller, group)
     root = root_of(caller, members, dst, group_dst, 0)
     outputs = outputs_at_root(caller, group, "output", gather_list, root)
-    work = calls.gather(caller, members, outputs, tensor, root, None, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.gather(caller, members, outputs, tensor, root, None, now)
     return None if work is ENDED else finish(work, async_op, gather_list or [])
 
 
@@ -65,7 +69,8 @@ def scatter(
     members = group_of(caller, group)
     root = root_of(caller, members, src, group_src, 0)
     inputs = list_at_root(caller, group, "input", scatter_list, root)
-    work = calls.scatter(caller, members, tensor, inputs, root, None, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.scatter(caller, members, tensor, inputs, root, None, now)
     return None if work is ENDED else finish(work, async_op, tensor)
 
 
@@ -75,7 +80,8 @@ def all_to_all(
     members = group_of(caller, group)
     outputs = outputs_of(caller, group, "output", output_tensor_list)
     inputs = list_of(caller, group, "input", input_tensor_list)
-    work = calls.all_to_all(caller, members, outputs, inputs, None, None, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.all_to_all(caller, members, outputs, inputs, None, None, now)
     return None if work is ENDED else finish(work, async_op, output_tensor_list)
 
 
@@ -88,18 +94,21 @@ def all_to_all_single(
     if output_split_sizes is not None or input_split_sizes is not None:
         rows = splits_of(caller, group, "output_splits", output_split_sizes)
         cuts = splits_of(caller, group, "input_splits", input_split_sizes)
-    work = calls.all_to_all(caller, members, output, input, rows, cuts, not async_op)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.all_to_all(caller, members, output, input, rows, cuts, now)
     return None if work is ENDED else finish(work, async_op, output)
 
 
 def barrier(caller: Caller, group: Any, async_op: bool, device_ids: Any, timeout: timedelta | None) -> Work | None:
     members = host_group_of(caller, group, device_ids)
-    work = calls.barrier(caller, members, not async_op and timeout is None)
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.barrier(caller, members, now and timeout is None)
     return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(caller, group, timeout))
 
 
 def all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
     whole = whole_of(caller, group, "output", output, "input", input)
-    work = calls.all_gather(caller, members, whole, input, None, not (async_op or open_blocks))
+    now = async_op is False or is_now(caller, members, async_op)
+    work = calls.all_gather(caller, members, whole, input, None, now and not open_blocks)
     return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)

@@ -9,7 +9,7 @@ from shim.core import calls, groups, work
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError
-from shim.frontends.torch.distributed._arguments import list_of, outputs_of, refuse, told
+from shim.frontends.torch.distributed._arguments import is_now, list_of, outputs_of, refuse, told
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._reduce_op import reduction_of
 from shim.frontends.torch.distributed._work import finish, future_class
@@ -102,7 +102,7 @@ def all_gather_together(caller: Caller, group: Any, outputs: Any, inputs: Any, a
 
 
 def _finish_in_future(caller: Caller, group: Any, prepared: work.Work, async_op: bool, outputs: list[Any]) -> Any:
-    if async_op:
+    if not is_now(caller, group_of(caller, group), async_op):
         told(caller, group, future_class)  # before anything begins
     started = finish(prepared, async_op, outputs)
     return None if started is None else started.get_future()
