@@ -139,7 +139,8 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
     }
     check_peers(ready_for, what);
     const auto now = Clock::now();
-    if (now >= deadline) fail(long_wait.timeout());
+    // Looked at once more: this process may have been stopped since.
+    if (now >= deadline && !ready_for(peer)) fail(long_wait.timeout());
     long_wait.go_on(now);
   }
 }

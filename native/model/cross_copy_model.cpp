@@ -27,21 +27,7 @@ enum Broken {
 
 constexpr int messages = 2;
 constexpr int chunks = 2;  // of a message
-enum At : std::uint8_t {
-  offer,
-  answer,
-  take,
-  took,
-  copying,
-  telling,
-  giving_back,
-  none_left,
-  all_written,
-  closing,
-  quiet,
-  giving_up,
-  over
-};
+enum At : std::uint8_t { offer, answer, take, took, copy, tell, give_back, empty, whole, close, quiet, give_up, over };
 enum Content : std::uint8_t { nobodys, right, wrong };
 enum Error : std::uint8_t { none, copied_by_both, written_after_the_end, received_wrong };
 
@@ -104,10 +90,10 @@ class CrossCopy {
     me.chunk = is_sender ? static_cast<std::uint8_t>(me.back - 1) : me.front;
     state.front = is_sender ? me.front : static_cast<std::uint8_t>(me.front + 1);
     state.back = is_sender ? static_cast<std::uint8_t>(me.back - 1) : me.back;
-    me.at = copying;
+    me.at = copy;
     if (is_sender && broken_ == told_before_written) ++state.written;
     const Rank& other = is_sender ? state.receiver : state.sender;
-    if (other.at == copying && other.chunk == me.chunk && other.message == me.message) state.error = copied_by_both;
+    if (other.at == copy && other.chunk == me.chunk && other.message == me.message) state.error = copied_by_both;
     emit(is_sender ? 0 : 1, "takes a chunk", state);
     return true;
   }
@@ -120,7 +106,7 @@ class CrossCopy {
   template <class Emit>
   void send(const State& before, const Emit& emit) const {
     if (before.sender.at == over) return;
-    if (before.has_left == 0 && before.sender.at != giving_up) leave(before, emit);
+    if (before.has_left == 0 && before.sender.at != give_up) leave(before, emit);
     State state = before;
     Rank& me = state.sender;
     switch (me.at) {
@@ -146,24 +132,24 @@ class CrossCopy {
       case took:
         take_chunk(before, true, emit);
         return;
-      case copying:
+      case copy:
         if (has_ended(before)) state.error = written_after_the_end;
         content_of(state, me.message, me.chunk) = me.message == before.copies_to ? right : wrong;
-        me.at = broken_ == told_before_written ? take : telling;
+        me.at = broken_ == told_before_written ? take : tell;
         emit(0, "has written a chunk", state);
         state = before;
         state.can_write = 0;
-        state.sender.at = giving_back;
+        state.sender.at = give_back;
         return emit(0, "cannot write", state);
-      case telling:
+      case tell:
         ++state.written;
         me.at = take;
         return emit(0, "says that it has written a chunk", state);
-      case giving_back:
+      case give_back:
         if (broken_ != not_given_back) ++state.back;
         me.at = take;
         return emit(0, "gives a chunk back", state);
-      case giving_up:
+      case give_up:
         state.given_up = me.message;
         state.is_overwritten = me.message;
         if (broken_ == gone_on_with) return go_on(state, emit);
@@ -182,7 +168,7 @@ class CrossCopy {
     if (broken_ != gone_on_with) emit(0, "leaves", state, true);
     if (before.sender.at != take && before.sender.at != answer) return;
     state = before;
-    state.sender.at = giving_up;
+    state.sender.at = give_up;
     if (broken_ == overwritten_before_said) state.is_overwritten = before.sender.message;
     emit(0, "is interrupted", state, true);
   }
@@ -190,7 +176,7 @@ class CrossCopy {
   template <class Emit>
   void end(const State& before, const Emit& emit) const {
     State state = before;
-    state.sender.at = giving_up;
+    state.sender.at = give_up;
     emit(0, "goes on leaving", state);
   }
 
@@ -224,13 +210,13 @@ class CrossCopy {
         be_interrupted(before, emit);
         if (take_chunk(before, false, emit)) return;
         me.back = before.back;
-        me.at = none_left;
+        me.at = empty;
         return emit(1, "sees that no chunk is left", state);
-      case none_left:
+      case empty:
         be_interrupted(before, emit);
         if (before.written >= chunks - (broken_ == asked_again_what_is_left ? before.back : me.back) ||
             broken_ == ended_when_all_are_taken) {
-          me.at = all_written;
+          me.at = whole;
           return emit(1, "sees that all are written", state);
         }
         if (before.front < before.back || is_quiet) {
@@ -238,20 +224,20 @@ class CrossCopy {
           return emit(1, "goes on", state);
         }
         if (!is_gone) return;
-        me.at = closing;
+        me.at = close;
         return emit(1, "sees that its sender has gone", state);
-      case all_written:
+      case whole:
         if (before.given_up != me.message || broken_ == giving_up_not_asked_for) return receive_all(state, emit);
-        me.at = closing;
+        me.at = close;
         return emit(1, "sees that its sender has given up", state);
       case took:
         take_chunk(before, false, emit);
         return;
-      case copying:
+      case copy:
         content_of(state, me.message, me.chunk) = before.is_overwritten == me.message ? wrong : right;
         me.at = take;
         return emit(1, "has read a chunk", state);
-      case closing:
+      case close:
         state.front = before.back;
         me.at = quiet;
         return emit(1, "closes", state);
@@ -266,7 +252,7 @@ class CrossCopy {
 
   template <class Emit>
   void be_interrupted(State state, const Emit& emit) const {
-    state.receiver.at = broken_ == not_closed ? quiet : closing;
+    state.receiver.at = broken_ == not_closed ? quiet : close;
     emit(1, "is interrupted", state, true);
   }
 

@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <barrier>
+#include <chrono>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "ranks.hpp"
 
@@ -126,4 +128,27 @@ SHIM_TEST(ranks_that_blame_each_other_are_no_endless_chain) {
     if (me.rank() == 2) CHECK(failure_of_sum(me).kind == FailureKind::peer_lost);
     all.arrive_and_wait();
   });
+}
+
+SHIM_TEST(a_rank_that_was_stopped_beyond_the_timeout_looks_once_more) {
+  struct Sleeper final : WaitHooks {
+    void about_to_block() override {}
+    void check_interrupted() override { sleeps = true; }
+    bool sleeps = false;  // no longer polls
+  };
+  on_ranks(
+      2,
+      [](Rank& me) {
+        Sleeper sleeper;
+        const WaitHooksScope scope(sleeper);
+        bool was_stopped = false;
+        me.group().wait_for(1 - me.rank(), [&](int rank) {
+          if (rank == me.rank() || was_stopped) return true;
+          was_stopped = sleeper.sleeps;
+          if (was_stopped) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          return false;  // what came meanwhile is seen the next time
+        });
+        CHECK(me.group().is_usable());
+      },
+      0.1);
 }

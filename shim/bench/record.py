@@ -70,7 +70,7 @@ def read_record(file: Path) -> Record:
             [_result_in(one) for one in read["results"]],
             [_overlap_in(one) for one in read["overlaps"]],
         )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} is not a whole result of `shim bench`: {error}") from None
 
 
@@ -94,8 +94,11 @@ def _result_in(read: dict[str, Any]) -> Result:
     case, contender, status = _case_in(read), read["contender"], read["status"]
     if "median_us" not in read:
         return Result(case, contender, status, read["reason"])
-    names = ("median_us", "lower_quartile_us", "upper_quartile_us", "minimum_us", "samples", "rounds_us")
-    return Result(case, contender, status, figures=Figures(*(read[name] for name in names)))
+    median, lower, upper, minimum = (
+        float(read[name]) for name in ("median_us", "lower_quartile_us", "upper_quartile_us", "minimum_us")
+    )
+    rounds = [float(one) for one in read["rounds_us"]]
+    return Result(case, contender, status, figures=Figures(median, lower, upper, minimum, int(read["samples"]), rounds))
 
 
 def _overlap_out(overlap: Overlap) -> dict[str, Any]:
@@ -117,8 +120,8 @@ def _overlap_in(read: dict[str, Any]) -> Overlap:
     case, contender = _case_in(read), read["contender"]
     if "reason" in read:
         return Overlap(case, contender, reason=read["reason"])
-    names = ("side", "communication_us", "product_us", "together_us", "samples")
-    return Overlap(case, contender, *(read[name] for name in names))
+    communication, product, together = (float(read[name]) for name in ("communication_us", "product_us", "together_us"))
+    return Overlap(case, contender, int(read["side"]), communication, product, together, int(read["samples"]))
 
 
 def _case_out(case: Case) -> dict[str, Any]:
@@ -132,7 +135,7 @@ def _case_out(case: Case) -> dict[str, Any]:
 
 
 def _case_in(read: dict[str, Any]) -> Case:
-    return Case(read["collective"], read["ranks"], read["dtype"], read["size"])
+    return Case(str(read["collective"]), int(read["ranks"]), str(read["dtype"]), int(read["size"]))
 
 
 def _rounded(microseconds: float) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 from shim import _native
 from shim.core.tensors import dtype_name, framework_of
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, EngineError, StateError, UnsupportedError
 
 __all__ = ["new_shared"]
 
@@ -89,7 +89,10 @@ def _dtype(dtype: Any, like: Any) -> str:
 
 def _lent_memory(size: int) -> ctypes.Array[ctypes.c_char]:
     """Return *size* bytes as an object with a buffer, which every tensor made of it keeps alive."""
-    owner = _native.SharedMemory(size)
+    try:
+        owner = _native.SharedMemory(size)
+    except EngineError as error:
+        raise EngineError(f"shim.empty: {error}") from None
     memory = (ctypes.c_char * size).from_address(owner.address())
     memory.owner = owner  # type: ignore[attr-defined]  # an instance of ctypes takes any attribute
     return memory

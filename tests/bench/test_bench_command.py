@@ -67,6 +67,8 @@ def test_a_run_prints_a_table_and_writes_json_that_check_reads(tmp_path: Path) -
         (("--collective", "all_reduse"), "all_reduse"),
         (("--size", "4XB"), "4XB"),
         (("--ranks", "1"), "'1'"),
+        (("--ranks", "513"), "from 2 to 512"),
+        (("--seconds", "inf"), "--seconds"),
         (("--through", "jax"), "jax"),
         (("--dtype", "float8"), "float8"),
         (("--json", "/nowhere/at/all.json"), "/nowhere/at"),

@@ -51,3 +51,14 @@ def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(ValueError, match=r"other\.json"):
         read_record(file)
+
+
+@pytest.mark.parametrize("field", ["median_us", "samples", "rounds_us", "size"])
+def test_a_field_of_another_type_is_told(tmp_path: Path, field: str) -> None:
+    file = tmp_path / "other.json"
+    write_record(record({(SMALL, "torch"): 1.5}), file)
+    read = json.loads(file.read_text())
+    read["results"][0][field] = ["x"]
+    file.write_text(json.dumps(read))
+    with pytest.raises(ValueError, match="not a whole result"):
+        read_record(file)

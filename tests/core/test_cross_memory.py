@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -17,9 +19,10 @@ from shim.core.callers import Caller
 from shim.core.cross_memory import NEVER, chosen_cross_memory
 from shim.core.groups import ProcessGroup
 from shim.core.variables import Variables
-from shim.errors import ArgumentError, MismatchError
+from shim.errors import ArgumentError, EngineError, MismatchError
 
 ME = Caller("test")
+LIBC = ctypes.CDLL(None)
 SIZE = 3 * 256 * 1024 + 12  # bytes: chunks, and a part of one
 
 
@@ -42,9 +45,51 @@ def content(size: int, seed: int) -> np.ndarray:
     return (np.arange(size) * 7 + np.arange(size) // 251 + seed).astype(np.uint8)
 
 
+def memory_with_a_hole() -> np.ndarray:
+    """SIZE bytes, which nobody can read but for the first and the last page."""
+    memory = np.frombuffer(mmap.mmap(-1, SIZE), np.uint8)
+    inner = SIZE // mmap.PAGESIZE * mmap.PAGESIZE - mmap.PAGESIZE
+    assert LIBC.mprotect(ctypes.c_void_p(memory.ctypes.data + mmap.PAGESIZE), ctypes.c_size_t(inner), 0) == 0
+    return memory
+
+
+def may_rank_1_read_rank_0(group: ProcessGroup) -> bool:
+    """Ask the system, on both ranks."""
+    word = np.array([4321])
+    about = np.array([os.getpid(), word.ctypes.data])
+    calls.broadcast(ME, group, about, 0, now=True)
+    got = np.zeros(1, np.int64)
+    if group.rank == 1:
+        here, there = np.array([got.ctypes.data, 8]), np.array([about[1], 8])  # struct iovec
+        local, remote = (ctypes.c_void_p(vector.ctypes.data) for vector in (here, there))
+        LIBC.process_vm_readv(int(about[0]), local, 1, remote, 1, 0)
+    calls.broadcast(ME, group, got, 1, now=True)
+    return bool(got[0] == word[0])
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", ["message", "broadcast"])
+def test_the_system_copies_them_where_it_may(rank: int, what: str) -> None:
+    with group_from(1) as group:
+        is_read = may_rank_1_read_rank_0(group)
+        tensor = np.zeros(SIZE, np.uint8)
+        if rank == 0:
+            tensor = memory_with_a_hole() if is_read else content(SIZE, 1)  # a rank that read the hole itself would die
+        if what == "broadcast":
+            work = calls.broadcast(ME, group, tensor, 0)
+        else:
+            work = calls.send(ME, group, tensor, 1) if rank == 0 else calls.receive(ME, group, tensor, 0)
+        if is_read:
+            with pytest.raises(EngineError, match="the system cannot copy the tensor"):
+                work.wait()
+        else:
+            work.wait()
+            np.testing.assert_array_equal(tensor, content(SIZE, 1))
+
+
 @pytest.mark.ranks(2, 3, 4)
 @pytest.mark.parametrize("least", [1, NEVER], ids=["across", "through the channel"])
-@pytest.mark.parametrize("size", [1, 5000, SIZE])
+@pytest.mark.parametrize("size", [5000, SIZE], ids=["fits the channel", "does not"])
 def test_messages_of_all_ranks_at_once_arrive(rank: int, world_size: int, least: int, size: int) -> None:
     with group_from(least) as group:
         for time in range(3):

@@ -18,6 +18,7 @@ from shim.bench.plan import Plan
 __all__ = ["run"]
 
 _RANKS = (2, 3, 4, 8)
+_MOST_RANKS = 512  # of a group
 _QUICK_SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 _ROUNDS, _QUICK_ROUNDS = 5, 3
 _SECONDS, _QUICK_SECONDS = 0.5, 0.06
@@ -75,7 +76,9 @@ def run(
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=0.001, help=f"Of timed calls for a case and a contender, over all rounds. Default: {_SECONDS:g}."
+            min=0.001,
+            max=86_400,
+            help=f"Of timed calls for a case and a contender, over all rounds. Default: {_SECONDS:g}.",
         ),
     ] = None,
     overlap: Annotated[
@@ -201,9 +204,9 @@ def _names(option: str, given: str | None, known: Sequence[str]) -> tuple[str, .
 
 def _numbers(given: str | None) -> tuple[int, ...] | None:
     def number(text: str) -> int | None:
-        return int(text) if text.isdecimal() and int(text) >= 2 else None
+        return int(text) if len(text) < 4 and text.isdecimal() and 2 <= int(text) <= _MOST_RANKS else None
 
-    return _each("--ranks", given, number, "it takes whole numbers from 2")
+    return _each("--ranks", given, number, f"it takes whole numbers from 2 to {_MOST_RANKS}")
 
 
 def _sizes(option: str, given: str | None) -> tuple[int, ...] | None:

@@ -178,3 +178,27 @@ def test_the_list_belongs_to_the_root(rank: int, world_size: int) -> None:
                 assert caught[0].filename == __file__
         check("numpy", np.stack(gathered), np.ones((2, 2)) * (rank == 0))
         assert_usable(dist, rank, world_size)
+
+
+RAISING_ARGUMENTS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
+    "sync_op": (True, lambda dist, it: dist.all_reduce(np.ones(2), sync_op=it)),
+    "src": (0, lambda dist, it: dist.broadcast(np.ones(2), it)),
+    "in_split_sizes": (1, lambda dist, it: dist.alltoall_single(np.ones(2), np.ones(2), [it, 1], [1, 1])),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("name", RAISING_ARGUMENTS)
+def test_what_an_argument_itself_raises_is_told_to_the_others(rank: int, world_size: int, name: str) -> None:
+    class Raising:
+        def __bool__(self) -> bool:
+            raise OverflowError("of its own")
+
+        def __index__(self) -> int:
+            raise OverflowError("of its own")
+
+    right, call = RAISING_ARGUMENTS[name]
+    with world() as dist:
+        with pytest.raises(OverflowError if rank == 1 else MismatchError, match="of its own"):
+            call(dist, Raising() if rank == 1 else right)
+        assert_usable(dist, rank, world_size)
