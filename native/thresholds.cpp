@@ -20,8 +20,8 @@ std::atomic<std::uint64_t> chosen_cross{0};
 constexpr double ways_of_a_wait = 6;
 
 // Both ranks copy between their processes what the rings copy twice, partly out of each other's caches. Where the
-// kernel copies at a quarter of a processor's own speed, this was twice as fast as the rings, at a seventh half as
-// fast.
+// kernel copies at a quarter of a processor's own speed, this was twice as fast as the rings; at an eighth, where the
+// receiver alone was tried, it would take up to twice as long.
 constexpr std::uint64_t slowest_kernel = 5;
 
 // Where ranks wait for a processor, one of them makes both copies, and the rings stay in its cache.

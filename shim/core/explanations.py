@@ -19,7 +19,8 @@ def _of(group: ProcessGroup) -> str:
         return f"{members}: no engine here, as this process is not a member"
     thresholds = ", ".join(f"{name} {_shown(size)}" for name, size in group.engine.thresholds().items())
     return (
-        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds}; "
+        f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds} "
+        "(cross: where the system lets ranks read each other's memory); "
         f"helper threads: {group.engine.helper_threads()}"
     )
 
