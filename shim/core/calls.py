@@ -2,7 +2,8 @@
 
 Each takes the ``Caller`` whose words errors are told in, the group, the tensors, and what the collective needs;
 ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of
-one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError.
+one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError. That is so for whatever
+is raised, Ctrl-C too, hence the broad excepts: else the others would take that rank's next call for this one.
 
 ``now`` says that the caller is going to wait for the Work and do nothing before: it is carried out before the function returns
 ``ENDED``, for which nothing is made that outlives the call. The functions are alike, and none calls a common one, for the same reason.
@@ -192,12 +193,18 @@ def receive(
 
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:
     """Raise *error*, in the caller's words if it is ours, after telling the other ranks of *group* that this rank's call failed."""
-    explained = caller.explain(error, group) if isinstance(error, ShimError) else error
-    if group.is_alive and not isinstance(error, StateError):
-        group.engine.refuse(str(explained) if explained is not error else f"{caller.function}: {error!r}")
-    if explained is error:
+    if not isinstance(error, ShimError):
+        _tell(group, f"{caller.function}: {error!r}")
         raise error
+    explained = caller.explain(error, group)
+    if not isinstance(error, StateError):
+        _tell(group, str(explained))
     raise explained from None
+
+
+def _tell(group: ProcessGroup, reason: str) -> None:
+    if group.is_alive:
+        group.engine.refuse(reason)
 
 
 def refused(caller: Caller, group: ProcessGroup, error: BaseException) -> Work:

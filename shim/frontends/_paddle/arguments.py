@@ -30,8 +30,6 @@ __all__ = [
 
 def is_now(caller: Caller, group: Any, sync_op: Any) -> bool:
     """Return the truth of *sync_op*, be it no bool."""
-    if sync_op is True or sync_op is False:
-        return sync_op
     try:
         return bool(sync_op)
     except BaseException as error:  # an array of several elements
@@ -96,7 +94,7 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         return [index(size) for size in sizes] or None
     except TypeError:
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
-    except BaseException as error:
+    except BaseException as error:  # what its own methods raise: the others are told of that too
         refuse(caller, group, error)
 
 
@@ -107,7 +105,7 @@ def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:
         return 0  # outside the group nothing is sent
     try:
         return members.group_rank(_integer(role, world_rank))
-    except BaseException as error:
+    except BaseException as error:  # what its own methods raise: the others are told of that too
         refuse(caller, group, error)
 
 

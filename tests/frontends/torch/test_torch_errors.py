@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from torch_world import assert_usable, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
@@ -24,12 +24,6 @@ def assert_refused(wrong: Callable[[], Any], kind: type[Exception], rank: int, w
     assert isinstance(caught.value, ShimError)
     assert str(caught.value).startswith("torch.distributed.")
     assert f"rank {rank} of" in str(caught.value)
-
-
-def assert_usable(rank: int, world_size: int) -> None:
-    tensor = numbers(rank, 3)
-    dist.all_reduce(tensor)
-    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
 
 
 WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[int, int], Any]]] = {

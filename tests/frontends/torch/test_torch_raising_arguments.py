@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from torch_world import assert_usable, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
 
 ONE = np.ones(2)
-
-
-def assert_usable(rank: int, world_size: int) -> None:
-    tensor = numbers(rank, 3)
-    dist.all_reduce(tensor)
-    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
 
 
 class Raising:

@@ -55,3 +55,10 @@ def torch_numbers(rank: int, shape: Any, dtype: str) -> Any:
 
     in_numpy = "float32" if dtype.startswith(("bfloat", "float8")) else dtype
     return torch.from_numpy(numbers(rank, shape, in_numpy)).to(getattr(torch, dtype))
+
+
+def assert_usable(rank: int, world_size: int) -> None:
+    """What was refused has left the world as it was."""
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor)
+    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))

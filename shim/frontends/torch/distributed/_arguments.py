@@ -174,7 +174,7 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         return [index(size) for size in sizes] or None
     except TypeError:
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
-    except BaseException as error:
+    except BaseException as error:  # what its own methods raise: the others are told of that too
         refuse(caller, group, error)
 
 
@@ -184,7 +184,7 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
         return members.ranks.index(world_rank)
     try:
         return _rank_in(members, world_rank, group_rank, default)
-    except BaseException as error:
+    except BaseException as error:  # what its own methods raise: the others are told of that too
         calls.refuse(caller, members, error)
 
 
