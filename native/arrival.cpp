@@ -49,8 +49,8 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
   }
   if (call.descriptor.kind != OperationKind::refused) return;
   char* text = group.refusal(group.rank(), sequence);
-  text[fitting(call.refusal.reason, refusal_bytes - 1).copy(text, refusal_bytes - 1)] = '\0';
-  tell_place(group, sequence, call.refusal.place);
+  text[fitting(call.refusal->reason, refusal_bytes - 1).copy(text, refusal_bytes - 1)] = '\0';
+  tell_place(group, sequence, call.refusal->place);
 }
 
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
@@ -95,10 +95,10 @@ bool have_all_arrived(const Group& group) {
   return true;
 }
 
-// Takes no memory once it has `refusal`: a rank that had none for its call can still tell the others.
+// Takes no memory: a rank that had none for its call can still tell the others.
 Call refused_call(const Refusal& refusal) {
   Call call(OperationKind::refused, Dtype::none);
-  call.refusal = refusal;
+  call.refusal = &refusal;
   return call;
 }
 
@@ -146,16 +146,14 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
 }
 
 void arrive_refused(Group& group, const Refusal& refusal) {
-  const Call call = refused_call(refusal);  // first: there may be no memory for it
-  publish(group, next_sequence(group), call, nullptr);
+  publish(group, next_sequence(group), refused_call(refusal), nullptr);
 }
 
 bool arrive_refused_at_once(Group& group, const Refusal& refusal) {
   group.check_usable();
   if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
-  const Call call = refused_call(refusal);
   group.confirmed = group.sequence;
-  publish(group, ++group.sequence, call, nullptr);
+  publish(group, ++group.sequence, refused_call(refusal), nullptr);
   return true;
 }
 

@@ -22,7 +22,7 @@ struct Call {
   CallDescriptor descriptor;
   std::vector<std::uint64_t> sends;     // elements to each rank, where descriptor.sends is in_table
   std::vector<std::uint64_t> receives;  // elements from each rank, likewise
-  Refusal refusal;                      // why it could not be made, if kind is refused
+  const Refusal* refusal = nullptr;     // why it could not be made, if kind is refused; outlives this
 
   Call(OperationKind kind, Dtype dtype) {
     descriptor.kind = kind;

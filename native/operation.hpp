@@ -23,7 +23,7 @@ class Operation : private Contribution {
   virtual bool is_exposed() const { return false; }
 
  protected:
-  explicit Operation(Call call) : call_(std::move(call)) {}
+  explicit Operation(Call&& call) : call_(std::move(call)) {}
 
   virtual void load() = 0;                                                // make inputs readable as bytes
   virtual void read_lines(Group& group, const Agreement& agreement) = 0;  // small: everything is in the arrival lines

@@ -8,6 +8,7 @@
 
 #include "../failure.hpp"
 #include "attribute_reader.hpp"
+#include "numpy_array.hpp"
 #include "ways_to_read.hpp"
 
 namespace nb = nanobind;
@@ -21,7 +22,7 @@ struct Guard {
   bool only_complex;    // not asked of real elements
 };
 
-enum class Way { exchange, array, buffer, dlpack, attributes, describe };
+enum class Way { exchange, in_place, array, buffer, dlpack, attributes, describe };
 
 // How the tensors of one type are read; see shim.core.tensors.Reader.
 struct Reader {
@@ -30,6 +31,7 @@ struct Reader {
   std::shared_ptr<AttributeReader> attributes;
   nb::object describe;  // or None
   std::vector<Guard> guards;
+  std::shared_ptr<ArrayReader> arrays;
 };
 
 // Never destroyed: Python objects must not be released after the interpreter has ended.
@@ -61,8 +63,13 @@ const DLPackExchangeAPI* exchange_of(nb::handle capsule) {
 
 Reader make_reader(nb::handle type) {
   const nb::object answer = readers().chooser(type);
-  Reader reader{way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, nullptr, answer.attr("describe"), {}};
+  Reader reader{
+      way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, nullptr, answer.attr("describe"), {}, nullptr};
   if (reader.way == Way::attributes) reader.attributes = std::make_shared<AttributeReader>(answer.attr("access"));
+  if (const nb::object in_place = answer.attr("in_place"); !in_place.is_none()) {
+    reader.arrays = std::make_shared<ArrayReader>(in_place);
+    if (reader.arrays->is_right_about(in_place.attr("samples"))) reader.way = Way::in_place;
+  }
   if (reader.way == Way::exchange) {
     reader.exchange = exchange_of(answer.attr("exchange"));
     if (reader.exchange == nullptr) reader.way = Way::dlpack;
@@ -101,6 +108,8 @@ TensorView read_as(const Reader& reader, nb::handle object, std::string_view rol
   switch (reader.way) {
     case Way::exchange:
       return read_by_exchange(*reader.exchange, object, role, owners);
+    case Way::in_place:
+      return reader.arrays->read(object, role, owners);
     case Way::array:
       return read_by_array(object, role, owners);
     case Way::buffer:

@@ -9,7 +9,7 @@ namespace {
 
 class AllToAll final : public Operation {
  public:
-  AllToAll(Call call, Seat seat, Parts outputs, Parts inputs)
+  AllToAll(Call&& call, Seat seat, Parts&& outputs, Parts&& inputs)
       : Operation(std::move(call)), rank_(seat.rank), outputs_(std::move(outputs)), inputs_(std::move(inputs)) {
     for (Buffer& input : inputs_.buffers())
       for (const Buffer& output : outputs_.buffers())

@@ -10,7 +10,7 @@ namespace {
 
 class Broadcast final : public Operation {
  public:
-  Broadcast(Call call, Seat seat, const TensorView& tensor, int root)
+  Broadcast(Call&& call, Seat seat, const TensorView& tensor, int root)
       : Operation(std::move(call)), is_root_(seat.rank == root), root_(root), tensor_(tensor) {}
   std::size_t bytes() const override { return tensor_.bytes(); }
   bool is_exposed() const override { return is_exposed_.load(); }

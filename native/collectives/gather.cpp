@@ -10,7 +10,7 @@ namespace {
 class Gather final : public Operation {
  public:
   // `outputs` is empty on ranks that get nothing.
-  Gather(Call call, Seat seat, const TensorView& input, Parts outputs)
+  Gather(Call&& call, Seat seat, const TensorView& input, Parts&& outputs)
       : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
     for (const Buffer& output : outputs_.buffers()) {
       const bool is_own_part =
@@ -93,7 +93,7 @@ class Gather final : public Operation {
 };
 
 // On a rank that gets the parts, `outputs` is given.
-std::unique_ptr<Operation> make(Call call, Seat seat, const TensorArgument* outputs, const TensorArgument& input,
+std::unique_ptr<Operation> make(Call&& call, Seat seat, const TensorArgument* outputs, const TensorArgument& input,
                                 const SplitArgument& output_splits) {
   const TensorView& view = input.tensor();
   call.descriptor.sends = call.descriptor.receives = view.count();

@@ -25,10 +25,10 @@ std::size_t balanced_cell(std::size_t bytes, std::size_t ranks) {
 class Reduce final : public Operation {
  public:
   // `output` is null on ranks that get nothing.
-  Reduce(Call call, const TensorView& input, const TensorView* output) : Operation(std::move(call)), input_(input) {
+  Reduce(Call&& call, const TensorView& input, const TensorView* output) : Operation(std::move(call)), input_(input) {
     if (output == nullptr) return;
     output_.emplace(*output);
-    const bool in_place = output->data == input.data && output->is_contiguous() && input.is_contiguous();
+    const bool in_place = output->data == input.data && !output_->goes_through_copy() && !input_.goes_through_copy();
     if (!in_place && input_.shares_memory_with(*output_)) input_.detach();
   }
   std::size_t bytes() const override { return input_.bytes(); }

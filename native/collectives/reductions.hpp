@@ -46,19 +46,27 @@ class RankCombiner {
   template <class IsFetched, class SourceOf, class Take>
   void in_blocks(const IsFetched& is_fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
     const std::byte* sources[max_ranks];
-    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
+    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);  // here: it may wait, and throw
     share(bytes, static_cast<std::size_t>(size_), [&](std::size_t begin, std::size_t end) {
-      alignas(64) std::byte made[block_bytes];
-      for (std::size_t at = begin; at < end; at += block_bytes) {
-        const std::size_t length = std::min(block_bytes, end - at);
-        const std::size_t ahead = std::min(block_bytes, end - at - length);
-        for (int rank = 0; rank < size_; ++rank)
-          if (is_fetched(rank)) fetch(sources[rank] + at + length, ahead);
-        alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
-        take(at, made, length);
-      }
+      in_blocks_alone(is_fetched, begin, end, end, sources, take);
       finish_streaming();
     });
+  }
+
+  // The same of the bytes from `begin` to `end`, on this thread alone, of `sources` that are asked ahead for what they
+  // have until `fetch_end`; does not finish streaming.
+  template <class IsFetched, class Take>
+  void in_blocks_alone(const IsFetched& is_fetched, std::size_t begin, std::size_t end, std::size_t fetch_end,
+                       const std::byte* const* sources, const Take& take) const {
+    alignas(64) std::byte made[block_bytes];
+    for (std::size_t at = begin; at < end; at += block_bytes) {
+      const std::size_t length = std::min(block_bytes, end - at);
+      const std::size_t ahead = std::min(block_bytes, fetch_end - at - length);
+      for (int rank = 0; rank < size_; ++rank)
+        if (is_fetched(rank)) fetch(sources[rank] + at + length, ahead);
+      alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
+      take(at, made, length);
+    }
   }
 
  private:

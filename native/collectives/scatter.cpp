@@ -10,7 +10,7 @@ namespace {
 class Scatter final : public Operation {
  public:
   // `inputs` is empty except on the root.
-  Scatter(Call call, Seat seat, const TensorView& output, Parts inputs, int root)
+  Scatter(Call&& call, Seat seat, const TensorView& output, Parts&& inputs, int root)
       : Operation(std::move(call)), rank_(seat.rank), root_(root), output_(output), inputs_(std::move(inputs)) {
     for (Buffer& input : inputs_.buffers())
       if (input.shares_memory_with(output_)) input.detach();

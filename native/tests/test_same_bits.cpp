@@ -1,7 +1,11 @@
 // Sums of floats have the same bits on every rank, whichever way the data went.
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <set>
+#include <thread>
 
+#include "../collectives/reductions.hpp"
 #include "../helper_threads.hpp"
 #include "floats.hpp"
 
@@ -180,4 +184,34 @@ SHIM_TEST(how_slots_are_written_changes_no_bit) {
             CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
                              results[0][rank].end(), are_same_bits));
       }
+}
+
+SHIM_TEST(what_may_wait_for_other_ranks_is_asked_by_no_helper) {
+  set_helper_threads(3);
+  on_ranks(1, [](Rank& me) {
+    constexpr std::size_t count = 300'001;
+    const std::vector<float> input(count, 2.5F);
+    std::vector<float> output(count);
+    std::set<std::thread::id> askers;
+    std::set<std::thread::id> takers;
+    std::mutex mutex;
+    const auto bytes_of_output = reinterpret_cast<std::byte*>(output.data());
+    const auto source_of = [&](int) {
+      const std::lock_guard lock(mutex);
+      askers.insert(std::this_thread::get_id());
+      return reinterpret_cast<const std::byte*>(input.data());
+    };
+    const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+      std::memcpy(bytes_of_output + at, block, bytes);
+      const std::lock_guard lock(mutex);
+      takers.insert(std::this_thread::get_id());
+    };
+    const RankCombiner combine(me.group(), 0, Dtype::float32, ReduceOp::sum);
+    for (int time = 0; time < 1000 && takers.size() < 2; ++time)
+      combine.in_blocks([](int) { return true; }, count * sizeof(float), source_of, take);
+    CHECK(takers.size() > 1);
+    CHECK(askers == std::set<std::thread::id>{std::this_thread::get_id()});
+    CHECK(output == input);
+  });
+  set_helper_threads(0);
 }

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 from shim.errors import TensorError
 
-__all__ = ["Access", "Description", "Reader", "copy_of", "dtype_name", "framework_of", "new_like", "reader_for"]
+__all__ = [
+    "Access",
+    "Description",
+    "InPlace",
+    "Reader",
+    "copy_of",
+    "dtype_name",
+    "framework_of",
+    "new_like",
+    "reader_for",
+]
 
 _HOST = 1  # DLPack's kDLCPU
 
@@ -44,6 +54,15 @@ class Access(NamedTuple):
     dtype_name: Callable[[Any], str]
 
 
+class InPlace(NamedTuple):
+    """How C++ reads the C fields of numpy's arrays: by the objects ``dtypes``, of which all arrays of a dtype have the same one. What it reads of
+    ``samples`` has to be what their buffers say; where it is not, all arrays' buffers are read.
+    """
+
+    dtypes: Sequence[Any]
+    samples: Sequence[Any]
+
+
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
@@ -51,7 +70,8 @@ class Reader(NamedTuple):
 
     - ``exchange``: the C functions of the capsule ``exchange``;
     - ``buffer``: what the object exports, and must not resize meanwhile;
-    - ``array``: a buffer too, which is given back at once, as a reference to the object holds the memory as well as that;
+    - ``array``: a buffer too, which is given back at once, as a reference to the object holds the memory as well as that; with
+      ``in_place``, the C fields of numpy's arrays instead;
     - ``dlpack``: the ``__dlpack__`` method;
     - ``attributes``: those that ``access`` names; what is not contiguous in host memory is described;
     - ``describe``: the function ``describe`` from a tensor to its Description, which is also tried when another way fails: it reads
@@ -66,6 +86,7 @@ class Reader(NamedTuple):
     describe: Callable[[Any], Description] | None = None
     guards: tuple[tuple[str, str, bool], ...] = ()
     access: Access | None = None
+    in_place: InPlace | None = None
 
 
 _TORCH_GUARDS = (
@@ -193,19 +214,31 @@ def _numpy_reader(kind: type) -> Reader:
         raise TensorError(
             "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled()."
         )
-    return Reader("array", None, _describe_numpy)
+    is_plain = kind is sys.modules["numpy"].ndarray  # a subclass may export another buffer
+    return Reader("array", None, _describe_numpy, in_place=_numpy_in_place() if is_plain else None)
+
+
+def _numpy_in_place() -> InPlace:
+    numpy = sys.modules["numpy"]
+    dtypes = [numpy.dtype(character) for character in "?bBhHiIlLqQefdFD"]
+    written, read_only = numpy.zeros((2, 4), "float32")[:, 1:], numpy.zeros(3, "int16")
+    read_only.flags.writeable = False
+    return InPlace(dtypes, (written, read_only))
 
 
 def _describe_numpy(array: Any) -> Description:
     """Read an array that has no buffer: its dtype comes from an extension such as ml_dtypes."""
-    if not array.dtype.isnative or array.dtype.hasobject or array.dtype.fields is not None:
-        raise TensorError(
-            f"{{role}} has elements that cannot be carried: dtype {array.dtype}\nConvert it with .astype()."
-        )
+    dtype = array.dtype
+    is_known = dtype.isnative and dtype.itemsize > 0 and dtype.kind not in "mMOSU" and dtype.char not in "gG"
+    if not is_known or dtype.fields is not None or dtype.type is sys.modules["numpy"].void:
+        raise TensorError(f"{{role}} has elements that cannot be carried: dtype {dtype}\nConvert it with .astype().")
+    steps = [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
+    if array.size > 0 and any(step % array.itemsize for step in steps):
+        raise TensorError("{role} has elements that are not a whole number of items apart\nPass a copy of it.")
     interface = array.__array_interface__
     address, read_only = interface["data"]
     strides = tuple(stride // array.itemsize for stride in array.strides)
-    return Description(address, array.dtype.name, array.shape, strides, _HOST, read_only, array)
+    return Description(address, dtype.name, array.shape, strides, _HOST, read_only, array)
 
 
 _READERS: dict[str, Callable[[type], Reader]] = {

@@ -16,7 +16,7 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import new_like
-from shim.errors import TensorError
+from shim.errors import ArgumentError, TensorError
 
 ME = Caller("test", input="tensor", output="out")
 
@@ -44,6 +44,9 @@ ARRAYS: dict[str, Callable[[], np.ndarray]] = {
     "no dimensions": lambda: np.array(5.0),
     "unaligned": lambda: np.frombuffer(bytes(1) + np.arange(6.0).tobytes(), np.uint8)[1:].view(np.float64).copy(),
     "a field": lambda: np.array([(1, 2.0), (3, 4.0)], [("a", "i8"), ("b", "f8")])["b"],
+    "steps nobody takes": lambda: np.lib.stride_tricks.as_strided(np.arange(6.0), (1, 6, 1), (3, 8, -5)),
+    "one more of them": lambda: np.lib.stride_tricks.as_strided(np.arange(12.0), (1, 6), (3, 16)),
+    "a class of its own": lambda: np.arange(6.0).view(type("Own", (np.ndarray,), {})),
 }
 
 
@@ -59,20 +62,30 @@ def test_numpy_views_are_read_and_written(alone: ProcessGroup, kind: str) -> Non
     assert np.array_equal(awkward, target)
 
 
-@pytest.mark.parametrize("dtype", ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])
+@pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdFD")
 def test_numpy_dtypes(alone: ProcessGroup, dtype: str) -> None:
     source = (np.arange(7) % 2).astype(dtype)
     target = np.zeros_like(source)
     copy(alone, target, source)
     assert np.array_equal(target, source)
+    other = np.zeros(7, "float32" if dtype == "d" else "float64")
+    with pytest.raises(
+        ArgumentError, match=f"must have the same dtype, got {other.dtype.name} and {source.dtype.name}"
+    ):
+        copy(alone, other, source)
 
 
 @pytest.mark.parametrize(
     ("tensor", "told"),
     [
         (np.ones(3, ">f4"), "dtype >f4"),
+        (np.ones(3, "g"), "float128"),
+        (np.array([(1, 2.0), (3, 4.0)], "i1, f8")["f1"], "not a whole number of items apart"),
+        (np.ones(3, np.dtype((np.int32, {"low": (np.int16, 0), "high": (np.int16, 2)}))), "dtype (numpy.int32, "),
         (np.ones(3, "M8[s]"), "datetime64"),
-        (np.array(["a"]), "str32"),
+        (np.array(["a"]), "dtype <U1"),
+        (np.zeros(3, "V0"), "dtype |V0"),
+        (np.zeros(3, "V4"), "dtype |V4"),
         (np.array([None]), "object"),
         (np.float32(1), "writ"),
         ([1.0, 2.0], "must be a tensor, got builtins.list"),
@@ -104,6 +117,8 @@ def test_outputs_must_be_writable_and_hold_each_element_once(alone: ProcessGroup
     with pytest.raises(TensorError, match="out must be writable"):
         copy(alone, read_only, np.ones(3))
     copy(alone, np.ones(3), read_only)
+    with pytest.raises(TensorError, match="out must be writable"):
+        copy(alone, np.broadcast_arrays(np.ones(3), np.ones((1, 3)))[0], np.ones(3))  # numpy warns of writing to it
     with pytest.raises(TensorError, match="out must not hold the same memory twice"):
         copy(alone, np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,)), np.ones(3))
 
