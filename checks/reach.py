@@ -15,7 +15,7 @@ from checks.source import Definition, Module
 __all__ = ["collectives_of"]
 
 _CALLS = "shim.core.calls"
-_NO_COLLECTIVE = {"refuse", "refused"}
+_NO_COLLECTIVE = {"refuse", "refused", "tell"}
 _Place = tuple[Module, ast.AST]  # something in a module
 
 

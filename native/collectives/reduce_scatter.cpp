@@ -2,18 +2,18 @@
 // it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
 // Direct, where all inputs lie in shared memory: S read, S/N written.
 #include "../exchange.hpp"
+#include "../faster_way.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
 
 namespace shim {
 namespace {
 
-constexpr std::size_t combined_at_once = 64 * 1024;  // bytes
-static_assert(combined_at_once <= ring_slot_bytes);
+constexpr std::size_t combined_at_once = 32 * 1024;  // bytes
 
 class ReduceScatter final : public Operation {
  public:
-  ReduceScatter(Call call, Seat seat, const TensorView& output, Parts inputs)
+  ReduceScatter(Call&& call, Seat seat, const TensorView& output, Parts&& inputs)
       : Operation(std::move(call)), rank_(seat.rank), output_(output), inputs_(std::move(inputs)) {
     for (Buffer& input : inputs_.buffers())
       if (input.shares_memory_with(output_)) input.detach();
@@ -69,22 +69,40 @@ class ReduceScatter final : public Operation {
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
-    const bool is_shared = helper_threads() > 0 && output_.bytes() * size >= shared_from;
-    if (copy_out.streams() || is_shared) {
-      const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
-        copy_out(output_.data() + at, block, bytes);
-      };
-      const auto source_of = [&](int rank) { return inputs[static_cast<std::size_t>(rank)]; };
-      return combine.in_blocks([](int) { return true; }, output_.bytes(), source_of, take);
-    }
-    // Combined in the own ring, which nobody uses now and which is in the cache, and copied from there: a copy of many
-    // lines does not fetch what it overwrites.
-    std::byte* combined = group.ring_slot(rank_, 0);
-    for (std::size_t start = 0; start < output_.bytes(); start += combined_at_once) {
-      const Part piece = piece_of({output_.data(), output_.bytes()}, start, combined_at_once);
-      combine(combined, nullptr, piece.bytes, [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; });
-      copy_bytes(piece.data, combined, piece.bytes);
-    }
+    share(output_.bytes(), size, [&](std::size_t begin, std::size_t end) {
+      FasterWay way((end - begin) / combined_at_once);
+      for (std::size_t start = begin; start < end; start += combined_at_once) {
+        const std::size_t piece_end = std::min(start + combined_at_once, end);
+        const bool is_first_way = way.begin_piece();
+        if (copy_out.streams())
+          stream_combined(combine, inputs, start, piece_end, end, is_first_way);
+        else
+          store_combined(combine, inputs, start, piece_end, is_first_way);
+      }
+      if (copy_out.streams()) finish_streaming();
+    });
+  }
+
+  // Two ways, of which one takes up to twice as long on some processors, and the other on others: asking memory for all
+  // ranks' next blocks ahead, and leaving that to the processor.
+  void stream_combined(const RankCombiner& combine, const std::vector<std::byte*>& inputs, std::size_t begin,
+                       std::size_t end, std::size_t fetch_end, bool asks_ahead) {
+    combine.in_blocks_alone([asks_ahead](int) { return asks_ahead; }, begin, end, fetch_end, inputs.data(),
+                            [this](std::size_t at, const std::byte* block, std::size_t bytes) {
+                              stream_bytes(output_.data() + at, block, bytes);
+                            });
+  }
+
+  // Two ways as well: straight into the output, and in a place that is in the cache, from where a copy of many lines
+  // does not fetch what it overwrites.
+  void store_combined(const RankCombiner& combine, const std::vector<std::byte*>& inputs, std::size_t begin,
+                      std::size_t end, bool is_straight) {
+    std::byte* output = output_.data() + begin;
+    const auto source_of = [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + begin; };
+    if (is_straight) return combine.alone(output, nullptr, end - begin, source_of);
+    alignas(64) std::byte combined[combined_at_once];
+    combine.alone(combined, nullptr, end - begin, source_of);
+    copy_bytes(output, combined, end - begin);
   }
 
   void lend_to(Loan& loan) const override { loan.add_parts(inputs_, rank_); }

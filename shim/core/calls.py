@@ -34,6 +34,7 @@ __all__ = [
     "refused",
     "scatter",
     "send",
+    "tell",
 ]
 
 
@@ -193,16 +194,21 @@ def receive(
 
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:
     """Raise *error*, in the caller's words if it is ours, after telling the other ranks of *group* that this rank's call failed."""
-    if not isinstance(error, ShimError):
-        _tell(group, f"{caller.function}: {error!r}")
-        raise error
-    explained = caller.explain(error, group)
-    if not isinstance(error, StateError):
-        _tell(group, str(explained))
-    raise explained from None
+    raised: BaseException = error
+    try:
+        if not isinstance(error, ShimError):
+            tell(group, f"{caller.function}: {error!r}")
+            raise error
+        raised = caller.explain(error, group)
+        if not isinstance(error, StateError):
+            tell(group, str(raised))
+        raise raised from None
+    finally:
+        del error, raised  # their tracebacks hold this frame: the circle would keep the call's tensors
 
 
-def _tell(group: ProcessGroup, reason: str) -> None:
+def tell(group: ProcessGroup, reason: str) -> None:
+    """Tell the other ranks of *group*, which may be gone, that this rank's call failed, and why."""
     if group.is_alive:
         group.engine.refuse(reason)
 

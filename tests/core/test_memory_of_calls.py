@@ -18,7 +18,7 @@ from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import MismatchError, OutOfMemoryError
+from shim.errors import MismatchError, OutOfMemoryError, TensorError
 
 ME = Caller("test")
 
@@ -50,6 +50,23 @@ def assert_let_go(tensor: weakref.ref[Any]) -> None:
 
 def start_sum(group: ProcessGroup, tensor: Any) -> Any:
     return calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).start()
+
+
+@pytest.mark.ranks(1, 2)
+def test_a_refused_call_lets_go_of_its_tensors_without_the_collector(rank: int, world_size: int) -> None:
+    with world() as group:
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(3):
+                array = np.zeros(3, ">f4")
+                there = weakref.ref(array)
+                with pytest.raises(TensorError):
+                    calls.all_reduce(ME, group, array, array, ReduceOp.SUM)
+                del array
+                assert there() is None
+        finally:
+            gc.enable()
 
 
 @pytest.mark.frameworks

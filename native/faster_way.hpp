@@ -1,0 +1,42 @@
+// Which of two ways to do something large is the faster one: that differs between processors, and where the ranks run.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace shim {
+
+// Finds it out on the first pieces of what one thread does, which all have to be equally large. Where there are few
+// pieces, all go the first way.
+class FasterWay {
+ public:
+  explicit FasterWay(std::size_t pieces) : is_known_(pieces < worth_trying) {}
+
+  // Whether the piece that begins now is to go the first way.
+  bool begin_piece() {
+    if (is_known_) return is_first_;
+    const auto now = Clock::now();
+    if (begun_ > 0) shortest(begun_ - 1) = std::min(shortest(begun_ - 1), now - since_);
+    since_ = now;
+    if (begun_++ < tried) return begun_ % 2 == 1;
+    is_known_ = true;
+    return is_first_ = shortest(0) <= shortest(1);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr int tried = 4;  // pieces, each way in turns
+  static constexpr std::size_t worth_trying = 8;
+
+  Clock::duration& shortest(int piece) { return shortest_[piece % 2]; }
+
+  int begun_ = 0;
+  bool is_known_;
+  bool is_first_ = true;
+  Clock::time_point since_;
+  Clock::duration shortest_[2] = {Clock::duration::max(), Clock::duration::max()};
+};
+
+}  // namespace shim
