@@ -15,6 +15,7 @@ import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
 
 ONE = np.ones(2)
+NAMELESS = type("ReduceOp", (), {"__module__": "torch.distributed"})()
 
 
 def assert_refused(wrong: Callable[[], Any], kind: type[Exception], rank: int, words: str | None = None) -> None:
@@ -98,6 +99,7 @@ WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[int, int], Any]
     "op is text": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), "sum")),
     "op is a number": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), 1)),
     "op is None": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), None)),
+    "op has torch's class and no name of its": (TypeError, "op", lambda rank, n: dist.all_reduce(np.ones(2), NAMELESS)),
     "factor missing": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2), dist.ReduceOp.PREMUL_SUM)),
     "bits of floats": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2), dist.ReduceOp.BAND)),
     "average of integers": (ValueError, "op", lambda rank, n: dist.all_reduce(np.ones(2, int), dist.ReduceOp.AVG)),

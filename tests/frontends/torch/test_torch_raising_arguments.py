@@ -27,6 +27,9 @@ class Raising:
     def __index__(self) -> int:
         raise self.error
 
+    def __repr__(self) -> str:
+        raise self.error
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
@@ -38,11 +41,23 @@ RAISES: dict[str, Callable[[Any], Any]] = {
     "tensor": lambda it: dist.all_reduce(it),
     "root": lambda it: dist.broadcast(np.ones(2), it),
     "root in the group": lambda it: dist.broadcast(np.ones(2), group_src=it),
+    "op": lambda it: dist.all_reduce(np.ones(2), op=it),
+    "device_ids": lambda it: dist.barrier(device_ids=it),
     "async_op": lambda it: dist.all_reduce(np.ones(2), async_op=it),
     "async_op of a barrier": lambda it: dist.barrier(async_op=it),
     "async_op of a list": lambda it: dist.all_gather([np.ones(2), np.ones(2)], ONE, async_op=it),
     "async_op of several": lambda it: dist.all_reduce_coalesced([np.ones(2)], async_op=it),
     "split sizes": lambda it: dist.all_to_all_single(np.ones(2), np.ones(2), [it, 1], [1, 1]),
+}
+
+
+RIGHT = {
+    "tensor": np.ones(2),
+    "root": 0,
+    "root in the group": 0,
+    "op": dist.ReduceOp.SUM,
+    "device_ids": None,
+    "split sizes": 1,
 }
 
 
@@ -53,7 +68,7 @@ RAISES: dict[str, Callable[[Any], Any]] = {
 def test_what_an_argument_itself_raises_is_told_to_the_others(
     rank: int, world_size: int, name: str, error: type[BaseException]
 ) -> None:
-    right = {"tensor": np.ones(2), "root": 0, "root in the group": 0, "split sizes": 1}.get(name, False)
+    right = RIGHT.get(name, False)
     with world():
         if rank == 1:
             with pytest.raises((error, ShimError)):

@@ -55,10 +55,9 @@ def told(caller: Caller, group: Any, check: Callable[..., Any], *arguments: Any)
     """Return ``check(caller, *arguments)``; when that refuses the arguments, let the other ranks of *group* know."""
     try:
         return check(caller, *arguments)
-    except ShimError as error:
-        members = group_of(caller, group)
-        if members.is_alive:
-            members.engine.refuse(str(error))
+    except BaseException as error:  # what the arguments' own methods raise: the others are told of that too
+        reason = str(error) if isinstance(error, ShimError) else f"{caller.function}: {error!r}"
+        calls.tell(group_of(caller, group), reason)
         raise
 
 
@@ -130,9 +129,9 @@ def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
     return tensor
 
 
-def tag_of(caller: Caller, group: Any, tag: Any) -> int:
+def tag_of(caller: Caller, members: ProcessGroup, tag: Any) -> int:
     """Return *tag*, which must be an integer."""
-    return tag if type(tag) is int else integer_of(caller, group_of(caller, group), "tag", tag)
+    return tag if type(tag) is int else integer_of(caller, members, "tag", tag)
 
 
 def integer_of(caller: Caller, members: ProcessGroup, name: str, number: Any) -> int:
@@ -188,35 +187,33 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
         calls.refuse(caller, members, error)
 
 
-def peer_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
+def peer_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
-    members = group_of(caller, group)
     if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
         peer = members.ranks.index(world_rank)
     else:
-        peer = partner_of(caller, group, world_rank, group_rank)
+        peer = partner_of(caller, members, world_rank, group_rank)
     if peer == members.rank:
         raise caller.explain(ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}"), members)
     return peer
 
 
-def partner_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int:
+def partner_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other end of a send or receive in the background, which may be the caller itself."""
-    members = group_of(caller, group)
     try:
         return _rank_in(members, world_rank, group_rank, None)
     except ShimError as error:
         raise caller.explain(error, members) from None
 
 
-def source_of(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int | None:
+def source_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:
     """Return the group rank to receive from, None for any."""
-    return None if world_rank is None and group_rank is None else peer_of(caller, group, world_rank, group_rank)
+    return None if world_rank is None and group_rank is None else peer_of(caller, members, world_rank, group_rank)
 
 
-def partner_or_any(caller: Caller, group: Any, world_rank: Any, group_rank: Any) -> int | None:
+def partner_or_any(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:
     """Return the group rank to receive from, which may be the caller itself; None for any."""
-    return None if world_rank is None and group_rank is None else partner_of(caller, group, world_rank, group_rank)
+    return None if world_rank is None and group_rank is None else partner_of(caller, members, world_rank, group_rank)
 
 
 def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:

@@ -47,7 +47,7 @@ class P2POp:
         self.tensor = tensor
         self.group = group if is_outsider(group) else view_of(_P2P_OP, group)
         self.tag = tag
-        self.group_peer = partner_of(_P2P_OP, group, peer, group_peer)
+        self.group_peer = partner_of(_P2P_OP, members, peer, group_peer)
         self.peer = members.world_rank(self.group_peer) if members.rank >= 0 else peer
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ def start_all(operations: Any) -> list[Work]:
 
 
 def _prepared(members: groups.ProcessGroup, operation: P2POp) -> work.Work:
-    tag = tag_of(_BATCH, operation.group, operation.tag)
+    tag = tag_of(_BATCH, members, operation.tag)
     call = calls.send if operation.op is isend else calls.receive
     return call(_BATCH, members, operation.tensor, operation.group_peer, tag)
 

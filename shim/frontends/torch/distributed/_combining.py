@@ -10,7 +10,7 @@ from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import is_now, list_of, one_of, root_of, whole_of
 from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._groups import group_of
-from shim.frontends.torch.distributed._reduce_op import reduction_of
+from shim.frontends.torch.distributed._reduce_op import PLAIN_SUM, SUM, reduction_of
 from shim.frontends.torch.distributed._work import Work, finish
 
 __all__ = ["all_reduce", "reduce", "reduce_scatter", "reduce_scatter_whole"]
@@ -18,7 +18,7 @@ __all__ = ["all_reduce", "reduce", "reduce_scatter", "reduce_scatter_whole"]
 
 def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
-    kind, factor = reduction_of(caller, group, op, tensor)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(caller, group, op, tensor)
     now = async_op is False or is_now(caller, members, async_op)
     work = calls.all_reduce(caller, members, tensor, tensor, kind, factor, now and not open_blocks)
     return None if work is ENDED else finish_or_collect(caller, group, "all_reduce", work, async_op, tensor)
@@ -26,7 +26,7 @@ def all_reduce(caller: Caller, tensor: Any, op: Any, group: Any, async_op: bool)
 
 def reduce(caller: Caller, tensor: Any, dst: Any, op: Any, group: Any, async_op: bool, group_dst: Any) -> Work | None:
     members = group_of(caller, group)
-    kind, factor = reduction_of(caller, group, op, tensor)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(caller, group, op, tensor)
     root = root_of(caller, members, dst, group_dst)
     now = async_op is False or is_now(caller, members, async_op)
     work = calls.reduce(caller, members, tensor, tensor, kind, root, factor, now)
@@ -37,7 +37,7 @@ def reduce_scatter(caller: Caller, output: Any, input_list: Any, op: Any, group:
     members = group_of(caller, group)
     into = one_of(caller, group, "output", output)
     parts = list_of(caller, group, "input", input_list)
-    kind, factor = reduction_of(caller, group, op, output)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(caller, group, op, output)
     now = async_op is False or is_now(caller, members, async_op)
     work = calls.reduce_scatter(caller, members, into, parts, kind, factor, None, now)
     return None if work is ENDED else finish(work, async_op, output)
@@ -46,7 +46,7 @@ def reduce_scatter(caller: Caller, output: Any, input_list: Any, op: Any, group:
 def reduce_scatter_whole(caller: Caller, output: Any, input: Any, op: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
     whole = whole_of(caller, group, "input", input, "output", output)
-    kind, factor = reduction_of(caller, group, op, input)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(caller, group, op, input)
     now = async_op is False or is_now(caller, members, async_op)
     work = calls.reduce_scatter(caller, members, output, whole, kind, factor, None, now and not open_blocks)
     return None if work is ENDED else finish_or_collect(caller, group, "reduce_scatter_single", work, async_op, output)

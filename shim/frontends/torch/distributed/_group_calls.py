@@ -225,19 +225,19 @@ def monitored_barrier(group: Any, timeout: Any, wait_all_ranks: bool) -> None:
 
 def send(group: Any, tensors: Any, peer: Any, tag: Any) -> Work:
     tensor = _only_one(_SEND, group, tensors)
-    receiver = partner_of(_SEND, group, None, peer)
-    return begin(calls.send(_SEND, group.core, tensor, receiver, tag_of(_SEND, group, tag)), tensor)
+    receiver = partner_of(_SEND, group.core, None, peer)
+    return begin(calls.send(_SEND, group.core, tensor, receiver, tag_of(_SEND, group.core, tag)), tensor)
 
 
 def receive(group: Any, tensors: Any, peer: Any, tag: Any) -> Work:
     tensor = _only_one(_RECV, group, tensors)
-    sender = partner_of(_RECV, group, None, peer)
-    return begin(calls.receive(_RECV, group.core, tensor, sender, tag_of(_RECV, group, tag)), tensor)
+    sender = partner_of(_RECV, group.core, None, peer)
+    return begin(calls.receive(_RECV, group.core, tensor, sender, tag_of(_RECV, group.core, tag)), tensor)
 
 
 def receive_from_any(group: Any, tensors: Any, tag: Any) -> Work:
     tensor = _only_one(_RECV_ANY, group, tensors)
-    return begin(calls.receive(_RECV_ANY, group.core, tensor, None, tag_of(_RECV_ANY, group, tag)), tensor)
+    return begin(calls.receive(_RECV_ANY, group.core, tensor, None, tag_of(_RECV_ANY, group.core, tag)), tensor)
 
 
 def _begin(prepared: work.Work, outputs: Any, opts: CallOptions) -> Work:

@@ -100,7 +100,7 @@ def all_to_all_single(
 
 
 def barrier(caller: Caller, group: Any, async_op: bool, device_ids: Any, timeout: timedelta | None) -> Work | None:
-    members = host_group_of(caller, group, device_ids)
+    members = group_of(caller, group) if device_ids is None else host_group_of(caller, group, device_ids)
     now = async_op is False or is_now(caller, members, async_op)
     work = calls.barrier(caller, members, now and timeout is None)
     return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(caller, group, timeout))

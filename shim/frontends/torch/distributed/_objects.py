@@ -82,7 +82,7 @@ def send_list(caller: Caller, group: Any, items: Any, dst: Any, group_dst: Any, 
     items = list(items) if isinstance(items, Sequence) else items
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
-    peer = peer_of(caller, group, dst, group_dst)
+    peer = peer_of(caller, members, dst, group_dst)
     objects.send(caller, members, _some(caller, group, "input", items), peer)
 
 
@@ -91,7 +91,7 @@ def receive_list(caller: Caller, group: Any, slots: Any, src: Any, group_src: An
     _check_use_batch(caller, use_batch)
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
-    peer = source_of(caller, group, src, group_src)
+    peer = source_of(caller, members, src, group_src)
     places = _some(caller, group, "output", slots)
     received = objects.receive(caller, members, len(places), peer)
     if received is None:

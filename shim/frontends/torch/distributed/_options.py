@@ -106,8 +106,7 @@ def require_same_timeout(caller: Caller, group: groups.ProcessGroup, timeout: ti
 
 def host_group_of(caller: Caller, group: Any, device_ids: Any) -> groups.ProcessGroup:
     """Return core's group for a ``group`` argument, after refusing *device_ids* of accelerators and telling the others."""
-    if device_ids is not None:
-        told(caller, group, refuse_device, "device_ids", device_ids)
+    told(caller, group, refuse_device, "device_ids", device_ids)
     return _groups.group_of(caller, group)
 
 

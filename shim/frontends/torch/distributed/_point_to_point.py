@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed._arguments import partner_of, partner_or_any, peer_of, source_of, tag_of
+from shim.frontends.torch.distributed import _messages
 from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup, group_of
+from shim.frontends.torch.distributed._groups import ProcessGroup
 from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work, finish, sender
+from shim.frontends.torch.distributed._work import Work
 
 __all__ = ["irecv", "isend", "recv", "send"]
 
@@ -31,9 +30,7 @@ def send(
     Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
-    calls.send(
-        _SEND, group_of(_SEND, group), tensor, peer_of(_SEND, group, dst, group_dst), tag_of(_SEND, group, tag), True
-    )
+    return _messages.send(_SEND, tensor, dst, group, tag, group_dst)
 
 
 def recv(
@@ -48,17 +45,7 @@ def recv(
     Raises: ValueError for a message of another size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
     """
-    return sender(
-        calls.receive(
-            _RECV,
-            group_of(_RECV, group),
-            tensor,
-            source_of(_RECV, group, src, group_src),
-            tag_of(_RECV, group, tag),
-            True,
-        ),
-        group_of(_RECV, group),
-    )
+    return _messages.receive(_RECV, tensor, src, group, tag, group_src)
 
 
 def isend(
@@ -74,17 +61,7 @@ def isend(
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for *dst*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
     """
-    return finish(
-        calls.send(
-            _ISEND,
-            group_of(_ISEND, group),
-            tensor,
-            partner_of(_ISEND, group, dst, group_dst),
-            tag_of(_ISEND, group, tag),
-        ),
-        True,
-        tensor,
-    )
+    return _messages.begin_send(_ISEND, tensor, dst, group, tag, group_dst)
 
 
 def irecv(
@@ -100,17 +77,7 @@ def irecv(
     Raises: ValueError by the Work's ``wait`` for a message of another size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
     """
-    return finish(
-        calls.receive(
-            _IRECV,
-            group_of(_IRECV, group),
-            tensor,
-            partner_or_any(_IRECV, group, src, group_src),
-            tag_of(_IRECV, group, tag),
-        ),
-        True,
-        tensor,
-    )
+    return _messages.begin_receive(_IRECV, tensor, src, group, tag, group_src)
 
 
 between_graphs(globals(), __all__)

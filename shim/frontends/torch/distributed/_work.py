@@ -168,7 +168,7 @@ def sender(prepared: work.Work, members: ProcessGroup) -> int:
     """Carry out the receive *prepared* and return the sender's rank in the world, -1 outside the group."""
     prepared.wait()
     source = prepared.source_rank()
-    return -1 if source < 0 else members.world_rank(source)
+    return -1 if source < 0 else members.ranks[source]
 
 
 between_graphs(globals(), __all__)

@@ -1,0 +1,37 @@
+"""What the functions that send and receive do, given who calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.frontends.torch.distributed._arguments import partner_of, partner_or_any, peer_of, source_of, tag_of
+from shim.frontends.torch.distributed._groups import group_of
+from shim.frontends.torch.distributed._work import Work, finish, sender
+
+__all__ = ["begin_receive", "begin_send", "receive", "send"]
+
+
+def send(caller: Caller, tensor: Any, dst: Any, group: Any, tag: Any, group_dst: Any) -> None:
+    members = group_of(caller, group)
+    peer = peer_of(caller, members, dst, group_dst)
+    calls.send(caller, members, tensor, peer, tag_of(caller, members, tag), True)
+
+
+def receive(caller: Caller, tensor: Any, src: Any, group: Any, tag: Any, group_src: Any) -> int:
+    members = group_of(caller, group)
+    source = source_of(caller, members, src, group_src)
+    return sender(calls.receive(caller, members, tensor, source, tag_of(caller, members, tag), True), members)
+
+
+def begin_send(caller: Caller, tensor: Any, dst: Any, group: Any, tag: Any, group_dst: Any) -> Work | None:
+    members = group_of(caller, group)
+    peer = partner_of(caller, members, dst, group_dst)
+    return finish(calls.send(caller, members, tensor, peer, tag_of(caller, members, tag)), True, tensor)
+
+
+def begin_receive(caller: Caller, tensor: Any, src: Any, group: Any, tag: Any, group_src: Any) -> Work | None:
+    members = group_of(caller, group)
+    source = partner_or_any(caller, members, src, group_src)
+    return finish(calls.receive(caller, members, tensor, source, tag_of(caller, members, tag)), True, tensor)
