@@ -9,6 +9,7 @@
 #include "call_places.hpp"
 #include "fault_points.hpp"
 #include "loans.hpp"
+#include "prefetch.hpp"
 
 namespace shim {
 namespace {
@@ -123,6 +124,8 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   const std::uint64_t sequence = next_sequence(group);
   publish(group, sequence, call, &contribution);
   wait_for_arrivals(group, sequence);
+  // All have read the line that is written next: it can come here while the caller prepares its next call.
+  prefetch_to_write(&group.arrival(group.rank(), sequence + 1));
 
   const ArrivalLine& mine = group.arrival(group.rank(), sequence);
   bool agreed = mine.varied == 0;

@@ -13,6 +13,7 @@
 #include "copies.hpp"
 #include "fault_points.hpp"
 #include "group.hpp"
+#include "prefetch.hpp"
 #include "tensor_view.hpp"
 
 namespace shim {
@@ -24,6 +25,8 @@ inline Part piece_of(const Part& part, std::size_t start, std::size_t bytes) {
 }
 
 class Exchange {
+  static constexpr std::size_t prefetched_bytes = 512;
+
  public:
   // `chunk` is the bytes of each part that one step moves; a slot holds one chunk, or one for each rank.
   Exchange(Group& group, std::size_t largest_part, std::size_t chunk)
@@ -49,6 +52,7 @@ class Exchange {
       finish(step, read);
     }
     group_.steps = base_ + steps_;
+    prefetch_next();
   }
 
   // The same in three parts: make(step) reads the others' slots and completes this rank's own slot with what it makes
@@ -65,6 +69,7 @@ class Exchange {
     }
     if (steps_ > 0) finish(steps_ - 1, read);
     group_.steps = base_ + steps_;
+    prefetch_next();
   }
 
   // Waits until `peer` has filled its slot of `step`.
@@ -85,6 +90,12 @@ class Exchange {
   }
 
  private:
+  // The beginning of the slot that is filled next, which the others have read: small operations fill no more of it.
+  void prefetch_next() const {
+    const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
+    for (std::size_t start = 0; start < prefetched_bytes; start += 64) prefetch_to_write(slot + start);
+  }
+
   bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }
 
   // Waits until no rank needs what is in the slot of chunk `number`, counted from 1.
