@@ -12,6 +12,11 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
     """
 
+def has_repeated(objects: list[object]) -> bool:
+    """
+    Whether one object is in a list more than once.
+    """
+
 def share_allocations(at_least: int) -> int:
     """
     Send this thread's hooked allocations of so many bytes and more to shared memory, none with 0; tell what held before.

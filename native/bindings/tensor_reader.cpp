@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include "../failure.hpp"
 #include "attribute_reader.hpp"
 #include "numpy_array.hpp"
+#include "tensor_bit.hpp"
 #include "ways_to_read.hpp"
 
 namespace nb = nanobind;
@@ -20,6 +22,8 @@ struct Guard {
   nb::object method;    // of the type, called with the tensor; it must answer False
   std::string message;  // for when it does not
   bool only_complex;    // not asked of real elements
+  // Where it is not set, the method need not be asked.
+  std::optional<TensorBit> bit;
 };
 
 enum class Way { exchange, in_place, array, buffer, dlpack, attributes, describe };
@@ -76,7 +80,8 @@ Reader make_reader(nb::handle type) {
   }
   for (nb::handle guard : answer.attr("guards")) {
     nb::object method = type.attr(nb::handle(guard[0]));
-    reader.guards.push_back({method, nb::cast<std::string>(guard[1]), nb::cast<bool>(guard[2])});
+    reader.guards.push_back(
+        {method, nb::cast<std::string>(guard[1]), nb::cast<bool>(guard[2]), TensorBit::find(guard[3])});
   }
   return reader;
 }
@@ -140,6 +145,7 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   const TensorView view = read_or_describe(reader, object, role, owners);
   for (const Guard& guard : reader.guards) {
     if (guard.only_complex && !is_complex(view.dtype)) continue;
+    if (guard.bit && !guard.bit->is_set(object)) continue;
     const nb::object answer = nb::steal(PyObject_CallOneArg(guard.method.ptr(), object.ptr()));
     if (!answer.is_valid()) reject(nb::python_error(), role);
     if (PyObject_IsTrue(answer.ptr()) == 1) reject(guard.message, role);
@@ -158,12 +164,21 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
 TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& owners) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return read_tensor(object, role, owners);
   TensorArgument argument{role, std::nullopt, {}, true};
+  argument.list.reserve(static_cast<std::size_t>(Py_SIZE(object.ptr())));
   try {
     for (nb::handle item : object) argument.list.push_back(view_of(item, role, owners));
   } catch (const nb::python_error& error) {  // a subclass of list iterates as it likes
     reject(error, role);
   }
   return argument;
+}
+
+bool has_repeated(nb::list objects) {
+  std::vector<PyObject*> sorted;
+  sorted.reserve(objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) sorted.push_back(objects[i].ptr());
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
 }
 
 SplitArgument read_splits(nb::handle object, std::string_view role) {

@@ -17,7 +17,7 @@ from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.work import ABSENT, ENDED, Received, Work
+from shim.core.work import ABSENT, ENDED, Work, received_from
 from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError
 
 __all__ = [
@@ -189,7 +189,7 @@ def receive(
         return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
-    return Received(operation) if isinstance(operation, int) else Work(caller, group, operation)
+    return received_from(operation) if isinstance(operation, int) else Work(caller, group, operation)
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from shim._native import has_repeated
 from shim.errors import TensorError
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "copy_of",
     "dtype_name",
     "framework_of",
+    "has_repeated",
     "new_like",
     "reader_for",
 ]
@@ -63,6 +65,27 @@ class InPlace(NamedTuple):
     samples: Sequence[Any]
 
 
+class Sample(NamedTuple):
+    """A tensor, where its framework's C++ object for it lies, and what a guard's method says of it."""
+
+    tensor: Any
+    address: int
+    answer: bool
+
+
+class Guard(NamedTuple):
+    """A method without arguments that must answer False, and the message for the user when it does not.
+
+    Where the answers to the ``samples``, which all have one type, show which bit of a tensor's C++ object they come from, that is read in the
+    method's place.
+    """
+
+    method: str
+    message: str
+    only_complex: bool
+    samples: Sequence[Sample] = ()
+
+
 class Reader(NamedTuple):
     """How to read tensors of one type.
 
@@ -77,22 +100,19 @@ class Reader(NamedTuple):
     - ``describe``: the function ``describe`` from a tensor to its Description, which is also tried when another way fails: it reads
       more, or says better what is wrong.
 
-    ``guards`` are methods without arguments that must answer False, each with what to tell the user when it does not, and
-    whether it is asked of complex elements alone.
+    No tensor is read of which a guard says yes.
     """
 
     way: str
     exchange: Any = None
     describe: Callable[[Any], Description] | None = None
-    guards: tuple[tuple[str, str, bool], ...] = ()
+    guards: Sequence[Guard] = ()
     access: Access | None = None
     in_place: InPlace | None = None
 
 
-_TORCH_GUARDS = (
-    ("is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj().", True),
-    ("is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg().", False),
-)
+_IS_CONJ = Guard("is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj().", True)
+_IS_NEG = Guard("is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg().", False)
 
 
 def framework_of(kind: type) -> str:
@@ -132,9 +152,30 @@ def reader_for(kind: type) -> Reader:
 def _torch_reader(kind: type[Any]) -> Reader:
     torch = sys.modules["torch"]
     if kind in (torch.Tensor, torch.nn.Parameter):
-        return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, _TORCH_GUARDS)
+        guards = (_IS_CONJ, _IS_NEG._replace(samples=_negative_samples()))
+        return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, guards)
     # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
-    return Reader("describe", None, _describe_torch, _TORCH_GUARDS)
+    return Reader("describe", None, _describe_torch, (_IS_CONJ, _IS_NEG))
+
+
+def _negative_samples() -> list[Sample]:
+    """Return tensors that differ in as much else as in whether they are negative; none where a mode of torch's prevents it.
+
+    The negative ones come in no regular order: an address that grows from one to the next must not look like an answer.
+    """
+    torch = sys.modules["torch"]
+    made = []
+    try:
+        made += [torch.zeros(3, device="cpu"), torch.ones(2, 2, dtype=torch.int64, device="cpu").t()]
+        for number in range(32):
+            dtype = torch.complex128 if number & 1 else torch.complex64
+            numbers = torch.zeros(2 + number, dtype=dtype, device="cpu", requires_grad=bool(number & 2))
+            part = (numbers.conj() if number.bit_count() % 2 else numbers).imag
+            made.append(part[1:] if number & 4 else part.detach() if number & 8 else part)
+        is_plain = all(type(tensor) is torch.Tensor for tensor in made)
+        return [Sample(tensor, tensor._cdata, tensor.is_neg()) for tensor in made] if is_plain else []
+    except Exception:  # whatever a mode raises, the tensor to be read may be as good as any
+        return []
 
 
 def _describe_torch(tensor: Any) -> Description:

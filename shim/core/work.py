@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from shim.core.callers import Caller
@@ -12,7 +13,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Received", "Work", "finish"]
+__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Received", "Work", "finish", "received_from"]
 
 
 class EngineWork(Protocol):
@@ -106,6 +107,12 @@ class Received(_Ended):
 
     def source_rank(self) -> int:
         return self._source
+
+
+@cache
+def received_from(source: int) -> Received:
+    """Return the work of a receive from group rank *source* that has been carried out; all such receives have the same."""
+    return Received(source)
 
 
 class _Absent(_Ended):

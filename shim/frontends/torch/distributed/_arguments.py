@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
+from shim.core.tensors import has_repeated
 from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
@@ -88,8 +89,8 @@ def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
 
 def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
     """Return *tensors*, which must be a list of different tensors: each is written by another rank."""
-    outputs = list_of(caller, group, role, tensors)
-    if len(set(map(id, outputs))) < len(outputs):
+    outputs = tensors if type(tensors) is list else list_of(caller, group, role, tensors)
+    if has_repeated(outputs):
         _refuse_repeated(caller, group, role, outputs)
     return outputs
 
