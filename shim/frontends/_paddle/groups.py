@@ -177,7 +177,9 @@ def all_groups() -> list[Group]:
 
 def group_of(caller: Caller, group: Any) -> groups.ProcessGroup:
     """Return core's group for a ``group`` argument; None is the world. Raises StateError before initialisation."""
-    view = member_of(caller, group)
+    view = _registry.groups.get(_WORLD_ID) if group is None else group
+    if type(view) is not Group:
+        view = member_of(caller, group)
     core = view.process_group
     if core is None:
         raise caller.explain(ArgumentTypeError(f"{{group}} must be made by new_group, got {group!r}"))

@@ -11,6 +11,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
+from shim.core.work import ENDED
 from shim.errors import ArgumentError
 from shim.frontends.mindspore import _differentiable
 from shim.frontends.mindspore._arguments import (
@@ -49,7 +50,8 @@ def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op
     found = group_for(caller, group, async_op)
     kind = reduce_op(caller, found, op)
     if not belongs(tensor):  # what in_place would find; asked here, as this call is the one that must be quick
-        return handle_of(calls.all_reduce(caller, found, tensor, tensor, kind, 1.0, not async_op), async_op)
+        work = calls.all_reduce(caller, found, tensor, tensor, kind, 1.0, not async_op)
+        return None if work is ENDED else handle_of(work, async_op)
     work = calls.all_reduce(caller, found, tensor, tensor, kind)
     return in_place(
         caller,
