@@ -80,6 +80,7 @@ void wait_for_arrivals(Group& group, std::uint64_t sequence) {
   for (int peer = 0; peer < group.size(); ++peer)
     if (peer != group.rank()) group.wait_for(peer, arrived);
   group.confirmed = sequence;
+  group.steps_over = group.steps;  // who has arrived has ended the operation before
 }
 
 // A rank may arrive at an operation only when all have arrived at the one before, because the slots of the one
@@ -142,6 +143,7 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   // A fingerprint is one number for many calls. Where ranks are to reach into each other's tensors, it is not enough.
   if (!agreed || (loan_of_all & lent) != 0) check_agreement(group, sequence);
   if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
+  if (agreed) return {false, call.descriptor.largest, sequence, loan_of_all, loan_of_any};  // it is the same for all
   std::size_t largest = 0;
   for (int rank = 0; rank < group.size(); ++rank)
     largest = std::max(largest, static_cast<std::size_t>(group.call(rank, sequence).largest));

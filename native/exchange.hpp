@@ -100,7 +100,7 @@ class Exchange {
 
   // Waits until no rank needs what is in the slot of chunk `number`, counted from 1.
   static void wait_until_free(Group& group, std::uint64_t number) {
-    if (number <= ring_slots) return;
+    if (number <= group.steps_over + ring_slots) return;
     const auto is_done = [&group, number](int rank) {
       return rank == group.rank() || group.progress(rank).done.load() >= number - ring_slots;
     };

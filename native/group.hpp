@@ -175,9 +175,10 @@ class Group {
   std::atomic<bool> has_note{false};
 
   // Of the one thread that carries out an operation.
-  std::uint64_t sequence = 0;   // the last operation this rank arrived at
-  std::uint64_t confirmed = 0;  // the last operation all ranks were seen to arrive at
-  std::uint64_t steps = 0;      // chunks of all operations so far
+  std::uint64_t sequence = 0;    // the last operation this rank arrived at
+  std::uint64_t confirmed = 0;   // the last operation all ranks were seen to arrive at
+  std::uint64_t steps = 0;       // chunks of all operations so far
+  std::uint64_t steps_over = 0;  // of which no rank needs anything any more, for all that is known
 
  private:
   template <class T>
