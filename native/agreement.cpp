@@ -30,7 +30,7 @@ class Calls {
   }
   bool any_varied() const {
     for (int rank = 0; rank < size(); ++rank)
-      if (group_.arrival(rank, sequence_).varied != 0) return true;
+      if (of(rank).sends == CallDescriptor::in_table || of(rank).receives == CallDescriptor::in_table) return true;
     return false;
   }
   // Whether `to` is to get something of `from`. What a rank that takes no part would say of it is not asked.

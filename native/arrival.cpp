@@ -27,13 +27,18 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 }
 
 // Equal for calls that fit together, as far as one number per rank can tell; see agreement.cpp for the rest.
-std::uint32_t fingerprint_of(const CallDescriptor& call) {
+std::uint32_t fingerprint_of(const Call& call) {
+  const CallDescriptor& said = call.descriptor;
+  const unsigned dimensions = call.has_common_table() ? 0 : said.dimensions;
   std::uint64_t hash =
-      mixed(0, static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.dtype) << 8 |
-                   static_cast<std::uint64_t>(call.op) << 16 | static_cast<std::uint64_t>(call.dimensions) << 24 |
-                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32);
-  hash = mixed(mixed(hash, call.sends), call.receives);
-  for (std::size_t d = 0; d < call.dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(call.shape[d]));
+      mixed(0, static_cast<std::uint64_t>(said.kind) | static_cast<std::uint64_t>(said.dtype) << 8 |
+                   static_cast<std::uint64_t>(said.op) << 16 | static_cast<std::uint64_t>(dimensions) << 24 |
+                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(said.root)) << 32);
+  if (call.has_common_table())
+    for (const std::uint64_t count : call.receives) hash = mixed(hash, count);
+  else
+    hash = mixed(mixed(hash, said.sends), said.receives);
+  for (std::size_t d = 0; d < dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(said.shape[d]));
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
@@ -62,8 +67,8 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   ArrivalLine& line = group.arrival(group.rank(), sequence);
   line.bytes = bytes;
   line.loan = loan;
-  line.fingerprint = calls_are_compared ? fingerprint_of(call.descriptor) : 0;
-  line.varied = call.is_varied() ? 1 : 0;
+  line.fingerprint = calls_are_compared ? fingerprint_of(call) : 0;
+  line.varied = call.is_varied() && !call.has_common_table() ? 1 : 0;
   line.filled = filled ? 1 : 0;
   if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   group.tell_processor();

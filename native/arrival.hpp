@@ -35,6 +35,8 @@ struct Call {
   bool is_varied() const {
     return descriptor.sends == CallDescriptor::in_table || descriptor.receives == CallDescriptor::in_table;
   }
+  // Whether all ranks have the same table, in which what each one sends is as its own call says.
+  bool has_common_table() const { return descriptor.kind == OperationKind::all_gather && is_varied(); }
 };
 
 // What was agreed on, the same on all ranks.

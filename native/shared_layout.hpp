@@ -58,7 +58,7 @@ struct alignas(line_bytes) ArrivalLine {
   std::atomic<std::uint64_t> sequence;  // written last
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
-  std::uint8_t varied;                  // parts have different sizes, so equal fingerprints do not prove agreement
+  std::uint8_t varied;                  // parts differ in size, and ranks in tables: equal fingerprints prove nothing
   std::uint8_t filled;                  // this rank's slot of the operation's first step has been filled
   std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
   std::byte payload[inline_bytes];

@@ -173,7 +173,7 @@ TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& ow
   return argument;
 }
 
-bool has_repeated(nb::list objects) {
+bool has_repeated(const nb::typed<nb::list, nb::object>& objects) {
   std::vector<PyObject*> sorted;
   sorted.reserve(objects.size());
   for (std::size_t i = 0; i < objects.size(); ++i) sorted.push_back(objects[i].ptr());

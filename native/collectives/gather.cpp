@@ -107,6 +107,7 @@ std::unique_ptr<Operation> make(Call&& call, Seat seat, const TensorArgument* ou
     check_own_part(*outputs, counts, seat.rank, input);
     call.set_receives(counts);
     parts = Parts(outputs->views(), counts);
+    call.descriptor.largest = std::max<std::uint64_t>(call.descriptor.largest, parts.largest_bytes());
   }
   return std::make_unique<Gather>(std::move(call), seat, view, std::move(parts));
 }

@@ -20,7 +20,8 @@ enum Broken {
   read_without_waiting,
   first_is_not_waited_for,  // a slot counts as filled before the arrival, whoever filled it then
   steps_go_on_after_mismatch,
-  made_too_soon,  // told before it is made
+  arrival_tells_of_itself,  // as if who has arrived needed nothing any more of that operation
+  made_too_soon,            // told before it is made
   made_is_not_waited_for,
   two_slots,  // where three steps are under way: one filled, one made, one taken
 };
@@ -28,7 +29,7 @@ enum Broken {
 constexpr int most_ranks = 3;
 constexpr int most_slots = 3;
 constexpr int operations = 4;
-constexpr int steps_of_operation = 3;
+constexpr int most_steps = 3;
 // clang-format off
 enum At : std::uint8_t {
   begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, make, making, take, taking, over
@@ -44,6 +45,7 @@ struct Rank {
   std::uint8_t at, operation, base, step, peer, prefilled;
   std::uint8_t ready, made, done;         // as the others see them
   std::uint8_t arrived;                   // the operation
+  std::uint8_t steps_over;                // which all have ended, as their arrivals told
   std::array<std::uint8_t, 2> filled_of;  // operations whose first slot was filled before, in the line of each parity
 };
 
@@ -80,6 +82,7 @@ class Exchange {
 
   bool is_free(const State& state, int rank, int number) const {
     const int wanted = number - slots() + (broken_ == filled_too_soon ? -1 : 0);
+    if (wanted <= state.ranks[rank].steps_over) return true;
     for (int peer = 0; peer < size_; ++peer) {
       if (broken_ == free_for_one_peer && peer != (rank + 1) % size_) continue;
       if (peer != rank && state.ranks[peer].done < wanted) return false;
@@ -142,7 +145,7 @@ class Exchange {
       case waits:
         return settle(before, rank, emit);
       case fill:
-        if (to_fill(me) > me.base + steps_of_operation) {
+        if (to_fill(me) > me.base + steps_of(me)) {
           begin_reading(me, rank);
           return emit(rank, "has nothing more to fill", state);
         }
@@ -181,7 +184,7 @@ class Exchange {
             me.at = take;  // of the step before
           } else {
             ++me.step;
-            me.at = me.step < steps_of_operation ? fill : take;
+            me.at = me.step < steps_of(me) ? fill : take;
           }
         }
         return emit(rank, "has made something of a slot", state);
@@ -200,6 +203,8 @@ class Exchange {
     }
   }
 
+  // Operations of one step, for which the arrivals tell all, and longer ones take turns.
+  static int steps_of(const Rank& me) { return me.operation % 2 == 0 ? 1 : most_steps; }
   // The first slot, if it was not filled before the arrival, then always the one of the step after this one.
   static int to_fill(const Rank& me) { return me.base + me.step + (me.step == 0 && me.prefilled == 0 ? 1 : 2); }
   void begin_reading(Rank& me, int rank) const {
@@ -218,6 +223,8 @@ class Exchange {
       State state = before;
       Rank& me = state.ranks[rank];
       state.disagreed[me.operation] = verdict;
+      me.steps_over = me.base;
+      if (broken_ == arrival_tells_of_itself) me.steps_over = static_cast<std::uint8_t>(me.base + steps_of(me));
       if (verdict == 2) {
         if (broken_ == steps_go_on_after_mismatch && rank == 1) ++me.base;
         me.at = begin;
@@ -249,20 +256,20 @@ class Exchange {
   void finish(Rank& me, int number) const {
     me.done = static_cast<std::uint8_t>(number);
     ++me.step;
-    go_on_or_end(me, steps_of_operation);
+    go_on_or_end(me, steps_of(me));
   }
   // Taking is a step behind, so there is one more of them.
   void finish_taking(Rank& me, int number) const {
     me.done = static_cast<std::uint8_t>(number);
-    if (++me.step == steps_of_operation)
+    if (++me.step == steps_of(me))
       me.at = take;
     else
-      go_on_or_end(me, steps_of_operation + 1);
+      go_on_or_end(me, steps_of(me) + 1);
   }
   static void go_on_or_end(Rank& me, int end) {
     me.at = me.step < end ? fill : begin;
     if (me.at == fill) return;
-    me.base = static_cast<std::uint8_t>(me.base + steps_of_operation);
+    me.base = static_cast<std::uint8_t>(me.base + steps_of(me));
     me.step = 0;
   }
 
@@ -273,7 +280,7 @@ class Exchange {
 
 Outcome run(int ranks, int broken) { return explore(Exchange(ranks, broken, false)); }
 Outcome run_making(int ranks, int broken) {
-  return explore(Exchange(ranks, broken == 0 ? 0 : broken + steps_go_on_after_mismatch, true));
+  return explore(Exchange(ranks, broken == 0 ? 0 : broken + arrival_tells_of_itself, true));
 }
 
 }  // namespace
@@ -286,7 +293,8 @@ std::vector<Case> exchange_cases() {
                                       {"done is told before the slot is read", 2},
                                       {"nobody waits for a slot to be filled", 2},
                                       {"a first slot counts as filled before the arrival", 2},
-                                      {"a rank counts the steps of a refused operation", 2}},
+                                      {"a rank counts the steps of a refused operation", 2},
+                                      {"an arrival is taken to tell of the operation itself", 2}},
                                      &run);
   const std::vector<Case> making = cases_of("making", {2, 3},
                                             {{"made is told before it is made", 2},

@@ -98,6 +98,31 @@ SHIM_TEST(split_sizes_differ) {
   });
 }
 
+SHIM_TEST(what_is_expected_of_another_rank_differs) {
+  for (const std::int64_t times : {1, 10'000})
+    check_mismatch("the sizes of the parts", static_cast<std::size_t>(times) * 11,
+                   [times](Rank& me, std::vector<std::int64_t>& data, bool odd) {
+                     std::vector<std::int64_t> rows;
+                     for (int rank = 0; rank < me.size(); ++rank) rows.push_back(times * (rank + 1));
+                     std::int64_t total = times * me.size() * (me.size() + 1) / 2;
+                     if (odd) rows[static_cast<std::size_t>((me.rank() + 1) % me.size())] += 1;
+                     if (odd) ++total;
+                     return make_all_gather(me.seat(), one("output", data, {total}),
+                                            one("input", data, {times * (me.rank() + 1)}), {"output_splits", rows});
+                   });
+}
+
+SHIM_TEST(gathered_parts_may_have_any_shape) {
+  on_ranks(3, [](Rank& me) {
+    const std::vector<std::vector<std::int64_t>> shapes = {{2, 2}, {1}, {3, 1, 1}};
+    std::vector<std::int64_t> mine(4, me.rank()), all(8, -1);
+    me.run(make_all_gather(me.seat(), one("output", all),
+                           one("input", mine, shapes[static_cast<std::size_t>(me.rank())]),
+                           {"output_splits", std::vector<std::int64_t>{4, 1, 3}}));
+    CHECK(all == std::vector<std::int64_t>({0, 0, 0, 0, 1, 2, 2, 2}));
+  });
+}
+
 SHIM_TEST(even_splits_may_be_given_or_not) {
   on_ranks(3, [](Rank& me) {
     std::vector<std::int64_t> data = {me.rank(), me.rank() + 10, me.rank() + 20};
