@@ -2,8 +2,9 @@
 //
 // All ranks go through the same number of steps. In a step, a rank fills one slot of its ring, and reads what it needs
 // from the others' slots of that step. A slot is filled again when every rank has said that it is done with the step
-// that used it, or has arrived at an operation after it. Filling runs one step ahead of reading, so copying in and copying out overlap between ranks. Where
-// ranks make something of what they read that the others need, reading that is one step behind.
+// that used it, or has arrived at an operation after it. Filling runs one step ahead of reading, so copying in and
+// copying out overlap between ranks. Where ranks make something of what they read that the others need, reading that is
+// one step behind.
 #pragma once
 
 #include <algorithm>
