@@ -54,8 +54,7 @@ class Exchange {
   struct State {
     std::array<Rank, most_ranks> ranks;
     std::array<std::array<Slot, most_slots>, most_ranks> rings;
-    std::array<std::uint8_t, operations + 1>
-        disagreed;  // by operation: 0 not settled, 1 the ranks agree, 2 they do not
+    std::array<std::uint8_t, operations + 1> disagreed;  // by operation: 0 not settled, 1 they agree, 2 they do not
     std::uint8_t error;
   };
 
@@ -95,8 +94,7 @@ class Exchange {
     return (me.step == 0 && before) || theirs.ready >= number || broken_ == read_without_waiting;
   }
 
-  // Filling takes two steps, between which it must not be read. `then` follows, `ready` is told unless the arrival
-  // does.
+  // In two steps, between which it must not be read. `then` follows; `ready` is told unless the arrival does.
   template <class Emit>
   void begin_filling(State& state, int rank, int number, At then, const Emit& emit) const {
     Slot& mine = slot(state, rank, number);
@@ -223,16 +221,10 @@ class Exchange {
       State state = before;
       Rank& me = state.ranks[rank];
       state.disagreed[me.operation] = verdict;
-      me.steps_over = me.base;
-      if (broken_ == arrival_tells_of_itself) me.steps_over = static_cast<std::uint8_t>(me.base + steps_of(me));
-      if (verdict == 2) {
-        if (broken_ == steps_go_on_after_mismatch && rank == 1) ++me.base;
-        me.at = begin;
-        emit(rank, "finds that they disagree", state);
-      } else {
-        me.at = fill;
-        emit(rank, "finds that they agree", state);
-      }
+      me.steps_over = static_cast<std::uint8_t>(me.base + (broken_ == arrival_tells_of_itself ? steps_of(me) : 0));
+      me.at = verdict == 1 ? fill : begin;
+      if (verdict == 2 && broken_ == steps_go_on_after_mismatch && rank == 1) ++me.base;
+      emit(rank, verdict == 1 ? "finds that they agree" : "finds that they disagree", state);
     }
   }
 

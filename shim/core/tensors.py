@@ -17,8 +17,10 @@ from shim.errors import TensorError
 __all__ = [
     "Access",
     "Description",
+    "Guard",
     "InPlace",
     "Reader",
+    "Sample",
     "copy_of",
     "dtype_name",
     "framework_of",
