@@ -26,8 +26,6 @@ inline Part piece_of(const Part& part, std::size_t start, std::size_t bytes) {
 }
 
 class Exchange {
-  static constexpr std::size_t prefetched_bytes = 512;
-
  public:
   // `chunk` is the bytes of each part that one step moves; a slot holds one chunk, or one for each rank.
   Exchange(Group& group, std::size_t largest_part, std::size_t chunk)
@@ -91,10 +89,13 @@ class Exchange {
   }
 
  private:
-  // The beginning of the slot that is filled next, which the others have read: small operations fill no more of it.
+  // After an operation of one step, the next one may be as small, and fill no more than the beginning of its slot.
   void prefetch_next() const {
+    constexpr std::size_t cache_line = 64;
+    constexpr std::size_t lines = 8;
+    if (steps_ != 1) return;
     const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
-    for (std::size_t start = 0; start < prefetched_bytes; start += 64) prefetch_to_write(slot + start);
+    for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line);
   }
 
   bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }

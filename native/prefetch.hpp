@@ -7,7 +7,7 @@ namespace shim {
 // line's way to them and back.
 inline void prefetch_to_write(const void* place) {
 #if defined(__x86_64__)
-  // As compilers emit it only for processors that are known to have it; the others take it for nothing.
+  // Written out, because compilers emit it only where told that the processor has it. One without it does nothing.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(place)));
 #else
   __builtin_prefetch(place, 1);

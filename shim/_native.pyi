@@ -14,7 +14,7 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
 
 def has_repeated(objects: list[object]) -> bool:
     """
-    Whether one object is in a list more than once.
+    Whether any object is in the list more than once.
     """
 
 def share_allocations(at_least: int) -> int:

@@ -249,7 +249,7 @@ NB_MODULE(_native, module) {
 #endif
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
-  module.def("has_repeated", &has_repeated, "objects"_a, "Whether one object is in a list more than once.");
+  module.def("has_repeated", &has_repeated, "objects"_a, "Whether any object is in the list more than once.");
 
   module.attr("protocol_version") = protocol_version;
   define_process(module);

@@ -1,7 +1,5 @@
 #include "tensor_bit.hpp"
 
-#include <nanobind/stl/vector.h>
-
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -11,7 +9,9 @@ namespace nb = nanobind;
 namespace shim::bindings {
 namespace {
 
-constexpr std::size_t object_words = 22;  // of the C++ object are looked at, as many as torch's has
+static_assert(sizeof(void*) == sizeof(std::uint64_t));
+// Of the C++ object, that are looked at: as many as torch 2.13's has, which has the bit in its last one.
+constexpr std::size_t object_words = 22;
 
 std::uint64_t word_of(const void* object, std::size_t index) {
   std::uint64_t word = 0;
@@ -25,11 +25,11 @@ struct Sample {
   bool answer;
 };
 
-std::vector<Sample> read(nb::handle samples) {
-  std::vector<Sample> read;
+std::vector<Sample> read_samples(nb::handle samples) {
+  std::vector<Sample> result;
   for (nb::handle sample : samples)
-    read.push_back({nb::handle(sample[0]).ptr(), nb::cast<std::uint64_t>(sample[1]), nb::cast<bool>(sample[2])});
-  return read;
+    result.push_back({nb::handle(sample[0]).ptr(), nb::cast<std::uint64_t>(sample[1]), nb::cast<bool>(sample[2])});
+  return result;
 }
 
 // The first word behind the beginning of all Python objects that points to the C++ objects.
@@ -48,7 +48,7 @@ const void* at(std::uint64_t address) { return reinterpret_cast<const void*>(add
 }  // namespace
 
 std::optional<TensorBit> TensorBit::find(nb::handle sample_list) {
-  const std::vector<Sample> samples = read(sample_list);
+  const std::vector<Sample> samples = read_samples(sample_list);
   if (samples.empty()) return std::nullopt;
   const std::optional<std::size_t> pointer = find_pointer(samples);
   if (!pointer) return std::nullopt;

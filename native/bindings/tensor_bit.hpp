@@ -11,7 +11,7 @@
 
 namespace shim::bindings {
 
-// Of the tensors of one type.
+// Of the tensors of one type, or of types that are derived from it: their objects begin alike.
 class TensorBit {
  public:
   // `samples` are shim.core.tensors.Sample: the bit is the only one that is set where the answer is yes, and clear

@@ -35,7 +35,7 @@ void set_reader_chooser(nanobind::callable chooser);
 TensorArgument read_tensor(nanobind::handle object, std::string_view role, Owners& owners);
 // A tensor, or a list or tuple of tensors.
 TensorArgument read_tensors(nanobind::handle object, std::string_view role, Owners& owners);
-// Whether one object is in `objects` more than once.
+// Whether any object is in `objects` more than once.
 bool has_repeated(const nanobind::typed<nanobind::list, nanobind::object>& objects);
 // None, or a sequence of integers.
 SplitArgument read_splits(nanobind::handle object, std::string_view role);

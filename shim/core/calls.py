@@ -222,6 +222,9 @@ def refused(caller: Caller, group: ProcessGroup, error: BaseException) -> Work:
     if isinstance(error, NotMemberError) and caller.outsider == "warn":
         warn_user(str(caller.explain(error, group)))
         return ABSENT
-    if isinstance(error, (MismatchError, EngineError, OutOfMemoryError)):
-        raise caller.explain(error, group) from None
-    refuse(caller, group, error)
+    try:
+        if isinstance(error, (MismatchError, EngineError, OutOfMemoryError)):
+            raise caller.explain(error, group) from None
+        refuse(caller, group, error)
+    finally:
+        del error  # as refuse does

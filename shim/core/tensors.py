@@ -78,8 +78,8 @@ class Sample(NamedTuple):
 class Guard(NamedTuple):
     """A method without arguments that must answer False, and the message for the user when it does not.
 
-    Where the answers to the ``samples``, which all have one type, show which bit of a tensor's C++ object they come from, that is read in the
-    method's place.
+    Where the answers to the ``samples`` show which bit of a tensor's C++ object they come from, that is read in the method's place. They have
+    the tensor's type or one that it is derived from, whose objects begin alike.
     """
 
     method: str
@@ -154,29 +154,31 @@ def reader_for(kind: type) -> Reader:
 def _torch_reader(kind: type[Any]) -> Reader:
     torch = sys.modules["torch"]
     if kind in (torch.Tensor, torch.nn.Parameter):
-        guards = (_IS_CONJ, _IS_NEG._replace(samples=_negative_samples()))
+        guards = (_IS_CONJ, _IS_NEG._replace(samples=_samples_of_is_neg()))
         return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, guards)
     # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
     return Reader("describe", None, _describe_torch, (_IS_CONJ, _IS_NEG))
 
 
-def _negative_samples() -> list[Sample]:
-    """Return tensors that differ in as much else as in whether they are negative; none where a mode of torch's prevents it.
+def _samples_of_is_neg() -> list[Sample]:
+    """Return tensors, some negative and some not, that differ in other ways independently of that; none where torch makes no plain ones.
 
-    The negative ones come in no regular order: an address that grows from one to the next must not look like an answer.
+    The negative ones come in no regular order: an address that grows from one to the next must not look like an answer. The program's own
+    modes, which may count operations or refuse them, see nothing of it.
     """
     torch = sys.modules["torch"]
     made = []
     try:
-        made += [torch.zeros(3, device="cpu"), torch.ones(2, 2, dtype=torch.int64, device="cpu").t()]
-        for number in range(32):
-            dtype = torch.complex128 if number & 1 else torch.complex64
-            numbers = torch.zeros(2 + number, dtype=dtype, device="cpu", requires_grad=bool(number & 2))
-            part = (numbers.conj() if number.bit_count() % 2 else numbers).imag
-            made.append(part[1:] if number & 4 else part.detach() if number & 8 else part)
-        is_plain = all(type(tensor) is torch.Tensor for tensor in made)
-        return [Sample(tensor, tensor._cdata, tensor.is_neg()) for tensor in made] if is_plain else []
-    except Exception:  # whatever a mode raises, the tensor to be read may be as good as any
+        with torch.utils._python_dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
+            made += [torch.zeros(3, device="cpu"), torch.ones(2, 2, dtype=torch.int64, device="cpu").t()]
+            for number in range(32):
+                dtype = torch.complex128 if number & 1 else torch.complex64
+                numbers = torch.zeros(2 + number, dtype=dtype, device="cpu", requires_grad=bool(number & 2))
+                part = (numbers.conj() if number.bit_count() % 2 else numbers).imag
+                made.append(part[1:] if number & 4 else part.detach() if number & 8 else part)
+            is_plain = all(type(tensor) is torch.Tensor for tensor in made)
+            return [Sample(tensor, tensor._cdata, tensor.is_neg()) for tensor in made] if is_plain else []
+    except Exception:  # of a torch without these names, or in a mode that cannot be turned off: every tensor is asked
         return []
 
 

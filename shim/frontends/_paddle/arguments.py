@@ -38,7 +38,10 @@ def is_now(caller: Caller, group: Any, sync_op: Any) -> bool:
 
 def refuse(caller: Caller, group: Any, error: BaseException) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
-    calls.refuse(caller, group_of(caller, group), error)
+    try:
+        calls.refuse(caller, group_of(caller, group), error)
+    finally:
+        del error  # see calls.refuse
 
 
 def places_for(caller: Caller, group: Any, outputs: Any, tensor: Any) -> Any:

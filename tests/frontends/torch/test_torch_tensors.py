@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from shim import _native
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import new_like, reader_for
+from shim.core.tensors import Sample, new_like, reader_for
 from shim.errors import ArgumentError, TensorError
 
 ME = Caller("test", input="tensor", output="out")
@@ -93,64 +94,88 @@ def test_traps(alone: ProcessGroup, make: str, told: str) -> None:
     assert told in str(caught.value)
 
 
-def test_negative_views_of_any_kind(alone: ProcessGroup) -> None:
-    numbers = torch.ones(4, dtype=torch.complex128, requires_grad=True)
-    negative = numbers.conj().imag
-    with torch.inference_mode():
-        made_in_inference = torch.zeros(3, dtype=torch.complex64).conj().imag
-    contiguous = negative.as_strided((4,), (1,))
-    for view in (
-        negative,
-        negative.detach(),
-        negative[1:2],
-        contiguous,
-        torch.nn.Parameter(negative),
-        made_in_inference,
-    ):
-        assert view.is_neg()
-        with pytest.raises(TensorError, match="negative view"):
-            sum_up(alone, view.detach())
-        sum_up(alone, view.detach().resolve_neg())
-
-
-def test_tensors_are_not_asked_whether_they_are_negative() -> None:
-    """The method is asked of samples, and of a tensor in which the bit is set; in a process that has not read any before."""
-    program = """
-import torch
-asked = []
-is_neg = torch.Tensor.is_neg
-torch.Tensor.is_neg = lambda tensor: asked.append(tensor.shape) or is_neg(tensor)
-import shim.frontends.torch.distributed as dist
-dist.init_process_group(rank=0, world_size=1)
-dist.all_reduce(torch.ones(3))
-asked.clear()
-dist.all_reduce(torch.ones(3)), dist.all_reduce(torch.zeros(2, dtype=torch.complex64).imag)
-assert not asked, asked
-try:
-    dist.all_reduce(torch.ones(5, dtype=torch.complex64).conj().imag)
-except TypeError:
-    assert asked == [(5,)], asked
-else:
-    raise AssertionError("carried")
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-class Refusing(TorchDispatchMode):
-    def __torch_dispatch__(self, *arguments: Any) -> Any:
-        raise RuntimeError("nothing is computed here")
-
-
-@pytest.mark.parametrize("mode", [FakeTensorMode, Refusing])
-def test_a_reader_is_chosen_where_torch_makes_no_plain_tensors(mode: Any) -> None:
+@pytest.mark.parametrize(
+    "view",
+    [
+        "negative",
+        "negative.detach()",
+        "negative[1:2]",
+        "negative.as_strided((4,), (1,))",
+        "negative.detach().resize_(2)",
+        "torch.nn.Parameter(negative)",
+        "torch.nn.Parameter(negative, requires_grad=False)",
+    ],
+)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad, torch.inference_mode])
+def test_negative_views(alone: ProcessGroup, view: str, mode: Callable[[], AbstractContextManager[Any]]) -> None:
     with mode():
-        reader = reader_for(torch.Tensor)
-    assert [len(guard.samples) for guard in reader.guards] == [0, 0]
+        numbers = torch.full((4,), 2j, dtype=torch.complex128, requires_grad=True)
+        tensor = eval(view, {"torch": torch, "negative": numbers.conj().imag})
+    assert tensor.is_neg()
+    with pytest.raises(TensorError, match="negative view"):
+        sum_up(alone, tensor)
+    total = torch.zeros(tensor.shape, dtype=torch.float64)
+    calls.all_reduce(ME, alone, total, tensor.detach().resolve_neg(), ReduceOp.SUM).wait()
+    assert torch.equal(total, tensor.detach())
 
 
-@pytest.mark.parametrize("mode", ["torch.inference_mode()", "torch.no_grad()", "torch.device('meta')"])
-def test_a_reader_is_chosen_where_torch_makes_others(mode: str) -> None:
-    with eval(mode):
+def as_they_are(samples: list[Sample]) -> list[Sample]:
+    return samples
+
+
+def too_few(samples: list[Sample]) -> list[Sample]:
+    return samples[:1] + samples[3:4]
+
+
+def one_answer_wrong(samples: list[Sample]) -> list[Sample]:
+    return [samples[0]._replace(answer=True), *samples[1:]]
+
+
+def addresses_wrong(samples: list[Sample]) -> list[Sample]:
+    return [sample._replace(address=sample.address + 8) for sample in samples]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "times"), [(as_they_are, 0), (too_few, 1), (one_answer_wrong, 1), (addresses_wrong, 1)]
+)
+def test_a_tensor_is_asked_unless_the_bit_is_certain(
+    alone: ProcessGroup, spoil: Callable[[list[Sample]], list[Sample]], times: int
+) -> None:
+    asked = []
+
+    class Kind(torch.Tensor):
+        def is_neg(self) -> bool:
+            asked.append(self)
+            return super().is_neg()
+
+    reader = reader_for(torch.Tensor)
+    is_conj, is_neg = reader.guards
+    spoilt = reader._replace(guards=(is_conj, is_neg._replace(samples=spoil(list(is_neg.samples)))))
+    _native.set_reader_chooser(lambda kind: spoilt)
+    try:
+        sum_up(alone, torch.ones(3).as_subclass(Kind))
+    finally:
+        _native.set_reader_chooser(reader_for)
+    assert len(asked) == times
+    with pytest.raises(TensorError, match="negative view"):
+        sum_up(alone, torch.ones(3, dtype=torch.complex64).conj().imag.as_subclass(Kind))
+
+
+class WatchedDispatch(TorchDispatchMode):
+    def __torch_dispatch__(self, *arguments: Any) -> Any:
+        raise AssertionError("an operation that is none of the program's")
+
+
+class WatchedFunctions(TorchFunctionMode):
+    def __torch_function__(self, *arguments: Any) -> Any:
+        raise AssertionError("a function that the program did not call")
+
+
+@pytest.mark.parametrize(
+    "mode", [FakeTensorMode, WatchedDispatch, WatchedFunctions, torch.inference_mode, lambda: torch.device("meta")]
+)
+def test_a_reader_is_the_same_in_every_mode(mode: Callable[[], AbstractContextManager[Any]]) -> None:
+    with mode():
         samples = reader_for(torch.Tensor).guards[1].samples
     assert {sample.answer for sample in samples} == {True, False}
     assert all(sample.tensor.is_neg() == sample.answer for sample in samples)

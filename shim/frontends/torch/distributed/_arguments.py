@@ -49,7 +49,10 @@ def is_now(caller: Caller, members: ProcessGroup, async_op: Any) -> bool:
 
 def refuse(caller: Caller, group: Any, error: BaseException) -> NoReturn:
     """Raise *error*, and let the other ranks of *group*, who wait in the same collective, know."""
-    calls.refuse(caller, group_of(caller, group), error)
+    try:
+        calls.refuse(caller, group_of(caller, group), error)
+    finally:
+        del error  # see calls.refuse
 
 
 def told(caller: Caller, group: Any, check: Callable[..., Any], *arguments: Any) -> Any:
@@ -88,18 +91,14 @@ def list_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
 
 
 def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]:
-    """Return *tensors*, which must be a list of different tensors: each is written by another rank."""
-    outputs = tensors if type(tensors) is list else list_of(caller, group, role, tensors)
+    """Return the items of *tensors*, which must be a list of different tensors: each is written by another rank."""
+    outputs: list[Any] = tensors
+    if type(tensors) is not list:  # a subclass iterates as it likes: what is looked at here is what is written
+        outputs = told(caller, group, _items_of, list_of(caller, group, role, tensors))
     if has_repeated(outputs):
-        _refuse_repeated(caller, group, role, outputs)
-    return outputs
-
-
-def _refuse_repeated(caller: Caller, group: Any, role: str, outputs: list[Any]) -> None:
-    """Refuse a tensor that is in *outputs* twice, unless it is empty."""
-    for place, tensor in enumerate(outputs):
-        first = next(index for index, other in enumerate(outputs) if other is tensor)
-        if first < place and _has_elements(tensor):
+        repeated = told(caller, group, _first_repeated, outputs)
+        if repeated is not None:
+            first, place = repeated
             refuse(
                 caller,
                 group,
@@ -108,6 +107,21 @@ def _refuse_repeated(caller: Caller, group: Any, role: str, outputs: list[Any]) 
                     "[tensor] * n names one tensor n times: make each of them."
                 ),
             )
+    return outputs
+
+
+def _items_of(caller: Caller, tensors: list[Any]) -> list[Any]:
+    return list(tensors)
+
+
+def _first_repeated(caller: Caller, outputs: list[Any]) -> tuple[int, int] | None:
+    """Return the places of the first tensor that is in *outputs* twice, or None where all such are empty."""
+    seen: dict[int, int] = {}
+    for place, tensor in enumerate(outputs):
+        first = seen.setdefault(id(tensor), place)
+        if first < place and _has_elements(tensor):
+            return first, place
+    return None
 
 
 def _has_elements(tensor: Any) -> bool:
@@ -220,7 +234,7 @@ def partner_or_any(caller: Caller, members: ProcessGroup, world_rank: Any, group
 def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:
     """Return *tensors*, which must be a list on the group rank *root*, and None or empty on the others."""
     members = group_of(caller, group)
-    is_missing = tensors is None or (isinstance(tensors, (list, tuple)) and not tensors)
+    is_missing = told(caller, group, _is_missing, tensors)
     if members.rank == root:
         if is_missing:
             refuse(caller, group, ArgumentError(f"{{{role}}} must be given on the rank that {{root}} names"))
@@ -228,6 +242,10 @@ def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int)
     if not is_missing and members.rank >= 0:
         refuse(caller, group, ArgumentError(f"{{{role}}} must not be given on other ranks than the one {{root}} names"))
     return None
+
+
+def _is_missing(caller: Caller, tensors: Any) -> bool:
+    return tensors is None or (isinstance(tensors, (list, tuple)) and not tensors)
 
 
 def outputs_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:

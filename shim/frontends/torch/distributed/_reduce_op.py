@@ -171,7 +171,10 @@ def _from_torch(caller: Caller, group: Any, op: Any) -> reduce_ops.ReduceOp:
         error = ArgumentTypeError(f"{{op}} must be a torch.distributed.ReduceOp, got {op!r}")
     except BaseException as raised:  # what its own methods raise: the others are told of that too
         error = raised
-    return refuse(caller, group, error)
+    try:
+        return refuse(caller, group, error)
+    finally:
+        del error  # its traceback holds this frame: the circle would keep the call's tensors
 
 
 def _is_of_torch(op: Any) -> bool:

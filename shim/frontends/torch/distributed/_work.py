@@ -166,7 +166,7 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
 
 def sender(prepared: work.Work, members: ProcessGroup) -> int:
     """Carry out the receive *prepared* and return the sender's rank in the world, -1 outside the group."""
-    if type(prepared) is not work.Received:
+    if type(prepared) is not work.Received:  # which has been carried out
         prepared.wait()
     source = prepared.source_rank()
     return -1 if source < 0 else members.ranks[source]
