@@ -94,9 +94,10 @@ def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]
     """Return the items of *tensors*, which must be a list of different tensors: each is written by another rank."""
     outputs: list[Any] = tensors
     if type(tensors) is not list:  # a subclass iterates as it likes: what is looked at here is what is written
-        outputs = told(caller, group, _items_of, list_of(caller, group, role, tensors))
+        listed = list_of(caller, group, role, tensors)
+        outputs = told(caller, group, lambda _: list(listed))
     if has_repeated(outputs):
-        repeated = told(caller, group, _first_repeated, outputs)
+        repeated = told(caller, group, lambda _: _first_repeated(outputs))
         if repeated is not None:
             first, place = repeated
             refuse(
@@ -110,11 +111,7 @@ def outputs_of(caller: Caller, group: Any, role: str, tensors: Any) -> list[Any]
     return outputs
 
 
-def _items_of(caller: Caller, tensors: list[Any]) -> list[Any]:
-    return list(tensors)
-
-
-def _first_repeated(caller: Caller, outputs: list[Any]) -> tuple[int, int] | None:
+def _first_repeated(outputs: list[Any]) -> tuple[int, int] | None:
     """Return the places of the first tensor that is in *outputs* twice, or None where all such are empty."""
     seen: dict[int, int] = {}
     for place, tensor in enumerate(outputs):
@@ -234,7 +231,7 @@ def partner_or_any(caller: Caller, members: ProcessGroup, world_rank: Any, group
 def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:
     """Return *tensors*, which must be a list on the group rank *root*, and None or empty on the others."""
     members = group_of(caller, group)
-    is_missing = told(caller, group, _is_missing, tensors)
+    is_missing = told(caller, group, lambda _: tensors is None or (isinstance(tensors, (list, tuple)) and not tensors))
     if members.rank == root:
         if is_missing:
             refuse(caller, group, ArgumentError(f"{{{role}}} must be given on the rank that {{root}} names"))
@@ -242,10 +239,6 @@ def list_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int)
     if not is_missing and members.rank >= 0:
         refuse(caller, group, ArgumentError(f"{{{role}}} must not be given on other ranks than the one {{root}} names"))
     return None
-
-
-def _is_missing(caller: Caller, tensors: Any) -> bool:
-    return tensors is None or (isinstance(tensors, (list, tuple)) and not tensors)
 
 
 def outputs_at_root(caller: Caller, group: Any, role: str, tensors: Any, root: int) -> list[Any] | None:
