@@ -50,8 +50,7 @@ class Exchange {
       if (step + 1 < steps_) fill(step + 1, write);
       finish(step, read);
     }
-    group_.steps = base_ + steps_;
-    prefetch_next();
+    end();
   }
 
   // The same in three parts: make(step) reads the others' slots and completes this rank's own slot with what it makes
@@ -67,8 +66,7 @@ class Exchange {
       if (step > 0) finish(step - 1, read);
     }
     if (steps_ > 0) finish(steps_ - 1, read);
-    group_.steps = base_ + steps_;
-    prefetch_next();
+    end();
   }
 
   // Waits until `peer` has filled its slot of `step`.
@@ -89,10 +87,11 @@ class Exchange {
   }
 
  private:
-  // After an operation of one step, the next one may be as small, and fill no more than the beginning of its slot.
-  void prefetch_next() const {
+  // Counts the steps. After an operation of one, the next may be as small, and fill no more than its slot's beginning.
+  void end() {
     constexpr std::size_t cache_line = 64;
     constexpr std::size_t lines = 8;
+    group_.steps = base_ + steps_;
     if (steps_ != 1) return;
     const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
     for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line);

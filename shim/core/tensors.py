@@ -76,7 +76,8 @@ class Sample(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A method without arguments that must answer False, and the message for the user when it does not.
+    """A method without arguments that must answer False, and the message for the user when it does not; ``only_complex`` where it
+    is not asked of real elements.
 
     Where the answers to the ``samples`` show which bit of a tensor's C++ object they come from, that is read in the method's place. They have
     the tensor's type or one that it is derived from, whose objects begin alike.
