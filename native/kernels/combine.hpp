@@ -1,7 +1,8 @@
 // The kernels. Included by one file for each instruction set, which names it in SHIM_INSTRUCTIONS.
 //
 // All inputs are combined block by block in an accumulator that stays in the L1 cache: each input is read once and the
-// output written once, however many ranks there are. The loops are plain, for the compiler to vectorise.
+// output written once, however many ranks there are; the first two at once, so that what comes from another processor
+// and what comes from memory are waited for together. The loops are plain, for the compiler to vectorise.
 #include "formats.hpp"
 #include "kernels.hpp"
 #include "operations.hpp"
@@ -15,21 +16,30 @@ template <class T, class Combine, Finish finish>
 void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
              const double* factors, std::size_t count) {
   using Wide = typename Format<T>::Wide;
+  constexpr std::size_t block = Format<T>::block;
   Wide total[block];
   for (std::size_t start = 0; start < count; start += block) {
     const std::size_t length = count - start < block ? count - start : block;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const std::byte* input = inputs[rank] + start * sizeof(T);
-      const auto scaled = [factor = finish == Finish::premultiplied ? factors[rank] : 1.0](Wide value) {
+    const auto input_of = [&](std::size_t rank) { return inputs[rank] + start * sizeof(T); };
+    const auto scaling_of = [&](std::size_t rank) {
+      return [factor = finish == Finish::premultiplied ? factors[rank] : 1.0](Wide value) {
         if constexpr (finish == Finish::premultiplied) return value * static_cast<Wide>(factor);
         return value;
       };
-      if (rank == 0)
-        Format<T>::each(input, length, [&](std::size_t i, Wide value) { total[i] = scaled(value); });
-      else
-        Format<T>::each(input, length,
-                        [&](std::size_t i, Wide value) { total[i] = Combine()(total[i], scaled(value)); });
+    };
+    if (ranks == 1) {
+      Format<T>::each(input_of(0), length,
+                      [&, scaled = scaling_of(0)](std::size_t i, Wide value) { total[i] = scaled(value); });
+    } else {
+      Format<T>::each_pair(input_of(0), input_of(1), length,
+                           [&, first = scaling_of(0), second = scaling_of(1)](std::size_t i, Wide a, Wide b) {
+                             total[i] = Combine()(first(a), second(b));
+                           });
     }
+    for (std::size_t rank = 2; rank < ranks; ++rank)
+      Format<T>::each(input_of(rank), length, [&, scaled = scaling_of(rank)](std::size_t i, Wide value) {
+        total[i] = Combine()(total[i], scaled(value));
+      });
     std::byte* to = output + start * sizeof(T);
     if constexpr (finish == Finish::averaged) {
       const auto by = static_cast<Wide>(ranks);
@@ -57,6 +67,7 @@ void combine_parts(std::byte* output, std::byte* copy, const std::byte* const* i
 template <class T>
 void multiply_complex(std::byte* output, std::byte* copy, const std::byte* const* inputs, std::size_t ranks,
                       const double*, std::size_t count) {
+  constexpr std::size_t block = elements_of_block<T>;
   T reals[block] = {};
   T imaginaries[block] = {};
   for (std::size_t start = 0; start < count; start += block) {

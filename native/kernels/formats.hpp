@@ -15,7 +15,8 @@
 namespace shim::SHIM_INSTRUCTIONS {
 namespace {
 
-constexpr std::size_t block = 512;  // elements; at most 8 KB
+template <class Wide>
+constexpr std::size_t elements_of_block = 4096 / sizeof(Wide);  // of an accumulator of 4 KB
 
 struct Bool {
   std::uint8_t byte;
@@ -34,14 +35,21 @@ template <class T>
 }
 
 // For a block of at most `block` elements: each() calls use(place, element) for every element, with its place in the
-// accumulator, and write() puts element_at(place) back. The places are the same for all inputs, in any order.
+// accumulator, each_pair() use(place, a, b) for those of two inputs, and write() puts element_at(place) back. The
+// places are the same for all inputs, in any order.
 template <class T>
 struct Format {
   using Wide = T;
+  static constexpr std::size_t block = elements_of_block<Wide>;
 
   template <class Use>
   [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
     for (std::size_t i = 0; i < count; ++i) use(i, element<T>(from, i));
+  }
+  template <class Use>
+  [[gnu::always_inline]] static void each_pair(const std::byte* a, const std::byte* b, std::size_t count,
+                                               const Use& use) {
+    for (std::size_t i = 0; i < count; ++i) use(i, element<T>(a, i), element<T>(b, i));
   }
   template <class ElementAt>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
@@ -52,10 +60,19 @@ struct Format {
 template <>
 struct Format<Bool> {
   using Wide = std::uint8_t;
+  static constexpr std::size_t block = elements_of_block<Wide>;
 
   template <class Use>
   [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
-    for (std::size_t i = 0; i < count; ++i) use(i, static_cast<Wide>(element<std::uint8_t>(from, i) != 0 ? 1 : 0));
+    for (std::size_t i = 0; i < count; ++i) use(i, truth(from, i));
+  }
+  template <class Use>
+  [[gnu::always_inline]] static void each_pair(const std::byte* a, const std::byte* b, std::size_t count,
+                                               const Use& use) {
+    for (std::size_t i = 0; i < count; ++i) use(i, truth(a, i), truth(b, i));
+  }
+  [[gnu::always_inline]] static Wide truth(const std::byte* from, std::size_t index) {
+    return element<std::uint8_t>(from, index) != 0 ? 1 : 0;
   }
   template <class ElementAt>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
@@ -68,6 +85,7 @@ struct Format<Bool> {
 template <>
 struct Format<BFloat16> {
   using Wide = float;
+  static constexpr std::size_t block = elements_of_block<Wide>;
   static constexpr std::size_t odd = block / 2;
   static_assert(std::endian::native == std::endian::little);
 
@@ -79,6 +97,18 @@ struct Format<BFloat16> {
       use(odd + i, std::bit_cast<float>(pair & 0xffff0000u));
     }
     if (count % 2 != 0) use(count / 2, to_float(element<BFloat16>(from, count - 1)));
+  }
+  template <class Use>
+  [[gnu::always_inline]] static void each_pair(const std::byte* a, const std::byte* b, std::size_t count,
+                                               const Use& use) {
+    for (std::size_t i = 0; i < count / 2; ++i) {
+      const auto x = element<std::uint32_t>(a, i);
+      const auto y = element<std::uint32_t>(b, i);
+      use(i, std::bit_cast<float>(x << 16), std::bit_cast<float>(y << 16));
+      use(odd + i, std::bit_cast<float>(x & 0xffff0000u), std::bit_cast<float>(y & 0xffff0000u));
+    }
+    if (count % 2 != 0)
+      use(count / 2, to_float(element<BFloat16>(a, count - 1)), to_float(element<BFloat16>(b, count - 1)));
   }
   template <class ElementAt>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
@@ -94,21 +124,22 @@ struct Format<BFloat16> {
 template <>
 struct Format<Float16> {
   using Wide = float;
+  static constexpr std::size_t block = elements_of_block<Wide>;
 
   template <class Use>
   [[gnu::always_inline]] static void each(const std::byte* from, std::size_t count, const Use& use) {
-#if defined(__F16C__)
     float wide[block];
-    std::size_t converted = 0;
-    for (; converted + 8 <= count; converted += 8) {
-      const auto* halves = reinterpret_cast<const __m128i*>(from + converted * sizeof(Float16));
-      _mm256_storeu_ps(wide + converted, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
-    }
-    for (; converted < count; ++converted) wide[converted] = _cvtsh_ss(element<std::uint16_t>(from, converted));
+    widen(from, count, wide);
     for (std::size_t i = 0; i < count; ++i) use(i, wide[i]);
-#else
-    for (std::size_t i = 0; i < count; ++i) use(i, to_float(element<Float16>(from, i)));
-#endif
+  }
+  template <class Use>
+  [[gnu::always_inline]] static void each_pair(const std::byte* a, const std::byte* b, std::size_t count,
+                                               const Use& use) {
+    float x[block];
+    float y[block];
+    widen(a, count, x);
+    widen(b, count, y);
+    for (std::size_t i = 0; i < count; ++i) use(i, x[i], y[i]);
   }
   template <class ElementAt>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
@@ -124,6 +155,20 @@ struct Format<Float16> {
       set_element<std::uint16_t>(to, converted, _cvtss_sh(wide[converted], _MM_FROUND_TO_NEAREST_INT));
 #else
     for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(element_at(i)));
+#endif
+  }
+
+ private:
+  [[gnu::always_inline]] static void widen(const std::byte* from, std::size_t count, float* wide) {
+    std::size_t converted = 0;
+#if defined(__F16C__)
+    for (; converted + 8 <= count; converted += 8) {
+      const auto* halves = reinterpret_cast<const __m128i*>(from + converted * sizeof(Float16));
+      _mm256_storeu_ps(wide + converted, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
+    }
+    for (; converted < count; ++converted) wide[converted] = _cvtsh_ss(element<std::uint16_t>(from, converted));
+#else
+    for (; converted < count; ++converted) wide[converted] = to_float(element<Float16>(from, converted));
 #endif
   }
 };

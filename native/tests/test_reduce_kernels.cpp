@@ -46,7 +46,7 @@ std::uint16_t nearest_half(float value) {
 
 template <class T>
 void check_op(Dtype dtype, ReduceOp op, const std::function<T(T, T)>& reference) {
-  constexpr std::size_t count = 1500;  // more than a block
+  constexpr std::size_t count = 4500;  // more than a block of bytes
   std::mt19937_64 random(7);
   std::vector<std::vector<T>> inputs(5, std::vector<T>(count));
   for (auto& input : inputs)
