@@ -15,7 +15,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 8;
+inline constexpr std::uint32_t protocol_version = 9;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -128,13 +128,13 @@ struct alignas(line_bytes) DirectLine {
   std::atomic<std::uint64_t> taken_back;  // how many of its allocations it has ceased to lend
 };
 
-// A rank's side of the operations in which two ranks copy from one's tensor to the other's together.
+// A rank's side of the operations in which two ranks copy from tensor to tensor.
 struct alignas(line_bytes) CrossLine {
-  std::atomic<std::uint64_t> offered;   // the last one in which it has said where its tensor lies, as the sender
-  std::atomic<std::uint64_t> answered;  // the last one in which it has said whether it can read that, as the receiver
+  std::atomic<std::uint64_t> offered;   // the last one in which it has said where its tensor lies, as a sender
+  std::atomic<std::uint64_t> answered;  // the last one in which it has said whether it can read that, as a receiver
   std::atomic<std::uint64_t> accepted;  // the last one in which it can; written first
   std::atomic<std::uint64_t> address;   // of its tensor; written first
-  CrossCopyState copy;                  // of what is copied to its tensor
+  CrossCopyState copy;                  // of what both copy to its tensor
 };
 
 // Where a rank that found nothing to do sleeps.

@@ -16,6 +16,7 @@ struct Thresholds {
   std::uint64_t piece;     // what is for all ranks alike goes through a slot of a ring in pieces of at most so many
   std::uint64_t stream;    // an operation that touches more than so many, on all ranks together, streams its outputs
   std::uint64_t cross;     // a message of at least so many is copied from tensor to tensor, where it can be
+  std::uint64_t swap;      // and so is what two ranks have for each other, at least so many each
 
   bool operator==(const Thresholds&) const = default;
 };
@@ -24,7 +25,7 @@ struct Thresholds {
 // follow what measurements of one machine differ by.
 Thresholds thresholds_for(const Machine& machine, int ranks, int processors);
 
-// What groups whose rank 0 this process becomes have for `cross`; 0, as at first, leaves it to the machine.
+// What groups whose rank 0 this process becomes have for `cross` and `swap`; 0, as at first, leaves it to the machine.
 void set_cross_memory_from(std::uint64_t bytes);
 
 // Whether operations can be carried out with them.

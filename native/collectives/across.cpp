@@ -1,16 +1,25 @@
 #include "across.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <optional>
+#include <string>
 
 #include "../agreement.hpp"
 #include "../cross_copy.hpp"
 #include "../direct.hpp"
+#include "../fault_points.hpp"
 #include "../process.hpp"
 
 namespace shim {
 namespace {
 
-std::uint64_t address_of(const Buffer& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); }
+std::uint64_t address_of(const std::byte* data) { return reinterpret_cast<std::uintptr_t>(data); }
+
+[[noreturn]] void fail_to_copy(Group& group, int from) {
+  group.fail(Failure(FailureKind::engine, "the system cannot copy the tensor of rank " + std::to_string(from) +
+                                              " to that of this rank\nThe group can no longer be used."));
+}
 
 // Of the receiver, whose tensor is its caller's again when this has gone.
 class Receiving {
@@ -39,9 +48,7 @@ class Receiving {
           break;
         case CrossCopy::Step::failed:
           if (group_.is_gone(from_)) break;  // the next wait for it says how
-          group_.fail(Failure(FailureKind::engine, "the system cannot copy the tensor of rank " +
-                                                       std::to_string(from_) +
-                                                       " to that of this rank\nThe group can no longer be used."));
+          fail_to_copy(group_, from_);
       }
     }
   }
@@ -56,7 +63,7 @@ class Receiving {
 bool send_across(Group& group, std::uint64_t sequence, int to, const Buffer& tensor) {
   CrossLine& mine = group.cross(group.rank());
   CrossLine& theirs = group.cross(to);
-  mine.address.store(address_of(tensor));
+  mine.address.store(address_of(tensor.data()));
   mine.offered.exchange(sequence);
   group.ring_bell(to);
   group.wait_for(to, [&](int rank) { return rank != to || theirs.answered.load() >= sequence; });
@@ -85,7 +92,7 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   std::optional<Receiving> receiving;
   if (process != 0 && can_read_ends(process, address, tensor.bytes())) {
     receiving.emplace(group, from, copy, is_exposed);
-    mine.address.store(address_of(tensor));
+    mine.address.store(address_of(tensor.data()));
     mine.accepted.store(sequence);
   }
   mine.answered.exchange(sequence);
@@ -94,6 +101,21 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   receiving->receive(sequence);
   finish_together(group, sequence);
   return true;
+}
+
+// What has changed meanwhile, because the other rank has given up, is read as well; finish_together() hears of that.
+void read_across(Group& group, int from, int process, std::uint64_t address, const Part& to) {
+  InterruptChecks checks(group);
+  for (std::size_t start = 0; start < to.bytes; start += CrossCopy::chunk) {
+    fault_point("in_cross_read");
+    if (!read_memory(process, address + start, to.data + start, std::min(CrossCopy::chunk, to.bytes - start))) {
+      const auto is_other = [from](int rank) { return rank != from; };
+      if (errno == ESRCH) group.wait_for(from, is_other);  // until the group has heard of its end
+      group.check_present(from);
+      fail_to_copy(group, from);
+    }
+    checks.check();
+  }
 }
 
 }  // namespace
@@ -108,6 +130,33 @@ bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& t
   const int other = 1 - group.rank();
   return group.rank() == from ? send_across(group, sequence, other, tensor)
                               : receive_across(group, sequence, other, tensor, is_exposed);
+}
+
+// Nobody helps who reads more, as in the rings, where both copy all that goes either way.
+bool is_worth_swapping_across(const Group& group, std::size_t reads, std::size_t is_read) {
+  const auto [less, more] = std::minmax(reads, is_read);
+  return group.size() == 2 && less > 0 && less >= group.thresholds().swap && more <= less + less / 4;
+}
+
+bool swap_across(Group& group, std::uint64_t sequence, const Part& mine, const Part& to) {
+  check_agreement(group, sequence);  // as above
+  const int other = 1 - group.rank();
+  CrossLine& line = group.cross(group.rank());
+  CrossLine& theirs = group.cross(other);
+  line.address.store(address_of(mine.data));
+  line.offered.exchange(sequence);
+  group.ring_bell(other);
+  group.wait_for(other, [&](int rank) { return rank != other || theirs.offered.load() >= sequence; });
+  const std::uint64_t address = theirs.address.load();
+  const int process = group.process_to_read(other);
+  const bool can_read = process != 0 && can_read_ends(process, address, to.bytes);
+  if (can_read) line.accepted.store(sequence);
+  line.answered.exchange(sequence);
+  group.ring_bell(other);
+  group.wait_for(other, [&](int rank) { return rank != other || theirs.answered.load() >= sequence; });
+  if (!can_read || theirs.accepted.load() != sequence) return false;
+  read_across(group, other, process, address, to);
+  return true;
 }
 
 }  // namespace shim

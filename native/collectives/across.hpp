@@ -1,4 +1,8 @@
-// What one rank of a group of two has for the other, copied from tensor to tensor by both: see ../cross_copy.hpp.
+// What two ranks have for each other, copied from tensor to tensor.
+//
+// What one has for the other is copied by both, see ../cross_copy.hpp. Where each has something for the other, both
+// read and nobody writes into another's tensor; as with ../direct.hpp, whether both can is agreed on first, and neither
+// leaves before both have read.
 #pragma once
 
 #include <atomic>
@@ -17,5 +21,14 @@ bool is_worth_copying_across(const Group& group, std::size_t bytes);
 // the receiver cannot read the sender's tensor, or has gaps in its own: then nothing was written.
 // `is_exposed` becomes true when it throws and the sender may still write to this rank's tensor.
 bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& tensor, std::atomic<bool>& is_exposed);
+
+// Whether to try it where this rank reads so many bytes of the other's tensors, and the other so many of this rank's.
+// Both ranks come to the same answer.
+bool is_worth_swapping_across(const Group& group, std::size_t reads, std::size_t is_read);
+
+// Copies into `to` what the other rank gives as its `mine`, and the other way round. Both ranks call it, where the
+// sizes fit. False on both where one of them cannot read the other's tensor: then nothing was written. After it, both
+// call finish_together(), before which the other may still read `mine`.
+bool swap_across(Group& group, std::uint64_t sequence, const Part& mine, const Part& to);
 
 }  // namespace shim

@@ -1,7 +1,10 @@
 // all_to_all: every rank puts a cell for each rank into its ring's slots; each copies the cells meant for it.
 // Each rank: (N-1)/N*S bytes in and out through the ring, its own part copied directly.
+// Large, on two ranks that may reach into each other's memory: S copied by each rank.
 // Direct, where all inputs lie in shared memory: S copied.
+#include "../direct.hpp"
 #include "../exchange.hpp"
+#include "across.hpp"
 #include "collectives.hpp"
 
 namespace shim {
@@ -41,9 +44,10 @@ class AllToAll final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, cell_bytes(group));
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(2 * agreement.largest * size * size, group.thresholds());
+    if (!copy_out.streams() && read_across(group, agreement.sequence)) return;
+    Exchange exchange(group, agreement.largest, cell_bytes(group));
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run([&](std::uint64_t step,
                      std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
@@ -55,6 +59,19 @@ class AllToAll final : public Operation {
                      if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
                    }
                  });
+  }
+
+  // The kernel, which copies, does not do so past the caches.
+  bool read_across(Group& group, std::uint64_t sequence) {
+    if (group.size() != 2) return false;
+    const int other = 1 - rank_;
+    const Part& mine = inputs_[other];
+    if (!is_worth_swapping_across(group, outputs_[other].bytes, mine.bytes) ||
+        !swap_across(group, sequence, mine, outputs_[other]))
+      return false;
+    copy_shared(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
+    finish_together(group, sequence);
+    return true;
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

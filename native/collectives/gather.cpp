@@ -1,7 +1,10 @@
 // all_gather and gather: every rank fills its ring; those who get the result copy each ring into that rank's part.
 // Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
+// Large, on two ranks that may reach into each other's memory, all_gather: N*S copied by each rank.
 // Direct, where all inputs lie in shared memory: N*S copied by each receiving rank.
+#include "../direct.hpp"
 #include "../exchange.hpp"
+#include "across.hpp"
 #include "collectives.hpp"
 
 namespace shim {
@@ -42,10 +45,11 @@ class Gather final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, group.thresholds().piece);
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1), group.thresholds());
+    if (!copy_out.streams() && read_across(group, agreement.sequence, mine)) return;
+    Exchange exchange(group, agreement.largest, group.thresholds().piece);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
@@ -61,6 +65,17 @@ class Gather final : public Operation {
             if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });
+  }
+
+  // The kernel, which copies, does not do so past the caches.
+  bool read_across(Group& group, std::uint64_t sequence, const Part& mine) {
+    if (call_.descriptor.kind != OperationKind::all_gather || group.size() != 2) return false;
+    const Part& theirs = outputs_[1 - rank_];
+    if (!is_worth_swapping_across(group, theirs.bytes, mine.bytes) || !swap_across(group, sequence, mine, theirs))
+      return false;
+    copy_shared(outputs_[rank_].data, mine.data, mine.bytes);
+    finish_together(group, sequence);
+    return true;
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

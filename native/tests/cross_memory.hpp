@@ -20,7 +20,7 @@ inline constexpr std::size_t chunk = CrossCopy::chunk;
 
 inline Thresholds crossing_from(std::uint64_t bytes) {
   Thresholds thresholds = usual_thresholds();
-  thresholds.cross = bytes;
+  thresholds.cross = thresholds.swap = bytes;
   return thresholds;
 }
 

@@ -9,6 +9,7 @@ using namespace shim::tests;
 namespace {
 
 constexpr std::size_t kib = 1024;
+constexpr std::uint64_t never = std::uint64_t{1} << 48;
 // On which the ways were compared, with two processors.
 constexpr Machine measured{{60, 95'000, 14'000}, 1024 * kib, 32 * 1024 * kib};
 
@@ -23,7 +24,7 @@ SHIM_TEST(where_the_ways_were_compared_they_change_at_the_sizes_seen) {
   for (const Machine& machine : {measured, with(33, 95'000), with(65, 113'000), with(40, 78'000),
                                  with(usual_speeds.line_ns, usual_speeds.copy_bytes_per_us)})
     CHECK(thresholds_for(machine, 2, 2) ==
-          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib}));
+          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib, never}));
   CHECK_EQUAL(thresholds_for(measured, 4, 2).one_shot, 32 * kib);
   CHECK_EQUAL(thresholds_for(measured, 8, 2).one_shot, 16 * kib);
 }
@@ -62,6 +63,20 @@ SHIM_TEST(messages_are_copied_across_where_the_kernel_is_fast_or_the_caches_are_
   CHECK_EQUAL(chosen, std::uint64_t{7});
 }
 
+SHIM_TEST(two_ranks_swap_across_where_the_kernel_is_at_least_about_half_as_fast) {
+  const auto swap_of = [](std::uint64_t speed, int ranks) {
+    return thresholds_for(with(60, 50'000, speed), ranks, 2).swap;
+  };
+  CHECK_EQUAL(swap_of(28'000, 2), 512 * kib);
+  CHECK_EQUAL(swap_of(20'000, 2), 512 * kib);
+  CHECK_EQUAL(swap_of(15'000, 2), never);
+  CHECK_EQUAL(swap_of(28'000, 3), never);
+  set_cross_memory_from(7);
+  const std::uint64_t chosen = swap_of(0, 8);
+  set_cross_memory_from(0);
+  CHECK_EQUAL(chosen, std::uint64_t{7});
+}
+
 SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
   for (const std::uint64_t line_ns : {0, 1, 5, 1'000, 1'000'000})
     for (const std::uint64_t copied : {0, 1, 1'000, 1'000'000, 1'000'000'000})
@@ -76,16 +91,17 @@ SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
 }
 
 SHIM_TEST(a_group_has_what_rank_zero_has_written) {
-  const Thresholds chosen{1, 2, 192, 3, 4};
+  const Thresholds chosen{1, 2, 192, 3, 4, 5};
   on_ranks(3, [&](Rank& me) { CHECK(me.group().thresholds() == chosen); }, 60, chosen);
 }
 
 SHIM_TEST(what_no_rank_zero_writes_is_refused) {
-  constexpr std::uint64_t never = ~std::uint64_t{0};
+  constexpr std::uint64_t endless = ~std::uint64_t{0};
   for (const Thresholds& wrong :
-       {Thresholds{}, Thresholds{0, 0, 65, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0},
-        Thresholds{never, 0, 64, 0, 0}, Thresholds{0, never, 64, 0, 0}, Thresholds{0, 0, 64, never, 0},
-        Thresholds{0, 0, 64, 0, never}, Thresholds{0, 0, never - 63, 0, 0}})
+       {Thresholds{}, Thresholds{0, 0, 65, 0, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0, 0},
+        Thresholds{endless, 0, 64, 0, 0, 0}, Thresholds{0, endless, 64, 0, 0, 0}, Thresholds{0, 0, 64, endless, 0, 0},
+        Thresholds{0, 0, 64, 0, endless, 0}, Thresholds{0, 0, 64, 0, 0, endless},
+        Thresholds{0, 0, endless - 63, 0, 0, 0}})
     try {
       on_ranks(2, [](Rank&) {}, 60, wrong);
       throw std::runtime_error("not refused");

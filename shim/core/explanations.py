@@ -20,7 +20,7 @@ def _of(group: ProcessGroup) -> str:
     thresholds = ", ".join(f"{name} {_shown(size)}" for name, size in group.engine.thresholds().items())
     return (
         f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds} "
-        "(cross: where the system lets ranks read each other's memory); "
+        "(cross, swap: where the system lets ranks read each other's memory); "
         f"helper threads: {group.engine.helper_threads()}"
     )
 

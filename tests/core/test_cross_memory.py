@@ -1,4 +1,4 @@
-"""Large messages and broadcasts that two ranks copy from tensor to tensor, and the variable that says from which size on."""
+"""Large messages and collectives that two ranks copy from tensor to tensor, and the variable that says from which size on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def group_from(bytes: int) -> Iterator[ProcessGroup]:
         _native.set_cross_memory_from(bytes)
         group = groups.new_group(ME)
         assert group is not None
-        assert dict(group.engine.thresholds())["cross"] == bytes
+        thresholds = dict(group.engine.thresholds())
+        assert thresholds["cross"] == thresholds["swap"] == bytes
         yield group
     finally:
         _native.set_cross_memory_from(0)
@@ -68,14 +69,17 @@ def may_rank_1_read_rank_0(group: ProcessGroup) -> bool:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("what", ["message", "broadcast"])
+@pytest.mark.parametrize("what", ["message", "broadcast", "all_gather"])
 def test_the_system_copies_them_where_it_may(rank: int, what: str) -> None:
     with group_from(1) as group:
         is_read = may_rank_1_read_rank_0(group)
         tensor = np.zeros(SIZE, np.uint8)
         if rank == 0:
             tensor = memory_with_a_hole() if is_read else content(SIZE, 1)  # a rank that read the hole itself would die
-        if what == "broadcast":
+        if what == "all_gather":  # nothing of rank 0's own part is copied where it is its input
+            outputs = [tensor, np.zeros(SIZE, np.uint8)]
+            work = calls.all_gather(ME, group, outputs, tensor if rank == 0 else outputs[1])
+        elif what == "broadcast":
             work = calls.broadcast(ME, group, tensor, 0)
         else:
             work = calls.send(ME, group, tensor, 1) if rank == 0 else calls.receive(ME, group, tensor, 0)

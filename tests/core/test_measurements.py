@@ -78,7 +78,7 @@ def test_all_ranks_have_the_thresholds_that_explain_tells(world_size: int) -> No
     world = groups.world_of("torch")
     assert world is not None
     mine = dict(world.engine.thresholds())
-    assert set(mine) == {"cross", "lend", "one_shot", "piece", "stream"}
+    assert set(mine) == {"cross", "lend", "one_shot", "piece", "stream", "swap"}
     assert all(f"{name} {size}" in shim.explain() or size == NEVER for name, size in mine.items())
     everyone: list[object] = [None] * world_size
     dist.all_gather_object(everyone, mine)

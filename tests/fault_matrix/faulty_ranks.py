@@ -59,6 +59,12 @@ def broadcast(group: ProcessGroup) -> None:
     calls.broadcast(ME, group, tensor, 0, now=True).wait()
 
 
+def gather(group: ProcessGroup) -> None:
+    """Two ranks read each other's tensors."""
+    tensor = np.ones(LARGE, np.uint8)
+    calls.all_gather(ME, group, np.empty(group.size * LARGE, np.uint8), tensor, now=True).wait()
+
+
 def make_group(group: ProcessGroup) -> None:
     made = groups.new_group(ME)
     sum_up(made, np.ones(1))
@@ -75,6 +81,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "messages": pass_on,
     "offered messages": pass_on,
     "broadcasts": broadcast,
+    "gathers": gather,
     "making groups": make_group,
     "meeting": lambda group: sum_up(group, np.ones(1)),
 }

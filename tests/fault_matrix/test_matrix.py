@@ -29,8 +29,9 @@ PHASES = {
     "writing a receiver's tensor": ("offered messages", "in_cross_write", 70),
     "reading the root's tensor": ("broadcasts", "in_cross_read", 70),
     "the root's writing": ("broadcasts", "in_cross_write", 70),
+    "reading each other's tensors": ("gathers", "in_cross_read", 70),
 }
-OF_TWO_RANKS = ("reading the root's tensor", "the root's writing")
+OF_TWO_RANKS = ("reading the root's tensor", "the root's writing", "reading each other's tensors")
 PHASES_AND_SIZES = [
     pytest.param(phase, size, id=f"{phase}-{size}ranks")
     for phase in PHASES
