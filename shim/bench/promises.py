@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from shim.bench.cases import COLLECTIVES, CROWDED_BYTES, NO_DTYPE, SIZES, WITHOUT_SIZE, Case, size_text
 from shim.bench.comparison import Comparison
@@ -40,6 +41,14 @@ class Finding:
     def is_kept(self) -> bool:
         """Whether the promise is not broken, and has been held against all figures that it needs."""
         return self.verdict in ("holds", "does not apply")
+
+
+class _Figure(NamedTuple):
+    """What a promise is held against in a case, the same in words, and the floors than which the promise asks for less."""
+
+    value: float
+    told: str
+    below: tuple[str, ...] = ()
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -107,29 +116,29 @@ def _speedup(
 ) -> Finding:
     """Hold each case that a library can do against the fastest of *peers*, its settings, all of which must have been measured."""
 
-    def figure(case: Case) -> tuple[float, str] | None:
+    def figure(case: Case) -> _Figure | None:
         ours = comparison.median(case, _THROUGH)
         theirs = comparison.best_peer(case, lambda name: name in peers)
         if ours is None or theirs is None:
             return None
         times = theirs[0] / ours
         is_complete = all(comparison.median(case, name) is not None or comparison.cannot(case, name) for name in peers)
-        return (
-            (times, f"{times:.2f} times as fast as {theirs[1]}, {_where(case)}")
-            if is_complete or times < least
-            else None
-        )
+        if not is_complete and times >= least:
+            return None
+        promised = theirs[0] / least
+        below = tuple(kind for kind in (TWO_COPIES, ONE_COPY) if (comparison.floor(case, kind) or 0) > promised)
+        return _Figure(times, f"{times:.2f} times as fast as {theirs[1]}, {_where(case)}", below)
 
     possible = [case for case in cases if not all(comparison.cannot(case, name) for name in peers)]
     return _worst(promise, possible, figure, lambda value: value >= least, lowest=True)
 
 
 def _near_floor(comparison: Comparison, promise: str, cases: Iterable[Case], through: str, kind: str) -> Finding:
-    def figure(case: Case) -> tuple[float, str] | None:
+    def figure(case: Case) -> _Figure | None:
         ours, floor = comparison.median(case, through), comparison.floor(case, kind)
         if ours is None or not floor:
             return None
-        return ours / floor, f"{ours / floor:.2f} times the floor, {_where(case)}"
+        return _Figure(ours / floor, f"{ours / floor:.2f} times the floor, {_where(case)}")
 
     return _worst(promise, cases, figure, lambda value: value <= 1.25)
 
@@ -145,9 +154,9 @@ def _latencies(comparison: Comparison) -> Iterator[Finding]:
     ):
         what = "barrier and all_reduce of 8 B" if len(cases) > 1 else "all_reduce of 8 B"
 
-        def figure(case: Case, name: str = name) -> tuple[float, str] | None:
+        def figure(case: Case, name: str = name) -> _Figure | None:
             median = comparison.median(case, name)
-            return None if median is None else (median, f"{median:.2f} us, {case.collective}")
+            return None if median is None else _Figure(median, f"{median:.2f} us, {case.collective}")
 
         def within(value: float, most: float = most) -> bool:
             return value <= most
@@ -156,10 +165,10 @@ def _latencies(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _half_precision(comparison: Comparison) -> Finding:
-    def figure(case: Case) -> tuple[float, str] | None:
+    def figure(case: Case) -> _Figure | None:
         whole = comparison.median(case, _THROUGH)
         half = comparison.median(Case(case.collective, case.ranks, "bfloat16", case.size // 2), _THROUGH)
-        return None if half is None or whole is None else (half / whole, f"{half / whole:.2f} times the time")
+        return None if half is None or whole is None else _Figure(half / whole, f"{half / whole:.2f} times the time")
 
     promise = "6. 2 ranks, all_reduce of as many elements as 16 MB of float32: bfloat16 in at most 0.6 times the time"
     return _worst(promise, [Case("all_reduce", 2, _DTYPE, 16 * _MB)], figure, lambda value: value <= 0.6)
@@ -183,7 +192,7 @@ def _overlapping(comparison: Comparison) -> Finding:
 def _worst(
     promise: str,
     cases: Iterable[Case],
-    figure: Callable[[Case], tuple[float, str] | None],
+    figure: Callable[[Case], _Figure | None],
     kept: Callable[[float], bool],
     *,
     lowest: bool = False,
@@ -194,10 +203,13 @@ def _worst(
     missing = len(every) - len(found)
     if not found:
         return Finding(promise, "no figure", "not measured", missing)
-    broken = [one for one in found if not kept(one[0])]
-    told = f"{'' if len(found) == 1 else 'worst of ' + str(len(found)) + ': '}{found[0][1]}"
+    broken = [one for one in found if not kept(one.value)]
+    told = f"{'' if len(found) == 1 else 'worst of ' + str(len(found)) + ': '}{found[0].told}"
     if broken:
         told += f"; {len(broken)} of {len(found)} break it" if len(found) > 1 else ""
+        for kind, words in ((TWO_COPIES, "two copies take"), (ONE_COPY, "one copy takes")):
+            asking = sum(kind in one.below for one in broken)
+            told += f", {asking} of which ask for less than {words}" if asking else ""
         return Finding(promise, told, "does not hold", missing)
     return Finding(promise, told, "not measured" if missing else "holds", missing)
 

@@ -98,6 +98,15 @@ def test_the_worst_figure_is_told_with_its_case() -> None:
     assert "1.50 times as fast as openmpi, broadcast of 4 KB on 2 ranks" in told
 
 
+def test_a_promise_of_less_than_the_copying_takes_is_told_as_such() -> None:
+    cases = [Case("broadcast", 2, "float32", size) for size in (4 << 10, 16 << 10, 64 << 10)]
+    times = kept() | {(case, "openmpi"): 1.0 for case in cases}
+    times |= {(case, TWO_COPIES): floor for case, floor in zip(cases, (0.3, 0.7, 0.9), strict=True)}
+    times |= {(case, ONE_COPY): floor for case, floor in zip(cases, (0.2, 0.3, 0.6), strict=True)}
+    told = held(times)["1a"].told
+    assert "3 of 35 break it, 2 of which ask for less than two copies take, 1 of which ask for less than one" in told
+
+
 def test_a_missing_figure_is_no_kept_promise() -> None:
     times = kept()
     del times[SIXTEEN_MB, "gloo"]
