@@ -17,7 +17,7 @@ from shim.core.callers import Caller, warn_user
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.work import ABSENT, ENDED, Work, received_from
+from shim.core.work import ABSENT, ENDED, Work
 from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "broadcast",
     "gather",
     "receive",
+    "received",
     "reduce",
     "reduce_scatter",
     "refuse",
@@ -179,17 +180,25 @@ def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int =
 def receive(
     caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, tag: int = 0, now: bool = False
 ) -> Work:
-    """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*.
-
-    Carried out *now*, what is returned knows the sender.
-    """
+    """Write the next message with *tag* of *peer*, or of any rank when *peer* is None, into *tensor*."""
     try:
         operation = group.engine.receive(tensor, peer, tag, now)
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
         raise caller.explain(error, group) from None
-    return received_from(operation) if isinstance(operation, int) else Work(caller, group, operation)
+    return ENDED if isinstance(operation, int) else Work(caller, group, operation)
+
+
+def received(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None, tag: int) -> int:
+    """Receive at once, as ``receive`` does, and return the group rank that has sent, -1 outside the group."""
+    try:
+        return group.engine.receive(tensor, peer, tag, True)  # type: ignore[return-value]  # carried out now
+    except NotMemberError as error:
+        refused(caller, group, error)
+        return -1
+    except ShimError as error:
+        raise caller.explain(error, group) from None
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:

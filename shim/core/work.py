@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from shim.core.callers import Caller
@@ -13,7 +12,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Received", "Work", "finish", "received_from"]
+__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish"]
 
 
 class EngineWork(Protocol):
@@ -95,24 +94,6 @@ class _Ended(Work):
 
     def source_rank(self) -> int:
         return -1
-
-
-class Received(_Ended):
-    """The work of a receive that has been carried out."""
-
-    __slots__ = ("_source",)
-
-    def __init__(self, source: int) -> None:
-        self._source = source
-
-    def source_rank(self) -> int:
-        return self._source
-
-
-@cache
-def received_from(source: int) -> Received:
-    """Return the work of a receive from group rank *source* that has been carried out; all such receives have the same."""
-    return Received(source)
 
 
 class _Absent(_Ended):

@@ -9,12 +9,16 @@ from typing import Any
 
 from shim.core import work
 from shim.core.callers import Caller
-from shim.core.groups import ProcessGroup
 from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, TorchStateError, torch_function
 from shim.frontends.torch.distributed._tracing import between_graphs
 
-__all__ = ["Work", "begin", "finish", "future_class", "sender"]
+__all__ = [
+    "Work",
+    "begin",
+    "finish",
+    "future_class",
+]
 
 _NO_TIMEOUT = timedelta(0)
 _GET_FUTURE = torch_function("Work.get_future")
@@ -162,14 +166,6 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
         return None
     started = prepared.start()
     return None if started is None else Work(started, outputs, seconds)
-
-
-def sender(prepared: work.Work, members: ProcessGroup) -> int:
-    """Carry out the receive *prepared* and return the sender's rank in the world, -1 outside the group."""
-    if type(prepared) is not work.Received:  # which has been carried out
-        prepared.wait()
-    source = prepared.source_rank()
-    return -1 if source < 0 else members.ranks[source]
 
 
 between_graphs(globals(), __all__)
