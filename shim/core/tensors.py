@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from shim._native import has_repeated
@@ -217,11 +218,13 @@ def _mindspore_reader(kind: type) -> Reader:
     return Reader("attributes", None, _describe_mindspore, (), _mindspore_access(sys.modules["mindspore"].Tensor))
 
 
+@cache
 def _mindspore_access(tensor: Any) -> Access:
     """Reach past MindSpore's wrappers in Python, of which each would cost as much as the whole reading."""
     in_cpp = tensor.__mro__[1]
-    devices = sys.modules["mindspore"].device_context
-    has_others = devices.ascend.is_available() or devices.gpu.is_available()
+    # As mindspore.device_context's is_available() does, which logs warnings where a device is missing.
+    context = sys.modules["mindspore._c_expression"].MSContext.get_instance()
+    has_others = any(map(context.is_pkg_support_device, ("Ascend", "GPU")))
     return Access(
         initializer=in_cpp.init,
         device=in_cpp.device if has_others else None,

@@ -12,12 +12,12 @@ from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.groups import ProcessGroup
+from shim.core.groups import ProcessGroup, world_of
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import reader_for
 from shim.errors import RankError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
-from shim.frontends.mindspore._groups import known_group
+from shim.frontends.mindspore._groups import FRONTEND, known_group
 
 __all__ = [
     "BASIC_OPS",
@@ -59,7 +59,8 @@ def group_of(caller: Caller, name: str | None) -> ProcessGroup:
 def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGroup:
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
     refuse_tracing(caller)
-    group = known_group(caller, name)
+    world = world_of(FRONTEND) if name is None else None
+    group = known_group(caller, name) if world is None else world  # asked here, as a short call must be quick
     if async_op is not False and async_op is not True:
         calls.refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group

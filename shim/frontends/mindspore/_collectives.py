@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from shim.core import calls
@@ -51,16 +52,15 @@ def all_reduce(caller: Caller, tensor: Any, op: str, group: str | None, async_op
     kind = reduce_op(caller, found, op)
     if not belongs(tensor):  # what in_place would find; asked here, as this call is the one that must be quick
         work = calls.all_reduce(caller, found, tensor, tensor, kind, 1.0, not async_op)
-        return None if work is ENDED else handle_of(work, async_op)  # as handle_of says, and quicker
-    work = calls.all_reduce(caller, found, tensor, tensor, kind)
+        return None if work is ENDED else handle_of(work, async_op)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_reduce, caller, found, tensor, tensor, kind, 1.0),
         async_op,
         [tensor],
         [tensor],
-        lambda: _differentiable.gradient_of_all_reduce(caller, found, tensor, kind),
+        partial(_differentiable.gradient_of_all_reduce, caller, found, tensor, kind),
     )
 
 
@@ -77,15 +77,14 @@ def all_gather_into_tensor(
     one_tensor(caller, found, "output", output)
     one_tensor(caller, found, "input", input)
     sizes = splits(output_split_sizes)
-    work = calls.all_gather(caller, found, output, input, sizes)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_gather, caller, found, output, input, sizes),
         async_op,
         [output],
         [input],
-        lambda: _differentiable.gradient_of_all_gather(caller, found, input, sizes),
+        partial(_differentiable.gradient_of_all_gather, caller, found, input, sizes),
     )
 
 
@@ -97,15 +96,14 @@ def all_gather(
     full_list(caller, found, "output", tensor_list)
     one_tensor(caller, found, "input", tensor)
     _like_own(caller, found, "output", tensor_list, tensor)
-    work = calls.all_gather(caller, found, tensor_list, tensor)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_gather, caller, found, tensor_list, tensor, None),
         async_op,
         tensor_list,
         [tensor],
-        lambda: _differentiable.gradient_of_all_gather(caller, found, tensor),
+        partial(_differentiable.gradient_of_all_gather, caller, found, tensor),
     )
 
 
@@ -144,15 +142,14 @@ def _reduce_scatter(
     one_tensor(caller, found, "output", output)
     one_tensor(caller, found, "input", input)
     sizes = splits(input_split_sizes)
-    work = calls.reduce_scatter(caller, found, output, input, kind, input_splits=sizes)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.reduce_scatter, caller, found, output, input, kind, 1.0, sizes),
         async_op,
         [output],
         [input],
-        lambda: _differentiable.gradient_of_reduce_scatter(caller, found, [input], kind, sizes),
+        partial(_differentiable.gradient_of_reduce_scatter, caller, found, [input], kind, sizes),
     )
 
 
@@ -165,15 +162,14 @@ def reduce_scatter(
     full_list(caller, found, "input", input_list)
     one_tensor(caller, found, "output", output)
     _like_own(caller, found, "input", input_list, output)
-    work = calls.reduce_scatter(caller, found, output, input_list, kind)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.reduce_scatter, caller, found, output, input_list, kind, 1.0, None),
         async_op,
         [output],
         input_list,
-        lambda: _differentiable.gradient_of_reduce_scatter(caller, found, input_list, kind),
+        partial(_differentiable.gradient_of_reduce_scatter, caller, found, input_list, kind),
     )
 
 
@@ -184,15 +180,14 @@ def all_to_all(
     found = group_for(caller, group, async_op)
     of_one_dtype(caller, found, "output", outputs)
     of_one_dtype(caller, found, "input", inputs)
-    work = calls.all_to_all(caller, found, outputs, inputs)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_to_all, caller, found, outputs, inputs, None, None),
         async_op,
         outputs,
         inputs,
-        lambda: _differentiable.gradient_of_all_to_all(caller, found, inputs),
+        partial(_differentiable.gradient_of_all_to_all, caller, found, inputs),
     )
 
 
@@ -210,15 +205,14 @@ def all_to_all_single(
     one_tensor(caller, found, "output", output)
     one_tensor(caller, found, "input", input)
     received, sent = splits(output_split_sizes), splits(input_split_sizes)
-    work = calls.all_to_all(caller, found, output, input, received, sent)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_to_all, caller, found, output, input, received, sent),
         async_op,
         [output],
         [input],
-        lambda: _differentiable.gradient_of_all_to_all(caller, found, [input], received, sent),
+        partial(_differentiable.gradient_of_all_to_all, caller, found, [input], received, sent),
     )
 
 
@@ -232,15 +226,14 @@ def all_to_all_by_matrix(
     sent = counts[found.rank * found.size : (found.rank + 1) * found.size]
     one_tensor(caller, found, "output", output)
     one_tensor(caller, found, "input", input)
-    work = calls.all_to_all(caller, found, output, input, received, sent)
     return in_place(
         caller,
         found,
-        work,
+        partial(calls.all_to_all, caller, found, output, input, received, sent),
         async_op,
         [output],
         [input],
-        lambda: _differentiable.gradient_of_all_to_all(caller, found, [input], received, sent),
+        partial(_differentiable.gradient_of_all_to_all, caller, found, [input], received, sent),
     )
 
 

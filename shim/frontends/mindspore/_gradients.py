@@ -20,7 +20,7 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import framework_of
-from shim.core.work import Work
+from shim.core.work import ENDED, Work
 from shim.errors import UnsupportedError
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
@@ -95,27 +95,29 @@ def refuse_gradient(caller: Caller, group: ProcessGroup, tensors: Sequence[Any])
 def in_place(
     caller: Caller,
     group: ProcessGroup,
-    work: Work,
+    call: Callable[[bool], Work],
     async_op: bool,
     outputs: Sequence[Any],
     inputs: Sequence[Any],
     gradient: Gradient,
 ) -> CommHandle | None:
-    """Begin *work*, which overwrites *outputs*, and return its handle if *async_op*; otherwise carry it out.
+    """Make *call*, which overwrites *outputs*, and return its handle if *async_op*; otherwise carry it out.
 
-    Where a gradient is recorded, it must have one.
+    *call* takes whether to do so at once. Where a gradient is recorded, it must have one.
     """
     if not is_recorded([*outputs, *inputs]):
-        return handle_of(work, async_op)
+        work = call(not async_op)
+        return None if work is ENDED else handle_of(work, async_op)
+    work = call(False)
     if any(getattr(tensor, "_requires_grad", False) and tensor._is_leaf for tensor in outputs):
         calls.refuse(caller, group, _LEAF)
     backward = _known(caller, group, gradient, [*outputs, *inputs])
     if any(map(_is_part, outputs)):
         calls.refuse(caller, group, _VIEW)
-    call = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites=True)
-    if not _recording().record_in_place(call):
+    recorded = RecordedCall(work, async_op, tuple(outputs), tuple(inputs), backward, overwrites=True)
+    if not _recording().record_in_place(recorded):
         raise caller.explain(_VIEW, group)
-    return call.handle
+    return recorded.handle
 
 
 def computed(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import sys
 from typing import Any
 
 import mindspore
@@ -78,3 +81,13 @@ def test_operators_that_still_read_a_tensor_have_ended_before_it_is_overwritten(
 def test_a_tensor_without_memory_is_refused() -> None:
     with world(), pytest.raises(TensorError, match="host memory, got device meta"):
         dist.all_reduce(mindspore.Tensor(np.ones(2, "float32"), device="meta"))
+
+
+def test_mindspore_has_nothing_to_warn_of() -> None:
+    program = (
+        "import mindspore; import shim.frontends.mindspore.mint.distributed as dist; dist.init_process_group();"
+        "tensor = mindspore.Tensor([1.0]); dist.all_reduce(tensor); dist.all_gather([tensor.copy()], tensor)"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOG")}
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment)
+    assert (ended.returncode, "WARNING" in ended.stderr) == (0, False), ended.stderr
