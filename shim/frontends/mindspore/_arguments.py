@@ -7,14 +7,15 @@ group is known, a refusal is told to the other ranks too, who are waiting in the
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup, world_of
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import reader_for
+from shim.core.tensors import Reader, reader_for
 from shim.errors import RankError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
 from shim.frontends.mindspore._groups import FRONTEND, known_group
@@ -48,6 +49,9 @@ REDUCE_OPS = {
     "max": ReduceOp.MAX,
     "avg": ReduceOp.AVG,
 }
+
+
+_known_reader: Callable[[type], Reader] = cache(reader_for)  # asked for the error that it raises for what is no tensor
 
 
 def group_of(caller: Caller, name: str | None) -> ProcessGroup:
@@ -111,12 +115,13 @@ def alike(caller: Caller, group: ProcessGroup, role: str, tensors: Sequence[Any]
     """Return *tensors*, which must be tensors of one dtype and shape."""
     for tensor in tensors:
         try:
-            reader_for(type(tensor))
+            _known_reader(type(tensor))
         except TensorError as error:
             calls.refuse(caller, group, TensorError(str(error).replace("{role}", f"{{{role}}}")))
-        if _form(tensor) != _form(tensors[0]):
-            first, found = (" ".join(map(str, _form(one))) for one in (tensors[0], tensor))
-            wanted = f"{{{role}}} must have tensors of one dtype and shape, got {first} and {found}"
+        first = tensors[0]
+        if tensor is not first and not (_has_dtype_of(tensor, first) and _shape_of(tensor) == _shape_of(first)):
+            forms = " and ".join(f"{_dtype_of(one)} {_shape_of(one)}" for one in (first, tensor))
+            wanted = f"{{{role}}} must have tensors of one dtype and shape, got {forms}"
             calls.refuse(caller, group, ArgumentTypeError(wanted))
     return tensors
 
@@ -125,17 +130,26 @@ def of_one_dtype(caller: Caller, group: ProcessGroup, role: str, tensors: Any) -
     """Return *tensors*, which must be a list or tuple of tensors of one dtype."""
     listed = tensor_list(caller, group, role, tensors)
     for tensor in listed:
-        first, found = _form(listed[0])[0], _form(tensor)[0]
-        if first != found:
-            wanted = f"{{{role}}} must have tensors of one dtype, got {first} and {found}"
+        if not _has_dtype_of(tensor, listed[0]):
+            wanted = f"{{{role}}} must have tensors of one dtype, got {_dtype_of(listed[0])} and {_dtype_of(tensor)}"
             calls.refuse(caller, group, ArgumentTypeError(wanted))
     return listed
 
 
-def _form(tensor: Any) -> tuple[str, tuple[int, ...]]:
-    """Return dtype and shape, written alike for the tensors of all frameworks."""
-    dtype = str(getattr(tensor, "dtype", "")).rpartition(".")[2].lower().replace("_", "")
-    return dtype, tuple(getattr(tensor, "shape", ()))
+def _has_dtype_of(tensor: Any, other: Any) -> bool:
+    """Tell whether two tensors are of one dtype; those of one class are soon compared, names take long to make."""
+    if type(tensor) is type(other):
+        return bool(getattr(tensor, "dtype", None) == getattr(other, "dtype", None))
+    return _dtype_of(tensor) == _dtype_of(other)
+
+
+def _dtype_of(tensor: Any) -> str:
+    """Return the dtype, written alike for the tensors of all frameworks."""
+    return str(getattr(tensor, "dtype", "")).rpartition(".")[2].lower().replace("_", "")
+
+
+def _shape_of(tensor: Any) -> tuple[int, ...]:
+    return tuple(getattr(tensor, "shape", ()))
 
 
 def reduce_op(caller: Caller, group: ProcessGroup, op: str, among: Sequence[str] = tuple(REDUCE_OPS)) -> ReduceOp:
