@@ -66,6 +66,7 @@ class Group {
   int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
   const SharedLayout& layout() const { return layout_; }
   const Thresholds& thresholds() const { return thresholds_; }
+  bool is_crowded() const { return is_crowded_; }
 
   // False in a forked child, which must leave the group alone.
   bool is_of_this_process() const;

@@ -8,6 +8,15 @@
 namespace shim {
 namespace {
 
+constexpr std::size_t least_piece = 32 * 1024;
+
+// A tensor of a few pieces goes in smaller ones where all ranks are awake: the others read while the root still writes.
+std::size_t piece_for(const Group& group, std::size_t bytes) {
+  const std::size_t most = group.thresholds().piece;
+  if (group.is_crowded() || bytes < 4 * least_piece) return most;
+  return std::min(most, std::max(least_piece, bytes / 4 / cell_unit * cell_unit));
+}
+
 class Broadcast final : public Operation {
  public:
   Broadcast(Call&& call, Seat seat, const TensorView& tensor, int root)
@@ -21,8 +30,8 @@ class Broadcast final : public Operation {
   void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
   bool fill_first_slot(Group& group) const override {
     if (tensor_.bytes() > group.thresholds().piece) return false;
-    Exchange::fill_first(group,
-                         [&](std::byte* slot) { group.ring_stores().copy(slot, tensor_.data(), tensor_.bytes()); });
+    const std::size_t first = std::min(tensor_.bytes(), piece_for(group, tensor_.bytes()));
+    Exchange::fill_first(group, [&](std::byte* slot) { group.ring_stores().copy(slot, tensor_.data(), first); });
     return true;
   }
   void read_lines(Group& group, const Agreement& agreement) override {
@@ -32,7 +41,7 @@ class Broadcast final : public Operation {
     if (is_worth_copying_across(group, agreement.largest) &&
         copy_across(group, agreement.sequence, root_, tensor_, is_exposed_))
       return;
-    Exchange exchange(group, agreement.largest, group.thresholds().piece);
+    Exchange exchange(group, agreement.largest, piece_for(group, agreement.largest));
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
