@@ -8,13 +8,13 @@
 namespace shim {
 namespace {
 
-constexpr std::size_t least_piece = 32 * 1024;
-
-// A tensor of a few pieces goes in smaller ones where all ranks are awake: the others read while the root still writes.
+// A tensor of a few pieces goes in quarters where all ranks are awake: the others read while the root still writes.
 std::size_t piece_for(const Group& group, std::size_t bytes) {
+  constexpr std::size_t least = 32 * 1024;
   const std::size_t most = group.thresholds().piece;
-  if (group.is_crowded() || bytes < 4 * least_piece) return most;
-  return std::min(most, std::max(least_piece, bytes / 4 / cell_unit * cell_unit));
+  if (group.is_crowded() || bytes < 4 * least) return most;
+  const std::size_t quarter = (bytes / 4 + cell_unit) / cell_unit * cell_unit;
+  return std::clamp(quarter, std::min(least, most), most);
 }
 
 class Broadcast final : public Operation {
