@@ -66,9 +66,14 @@ class _Rank:
         self.pidfd = os.pidfd_open(self.process.pid)
 
     def send(self, number: int) -> None:
-        """Send a signal to the process and its children. It is not reaped before ``close``, so the id is its own."""
+        """Send a signal to the process and its children; a stopped one goes on, to be able to end.
+
+        It is not reaped before ``close``, so the id is its own.
+        """
         with suppress(ProcessLookupError, PermissionError):  # nobody is left
             os.killpg(self.process.pid, number)
+            if number in _ENDING:
+                os.killpg(self.process.pid, signal.SIGCONT)
 
     def see_end(self) -> None:
         """Note how the process ended, and leave it unreaped."""

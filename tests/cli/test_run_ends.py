@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from shim_run import DEADLINE, assert_gone, read_pids, run, start
@@ -157,6 +158,23 @@ def test_a_signal_that_ends_the_ranks_is_in_the_exit_status(
     assert process.returncode == 128 + number
     assert "failed first" not in stderr
     assert_gone(pids)
+
+
+def test_a_stopped_rank_ends_when_it_is_told_to(script: Callable[[str], str]) -> None:
+    program = script("import os, signal; print('pid', os.getpid()); os.kill(os.getpid(), signal.SIGSTOP)")
+    with start("-n", "2", program) as process:
+        pids = read_pids(process, 2)
+        wait_until_stopped(pids)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert_gone(pids)
+
+
+def wait_until_stopped(pids: Sequence[int]) -> None:
+    for pid in pids:
+        while Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.01)
 
 
 def test_a_second_signal_ends_ranks_that_do_not_heed_the_first(script: Callable[[str], str]) -> None:
