@@ -1,4 +1,5 @@
 // Long messages, which both ranks copy from tensor to tensor where they can.
+#include <cerrno>
 #include <cstring>
 
 #include "point_to_point.hpp"
@@ -71,11 +72,13 @@ bool PointToPoint::take_offered(int peer, const ChannelSlot& slot) {
     return true;
   }
   const CrossCopy::Step step = incoming.copy->read_next(slot.message);
+  const int cause = errno;
   incoming.target->moved = incoming.copy->bytes_taken();
   if (step == CrossCopy::Step::moved) pieces_moved_.fetch_add(1);
   if (step == CrossCopy::Step::failed && !group_.is_gone(peer))
     group_.fail(Failure(FailureKind::engine, "the system cannot copy the tensor that rank " + std::to_string(peer) +
-                                                 " sends to that of this rank\nThe group can no longer be used."));
+                                                 " sends to that of this rank: " + std::strerror(cause) +
+                                                 "\nThe group can no longer be used."));
   if (step != CrossCopy::Step::done) return step == CrossCopy::Step::moved;
   leave_offer(peer);
   return true;

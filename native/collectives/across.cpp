@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -16,9 +17,11 @@ namespace {
 
 std::uint64_t address_of(const std::byte* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
-[[noreturn]] void fail_to_copy(Group& group, int from) {
+// `cause` is an errno: EFAULT where memory of either tensor is not there, not readable or, here, not writable.
+[[noreturn]] void fail_to_copy(Group& group, int from, int cause) {
   group.fail(Failure(FailureKind::engine, "the system cannot copy the tensor of rank " + std::to_string(from) +
-                                              " to that of this rank\nThe group can no longer be used."));
+                                              " to that of this rank: " + std::strerror(cause) +
+                                              "\nThe group can no longer be used."));
 }
 
 // Of the receiver, whose tensor is its caller's again when this has gone.
@@ -38,7 +41,9 @@ class Receiving {
     InterruptChecks checks(group_);
     while (true) {
       checks.check();
-      switch (copy_.read_next(sequence)) {
+      const CrossCopy::Step step = copy_.read_next(sequence);
+      const int cause = errno;
+      switch (step) {
         case CrossCopy::Step::done:
           return;
         case CrossCopy::Step::moved:
@@ -48,7 +53,7 @@ class Receiving {
           break;
         case CrossCopy::Step::failed:
           if (group_.is_gone(from_)) break;  // the next wait for it says how
-          fail_to_copy(group_, from_);
+          fail_to_copy(group_, from_, cause);
       }
     }
   }
@@ -109,10 +114,11 @@ void read_across(Group& group, int from, int process, std::uint64_t address, con
   for (std::size_t start = 0; start < to.bytes; start += CrossCopy::chunk) {
     fault_point("in_cross_read");
     if (!read_memory(process, address + start, to.data + start, std::min(CrossCopy::chunk, to.bytes - start))) {
+      const int cause = errno;
       const auto is_other = [from](int rank) { return rank != from; };
-      if (errno == ESRCH) group.wait_for(from, is_other);  // until the group has heard of its end
+      if (cause == ESRCH) group.wait_for(from, is_other);  // until the group has heard of its end
       group.check_present(from);
-      fail_to_copy(group, from);
+      fail_to_copy(group, from, cause);
     }
     checks.check();
   }

@@ -15,10 +15,13 @@ class Gather final : public Operation {
   // `outputs` is empty on ranks that get nothing.
   Gather(Call&& call, Seat seat, const TensorView& input, Parts&& outputs)
       : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
-    for (const Buffer& output : outputs_.buffers()) {
-      const bool is_own_part =
-          !input_.goes_through_copy() && !output.goes_through_copy() && outputs_[rank_].data == input.data;
-      if (!is_own_part && input_.shares_memory_with(output)) input_.detach();
+    // What lies where its own part goes may stay there: of outputs that are one tensor nothing else is written to it.
+    const std::vector<Buffer>& buffers = outputs_.buffers();
+    const std::size_t own = buffers.size() > 1 ? static_cast<std::size_t>(rank_) : 0;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const bool is_in_place = i == own && !input_.goes_through_copy() && !buffers[i].goes_through_copy() &&
+                               outputs_[rank_].data == input.data;
+      if (!is_in_place && input_.shares_memory_with(buffers[i])) input_.detach();
     }
   }
   std::size_t bytes() const override { return input_.bytes() + outputs_.total_bytes(); }

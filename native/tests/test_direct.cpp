@@ -110,6 +110,22 @@ SHIM_TEST(broadcast_and_all_reduce_work_in_place) {
     });
 }
 
+SHIM_TEST(an_all_gather_is_right_elsewhere_where_an_output_overlaps_an_input_in_place) {
+  constexpr std::size_t large = 1 << 19;  // more than the rings hold
+  on_ranks(3, [](Rank& me) {
+    for (const bool is_shared : {true, false}) {
+      Floats tensor(4 * large, is_shared, me.rank());
+      TensorArgument outputs{"output", std::nullopt, {}, true};
+      for (const std::size_t start : {std::size_t{0}, me.rank() == 0 ? large / 2 : large, 2 * large})
+        outputs.list.push_back(tensor.as("output", start, large).tensor());
+      const std::size_t own = me.rank() == 0 ? 0 : 3 * large;
+      me.run(make_all_gather(me.seat(), outputs, tensor.as("input", own, large), no_splits("output_splits")));
+      const std::vector<float> right = Floats(4 * large, false, 0).values();
+      CHECK(me.rank() == 0 || std::equal(right.begin(), right.begin() + large, tensor.values().begin()));
+    }
+  });
+}
+
 SHIM_TEST(tensors_that_overlap_are_right_too) {
   on_ranks(3, [](Rank& me) {
     std::vector<std::vector<float>> results;

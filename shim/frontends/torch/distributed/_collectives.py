@@ -73,6 +73,7 @@ def all_gather(
     """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of the right size for each.
 
     Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
+    Deviates: the same tensor twice in *tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
@@ -148,6 +149,7 @@ def gather(
     """Copy every rank's *tensor* into its place in *gather_list* on *dst* or *group_dst* (neither: the world's rank 0).
 
     Raises: ValueError when *gather_list* is missing there or given elsewhere.
+    Deviates: the same tensor twice in *gather_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
     """
     return _moving.gather(_GATHER, tensor, gather_list, dst, group, async_op, group_dst)
@@ -179,6 +181,7 @@ def all_to_all(
     """Send tensor *j* of *input_tensor_list* to rank *j*, which finds it in its *output_tensor_list* at this rank.
 
     Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
+    Deviates: the same tensor twice in *output_tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
