@@ -171,9 +171,10 @@ def test_a_class_with_values_for_properties_is_refused(
 ) -> None:
     in_cpp = type("Tensor", (PropertiesInCpp,), {attribute: "CPU"})
     kind = type("Tensor", (in_cpp,), {"__module__": "mindspore"})
-    device = SimpleNamespace(is_available=lambda: True)
-    devices = SimpleNamespace(ascend=device, gpu=device)
-    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind, device_context=devices))
+    context = SimpleNamespace(is_pkg_support_device=lambda device: True)
+    in_module = SimpleNamespace(MSContext=SimpleNamespace(get_instance=lambda: context))
+    monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind))
+    monkeypatch.setitem(sys.modules, "mindspore._c_expression", in_module)
     for _ in range(2):
         with pytest.raises(TensorError, match=f"tensor cannot be read: {told} is no descriptor .* but 'CPU'"):
             sum_up(alone, kind())
