@@ -172,8 +172,10 @@ def test_a_stopped_rank_ends_when_it_is_told_to(script: Callable[[str], str]) ->
 
 
 def wait_until_stopped(pids: Sequence[int]) -> None:
+    until = time.monotonic() + DEADLINE
     for pid in pids:
         while Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < until, f"{pid} does not stop"
             time.sleep(0.01)
 
 

@@ -84,7 +84,7 @@ def test_the_system_copies_them_where_it_may(rank: int, what: str) -> None:
         else:
             work = calls.send(ME, group, tensor, 1) if rank == 0 else calls.receive(ME, group, tensor, 0)
         if is_read:
-            with pytest.raises(EngineError, match="the system cannot copy the tensor"):
+            with pytest.raises(EngineError, match=r"the system cannot copy the tensor .*: Bad address"):
                 work.wait()
         else:
             work.wait()

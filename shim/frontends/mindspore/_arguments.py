@@ -13,12 +13,12 @@ from typing import Any
 
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.groups import ProcessGroup, world_of
+from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import Reader, reader_for
 from shim.errors import RankError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
-from shim.frontends.mindspore._groups import FRONTEND, known_group
+from shim.frontends.mindspore._groups import known_group
 
 __all__ = [
     "BASIC_OPS",
@@ -50,7 +50,6 @@ REDUCE_OPS = {
     "avg": ReduceOp.AVG,
 }
 
-
 _known_reader: Callable[[type], Reader] = cache(reader_for)  # asked for the error that it raises for what is no tensor
 
 
@@ -63,8 +62,7 @@ def group_of(caller: Caller, name: str | None) -> ProcessGroup:
 def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGroup:
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
     refuse_tracing(caller)
-    world = world_of(FRONTEND) if name is None else None
-    group = known_group(caller, name) if world is None else world  # asked here, as a short call must be quick
+    group = known_group(caller, name)
     if async_op is not False and async_op is not True:
         calls.refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group

@@ -20,7 +20,7 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import framework_of
-from shim.core.work import ENDED, Work
+from shim.core.work import Work
 from shim.errors import UnsupportedError
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
@@ -106,8 +106,7 @@ def in_place(
     *call* takes whether to do so at once. Where a gradient is recorded, it must have one.
     """
     if not is_recorded([*outputs, *inputs]):
-        work = call(not async_op)
-        return None if work is ENDED else handle_of(work, async_op)
+        return handle_of(call(not async_op), async_op)
     work = call(False)
     if any(getattr(tensor, "_requires_grad", False) and tensor._is_leaf for tensor in outputs):
         calls.refuse(caller, group, _LEAF)

@@ -16,8 +16,7 @@ __all__ = ["begin_receive", "begin_send", "receive", "send"]
 def send(caller: Caller, tensor: Any, dst: Any, group: Any, tag: Any, group_dst: Any) -> None:
     members = group_of(caller, group)
     peer = peer_of(caller, members, dst, group_dst)
-    number = tag if type(tag) is int else tag_of(caller, members, tag)  # asked here, as a short message must be quick
-    calls.send(caller, members, tensor, peer, number, True)
+    calls.send(caller, members, tensor, peer, tag_of(caller, members, tag), True)
 
 
 def receive(caller: Caller, tensor: Any, src: Any, group: Any, tag: Any, group_src: Any) -> int:

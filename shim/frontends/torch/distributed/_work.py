@@ -13,12 +13,7 @@ from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, TorchStateError, torch_function
 from shim.frontends.torch.distributed._tracing import between_graphs
 
-__all__ = [
-    "Work",
-    "begin",
-    "finish",
-    "future_class",
-]
+__all__ = ["Work", "begin", "finish", "future_class"]
 
 _NO_TIMEOUT = timedelta(0)
 _GET_FUTURE = torch_function("Work.get_future")
