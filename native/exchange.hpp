@@ -79,6 +79,9 @@ class Exchange {
     return group_.ring_slot(peer, base_ + step);
   }
 
+  // Of slots with a cell for each rank, that of `peer` for this rank.
+  const std::byte* cell_of(int peer, std::uint64_t step) const;
+
   // Waits until `peer` has made what it makes of `step`.
   const std::byte* made_slot_of(int peer, std::uint64_t step) const {
     const std::uint64_t wanted = base_ + step + 1;
@@ -141,12 +144,22 @@ inline std::size_t cell_bytes(const Group& group) {
   return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
 }
 
+// Where the cell of what `rank` has for `peer` begins in its slot: as far as in the slot of `peer` the cell for `rank`,
+// so that ranks which take turns with their rings fill what they have read.
+inline std::size_t cell_start(const Group& group, int rank, int peer, std::size_t cell) {
+  return static_cast<std::size_t>((rank + peer + group.size() - 1) % group.size()) * cell;
+}
+
+inline const std::byte* Exchange::cell_of(int peer, std::uint64_t step) const {
+  return slot_of(peer, step) + cell_start(group_, peer, group_.rank(), chunk_);
+}
+
 // Fills a slot that has a cell for each rank with their bytes of `parts` from `start` on, all but this rank's own.
 inline void fill_cells(Group& group, std::byte* slot, std::size_t cell, const Parts& parts, std::size_t start) {
   for (int peer = 0; peer < group.size(); ++peer) {
     if (peer == group.rank()) continue;
     const Part piece = piece_of(parts[peer], start, cell);
-    group.ring_stores().copy(slot + static_cast<std::size_t>(peer) * cell, piece.data, piece.bytes);
+    group.ring_stores().copy(slot + cell_start(group, group.rank(), peer, cell), piece.data, piece.bytes);
   }
 }
 

@@ -117,8 +117,10 @@ class Group {
   }
   RankNote& note(int rank) const { return *at<RankNote>(layout_.note(rank)); }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
+  // Two ranks take turns with their rings: each fills the slot that it was the last to read, which is in its own caches.
   std::byte* ring_slot(int rank, std::uint64_t step) const {
-    return at<std::byte>(layout_.ring(rank)) + (step % ring_slots) * ring_slot_bytes;
+    const int turn = size() == 2 ? static_cast<int>(step / ring_slots % 2) : 0;
+    return at<std::byte>(layout_.ring(rank ^ turn)) + (step % ring_slots) * ring_slot_bytes;
   }
   LentAllocation* lent_by(int rank) const { return at<LentAllocation>(layout_.lent(rank)); }
   // `size` places, and at least two.

@@ -52,11 +52,10 @@ class AllToAll final : public Operation {
     exchange.run([&](std::uint64_t step,
                      std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
                  [&](std::uint64_t step) {
-                   const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
                    for (int i = 1; i < group.size(); ++i) {
                      const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
                      const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-                     if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step) + cell, piece.bytes);
+                     if (piece.bytes > 0) copy_out(piece.data, exchange.cell_of(peer, step), piece.bytes);
                    }
                  });
   }

@@ -53,9 +53,8 @@ class ReduceScatter final : public Operation {
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
-          const std::size_t cell = static_cast<std::size_t>(rank_) * exchange.chunk();
           const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
-          const auto source_of = [&](int rank) { return rank == rank_ ? own : exchange.slot_of(rank, step) + cell; };
+          const auto source_of = [&](int rank) { return rank == rank_ ? own : exchange.cell_of(rank, step); };
           if (!copy_out.streams()) return combine(piece.data, nullptr, piece.bytes, source_of);
           const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
             copy_out(piece.data + at, block, bytes);

@@ -39,9 +39,6 @@ class Scatter final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
-    const auto cell = [&exchange](auto* slot, int rank) {
-      return slot + static_cast<std::size_t>(rank) * exchange.chunk();
-    };
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
           if (!inputs_.empty()) fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step));
@@ -49,8 +46,8 @@ class Scatter final : public Operation {
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
-          const std::byte* from = rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step)
-                                                 : cell(exchange.slot_of(root_, step), rank_);
+          const std::byte* from =
+              rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step) : exchange.cell_of(root_, step);
           copy_out(piece.data, from, piece.bytes);
         });
   }
