@@ -1,53 +1,17 @@
-// The ring: slots that are filled a step ahead, read, made, and filled again; the first one before the arrival.
-// Mirrors native/exchange.hpp, with two slots, or three where something is made of them, instead of four: so they come
-// round sooner. Whether a slot is written through the caches or past them (native/slot_stores.hpp) makes no other
-// order: its writer alone decides that, nobody waits for it, and the stores past the caches end before the slot is
-// told.
+// The ring: slots that are filled a step ahead, read, made, and filled again; the first one before the arrival. Two
+// ranks take turns with their rings. Mirrors native/exchange.hpp, with two slots, or three where something is made of
+// them, instead of four: so they come round sooner. Whether a slot is written through the caches or past them
+// (native/slot_stores.hpp) makes no other order: its writer alone decides that, nobody waits for it, and the stores
+// past the caches end before the slot is told.
 #include <algorithm>
-#include <array>
 
 #include "cases.hpp"
+#include "exchange_state.hpp"
 
 namespace shim::model {
 namespace {
 
-enum Broken {
-  nothing,
-  filled_too_soon,    // one step before the slot is free
-  free_for_one_peer,  // the others are not asked
-  told_before_filled,
-  done_before_read,
-  read_without_waiting,
-  first_is_not_waited_for,  // a slot counts as filled before the arrival, whoever filled it then
-  steps_go_on_after_mismatch,
-  arrival_tells_of_itself,  // as if who has arrived needed nothing any more of that operation
-  made_too_soon,            // told before it is made
-  made_is_not_waited_for,
-  two_slots,  // where three steps are under way: one filled, one made, one taken
-};
-
-constexpr int most_ranks = 3;
-constexpr int most_slots = 3;
-constexpr int operations = 4;
-constexpr int most_steps = 3;
-// clang-format off
-enum At : std::uint8_t {
-  begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, make, making, take, taking, over
-};
-// clang-format on
-enum Error : std::uint8_t { none, other_content, written_meanwhile };
-struct Slot {
-  std::uint8_t number;  // of the chunk, from 1
-  std::uint8_t is_being_written;
-  std::uint8_t made;  // number of the chunk that what is made in it belongs to
-};
-struct Rank {
-  std::uint8_t at, operation, base, step, peer, prefilled;
-  std::uint8_t ready, made, done;         // as the others see them
-  std::uint8_t arrived;                   // the operation
-  std::uint8_t steps_over;                // which all have ended, as their arrivals told
-  std::array<std::uint8_t, 2> filled_of;  // operations whose first slot was filled before, in the line of each parity
-};
+using namespace ring;
 
 class Exchange {
  public:
@@ -77,7 +41,11 @@ class Exchange {
 
  private:
   int slots() const { return makes_ && broken_ != two_slots ? 3 : 2; }
-  Slot& slot(State& state, int rank, int number) const { return state.rings[rank][number % slots()]; }
+  bool takes_turns(int rank) const { return size_ == 2 && (broken_ != takes_no_turn || rank == 0); }
+  Slot& slot(State& state, int rank, int number) const {
+    const int turn = takes_turns(rank) ? number / slots() % 2 : 0;
+    return state.rings[rank ^ turn][number % slots()];
+  }
 
   bool is_free(const State& state, int rank, int number) const {
     const int wanted = number - slots() + (broken_ == filled_too_soon ? -1 : 0);
@@ -98,12 +66,11 @@ class Exchange {
   template <class Emit>
   void begin_filling(State& state, int rank, int number, At then, const Emit& emit) const {
     Slot& mine = slot(state, rank, number);
-    for (int peer = 0; peer < size_; ++peer) {
-      const Rank& theirs = state.ranks[peer];
+    if (mine.is_being_written != 0) state.error = written_meanwhile;
+    for (const Rank& theirs : state.ranks) {
       const bool reads = theirs.at == reading || theirs.at == making || theirs.at == taking;
       const int wanted = theirs.base + theirs.step + 1 - (theirs.at == taking ? 1 : 0);
-      if (peer != rank && reads && theirs.peer == rank && wanted % slots() == number % slots())
-        state.error = written_meanwhile;
+      if (reads && &slot(state, theirs.peer, wanted) == &mine) state.error = written_meanwhile;
     }
     mine = {static_cast<std::uint8_t>(number), 1, 0};
     state.ranks[rank].at = then;
@@ -159,6 +126,11 @@ class Exchange {
           me.prefilled = 1;
         return emit(rank, "has filled a slot", state);
       case read:
+        if (rank == 1 && me.operation == rank_1_reads_nothing) {
+          finish(me, number);
+          return emit(rank, "has nothing to read", state);
+        }
+        [[fallthrough]];
       case make:
         if (!is_filled(before, me.peer, me, number)) return;
         check(state, me.peer, number);
@@ -282,11 +254,12 @@ std::vector<Case> exchange_cases() {
                                      {{"a slot is filled one step too soon", 2},
                                       {"only one peer is asked whether a slot is free", 3},
                                       {"ready is told before the slot is filled", 2},
-                                      {"done is told before the slot is read", 2},
+                                      {"done is told before the slot is read", 3},
                                       {"nobody waits for a slot to be filled", 2},
                                       {"a first slot counts as filled before the arrival", 2},
                                       {"a rank counts the steps of a refused operation", 2},
-                                      {"an arrival is taken to tell of the operation itself", 2}},
+                                      {"one of two ranks takes no turns", 2},
+                                      {"an arrival is taken to tell of the operation itself", 3}},
                                      &run);
   const std::vector<Case> making = cases_of("making", {2, 3},
                                             {{"made is told before it is made", 2},
