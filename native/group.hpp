@@ -117,7 +117,7 @@ class Group {
   }
   RankNote& note(int rank) const { return *at<RankNote>(layout_.note(rank)); }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
-  // Two ranks take turns with their rings: each fills the slot that it was the last to read, which is in its own caches.
+  // Two ranks take turns with their rings: each fills the slot that it was the last to read, which its own caches have.
   std::byte* ring_slot(int rank, std::uint64_t step) const {
     const int turn = size() == 2 ? static_cast<int>(step / ring_slots % 2) : 0;
     return at<std::byte>(layout_.ring(rank ^ turn)) + (step % ring_slots) * ring_slot_bytes;

@@ -15,10 +15,6 @@ namespace {
 constexpr int most_pieces_at_once = 2 * channel_slots;
 constexpr int pieces_of_chunk = channel_slots;  // as which a chunk of a message that is copied across counts
 
-std::byte* payload_of(ChannelSlot& slot, std::size_t bytes) {
-  return bytes <= sizeof(slot.small) ? slot.small : reinterpret_cast<std::byte*>(&slot + 1);
-}
-
 bool takes(const Transfer& receive, int peer, int tag) {
   return (receive.peer == peer || receive.peer == Transfer::any_rank) && receive.tag == tag;
 }
@@ -32,7 +28,9 @@ PointToPoint::PointToPoint(Group& group)
       stores_(static_cast<std::size_t>(group.size())),
       filled_(static_cast<std::size_t>(group.size())),
       seen_read_(static_cast<std::size_t>(group.size())),
-      read_(static_cast<std::size_t>(group.size())) {}
+      read_(static_cast<std::size_t>(group.size())) {
+  for (int peer = 0; peer < group.size(); ++peer) rooms_.emplace_back(group, peer);
+}
 
 void PointToPoint::begin_with(std::uint64_t number) {
   for (auto* counters : {&filled_, &seen_read_, &read_}) std::fill(counters->begin(), counters->end(), number);
@@ -130,7 +128,10 @@ bool PointToPoint::advance_send(int peer) {
       continue;
     }
     // The receiver's line is fetched only when there may be no room.
-    if (filled_[i] - seen_read_[i] >= channel_slots) seen_read_[i] = channel.read.load();
+    if (filled_[i] - seen_read_[i] >= channel_slots) {
+      seen_read_[i] = channel.read.load();
+      rooms_[i].see_exchanged(channel.exchanged.load());
+    }
     if (filled_[i] - seen_read_[i] >= channel_slots) break;
     fill_slot(peer, transfer);
     ++pieces;
@@ -159,7 +160,7 @@ void PointToPoint::fill_slot(int peer, Transfer& transfer) {
   } else {
     const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
     const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());
-    stores_[i].copy(payload_of(slot, piece.bytes), piece.data, piece.bytes);
+    stores_[i].copy(rooms_[i].to_fill(filled_[i], piece.bytes), piece.data, piece.bytes);
     transfer.moved += piece.bytes;
   }
   fault_point("in_send");
@@ -182,7 +183,7 @@ bool PointToPoint::advance_receive(int peer) {
       continue;
     }
     ++pieces;
-    take_payload(incoming, slot);
+    take_payload(peer, slot);
     fault_point("in_receive");
     const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
     empty_slot(peer);
@@ -247,7 +248,9 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   return true;
 }
 
-void PointToPoint::take_payload(Incoming& incoming, ChannelSlot& slot) {
+void PointToPoint::take_payload(int peer, const ChannelSlot& slot) {
+  const auto i = static_cast<std::size_t>(peer);
+  Incoming& incoming = incoming_[i];
   if (incoming.dropped) return;
   Part whole{};
   if (incoming.target != nullptr)
@@ -256,7 +259,8 @@ void PointToPoint::take_payload(Incoming& incoming, ChannelSlot& slot) {
     whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
   const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
   const OutputCopy copy_out(2 * whole.bytes, group_.thresholds());
-  copy_out(piece.data, payload_of(slot, piece.bytes), piece.bytes);
+  copy_out(piece.data, rooms_[i].to_read(read_[i], piece.bytes), piece.bytes);
+  if (piece.bytes > sizeof(slot.small)) rooms_[i].exchange(read_[i], filled_[i], seen_read_[i]);
   if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
 }
 

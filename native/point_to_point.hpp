@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "channel_rooms.hpp"
 #include "cross_copy.hpp"
 #include "group.hpp"
 #include "slot_stores.hpp"
@@ -76,7 +77,7 @@ class PointToPoint final : public BackgroundWork {
   void empty_slot(int peer);
   void fill_slot(int peer, Transfer& transfer);
   std::vector<std::byte> room_for(const ChannelSlot& slot, int peer);
-  void take_payload(Incoming& incoming, ChannelSlot& slot);
+  void take_payload(int peer, const ChannelSlot& slot);
   bool take_from_aside(Transfer& transfer, int peer);
   bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
   void end(Transfer& transfer);
@@ -98,6 +99,7 @@ class PointToPoint final : public BackgroundWork {
   std::list<Transfer*> posted_;                 // receives without a message yet, in order
   std::vector<Incoming> incoming_;              // by rank
   std::vector<SlotStores> stores_;              // by rank
+  std::vector<ChannelRooms> rooms_;             // by rank
   std::vector<std::uint64_t> filled_;           // slots of the channel to each rank, so far
   std::vector<std::uint64_t> seen_read_;        // of these, how many that rank has emptied, as last seen
   std::vector<std::uint64_t> read_;             // slots of the channel from each rank, emptied so far

@@ -15,7 +15,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 9;
+inline constexpr std::uint32_t protocol_version = 10;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -169,7 +169,7 @@ struct alignas(line_bytes) RankNote {
 };
 
 // What the receiver says to a message that is offered.
-enum class OfferAnswer : std::uint64_t {
+enum class OfferAnswer : std::uint32_t {
   accepted,
   declined,  // send it through the channel
   never,     // the system does not let this rank read the sender's memory
@@ -181,6 +181,7 @@ struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive
   std::atomic<std::uint64_t> answered;  // number of the last message that was offered; written after
   std::atomic<OfferAnswer> answer;
+  std::atomic<std::uint32_t> exchanged;  // a bit for each slot whose room the receiver has exchanged: channel_rooms.hpp
   std::atomic<std::uint64_t> destination;  // address of the tensor of the receive that it was accepted for
   CrossCopyState copy;
 };
@@ -194,6 +195,7 @@ struct alignas(64) ChannelSlot {
   std::int32_t tag;
   Dtype dtype;
   bool is_offer;  // the message itself does not follow, unless it is declined; the payload is its tensor's address
+  bool has_others_room;  // what does not fit into `small` lies behind the slot of the channel back
   alignas(8) std::byte small[24];
 };
 static_assert(sizeof(ChannelSlot) == 64);

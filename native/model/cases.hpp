@@ -13,6 +13,7 @@ std::vector<Case> doorbell_cases();    // sleep_until_rung and ring_bell of grou
 std::vector<Case> direct_cases();      // direct.cpp
 std::vector<Case> failure_cases();     // group_failures.cpp
 std::vector<Case> channel_cases();     // point_to_point.cpp
+std::vector<Case> rooms_cases();       // channel_rooms.cpp
 std::vector<Case> cross_copy_cases();  // cross_copy.cpp
 
 // `names` of what is broken, by number from 1; each is to be noticed with the number of ranks beside it.
