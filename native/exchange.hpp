@@ -92,12 +92,11 @@ class Exchange {
  private:
   // Counts the steps. After an operation of one, the next may be as small, and fill no more than its slot's beginning.
   void end() {
-    constexpr std::size_t cache_line = 64;
     constexpr std::size_t lines = 8;
     group_.steps = base_ + steps_;
     if (steps_ != 1) return;
     const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
-    for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line);
+    for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line_bytes);
   }
 
   bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }

@@ -1,7 +1,17 @@
 // Asks the processor for memory before it is needed.
 #pragma once
 
+#include <cstddef>
+
 namespace shim {
+
+inline constexpr std::size_t cache_line_bytes = 64;
+
+// Gets the cache lines from `start` on to be read.
+inline void prefetch_to_read(const std::byte* start, std::size_t bytes) {
+  asm volatile("");  // or compilers take a caller that does no more for one that does nothing, and leave it out
+  for (std::size_t at = 0; at < bytes; at += cache_line_bytes) __builtin_prefetch(start + at);
+}
 
 // Gets the cache line at `place` to be written to: while others only have copies of it, a store takes as long as a
 // line's way to them and back.

@@ -7,6 +7,7 @@
 #include "../copies.hpp"
 #include "../group.hpp"
 #include "../helper_threads.hpp"
+#include "../prefetch.hpp"
 #include "../reduce_kernels.hpp"
 
 namespace shim {
@@ -63,19 +64,14 @@ class RankCombiner {
       const std::size_t length = std::min(block_bytes, end - at);
       const std::size_t ahead = std::min(block_bytes, fetch_end - at - length);
       for (int rank = 0; rank < size_; ++rank)
-        if (is_fetched(rank)) fetch(sources[rank] + at + length, ahead);
+        if (is_fetched(rank)) prefetch_to_read(sources[rank] + at + length, ahead);
       alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
       take(at, made, length);
     }
   }
 
  private:
-  static void fetch(const std::byte* data, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(data + i);
-  }
-
   static constexpr std::size_t block_bytes = 4096;  // whole elements of every dtype
-  static constexpr std::size_t line = 64;
 
   int size_;
   std::size_t itemsize_;
