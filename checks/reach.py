@@ -16,6 +16,7 @@ __all__ = ["collectives_of"]
 
 _CALLS = "shim.core.calls"
 _NO_COLLECTIVE = {"refuse", "refused", "tell"}
+_CALLED_OTHERWISE = {"received": "receive"}  # another call of the same collective
 _Place = tuple[Module, ast.AST]  # something in a module
 
 
@@ -34,7 +35,7 @@ def collectives_of(by_name: Mapping[str, Module], module: Module, node: Definiti
         seen.add(id(part))
         for there, target in _used(by_name, here, part):
             if there.name == _CALLS and isinstance(target, ast.FunctionDef):
-                found.add(target.name)
+                found.add(_CALLED_OTHERWISE.get(target.name, target.name))
             else:
                 waiting += [(there, child) for child in _parts(target)]
     return found - _NO_COLLECTIVE

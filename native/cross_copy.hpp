@@ -21,7 +21,7 @@ class CrossCopy {
     moved,   // a chunk was copied, or left to the other rank
     waits,   // for the other rank
     done,    // all is there
-    failed,  // the kernel does not read one of the tensors, or does not write the other
+    failed,  // the kernel does not read one of the tensors, or does not write the other; errno says why
   };
 
   CrossCopy(CrossCopyState& state, int process, std::byte* here, std::uint64_t there, std::uint64_t bytes)

@@ -127,11 +127,7 @@ bool PointToPoint::advance_send(int peer) {
       pieces += pieces_of_chunk;
       continue;
     }
-    // The receiver's line is fetched only when there may be no room.
-    if (filled_[i] - seen_read_[i] >= channel_slots) {
-      seen_read_[i] = channel.read.load();
-      rooms_[i].see_exchanged(channel.exchanged.load());
-    }
+    see_emptied(peer);
     if (filled_[i] - seen_read_[i] >= channel_slots) break;
     fill_slot(peer, transfer);
     ++pieces;
@@ -144,29 +140,6 @@ bool PointToPoint::advance_send(int peer) {
     end(transfer);
   }
   return pieces > 0;
-}
-
-void PointToPoint::fill_slot(int peer, Transfer& transfer) {
-  const auto i = static_cast<std::size_t>(peer);
-  ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, filled_[i]);
-  slot.message = transfer.number;
-  slot.bytes = transfer.buffer.bytes();
-  slot.offset = transfer.moved;
-  slot.tag = transfer.tag;
-  slot.dtype = transfer.dtype;
-  slot.is_offer = is_to_be_offered(transfer);
-  if (slot.is_offer) {
-    offer(transfer, slot);
-  } else {
-    const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
-    const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());
-    stores_[i].copy(rooms_[i].to_fill(filled_[i], piece.bytes), piece.data, piece.bytes);
-    transfer.moved += piece.bytes;
-  }
-  fault_point("in_send");
-  slot.number.exchange(++filled_[i]);
-  group_.ring_bell(peer);
-  pieces_moved_.fetch_add(1);
 }
 
 bool PointToPoint::advance_receive(int peer) {
@@ -190,12 +163,6 @@ bool PointToPoint::advance_receive(int peer) {
     if (is_last) end_message(peer);
   }
   return pieces > 0;
-}
-
-void PointToPoint::empty_slot(int peer) {
-  group_.channel(peer, group_.rank()).read.exchange(++read_[static_cast<std::size_t>(peer)]);
-  group_.ring_bell(peer);
-  pieces_moved_.fetch_add(1);
 }
 
 void PointToPoint::end_message(int peer) {
@@ -246,22 +213,6 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
     group_.channel(peer, group_.rank()).refused.store(slot.message);
   }
   return true;
-}
-
-void PointToPoint::take_payload(int peer, const ChannelSlot& slot) {
-  const auto i = static_cast<std::size_t>(peer);
-  Incoming& incoming = incoming_[i];
-  if (incoming.dropped) return;
-  Part whole{};
-  if (incoming.target != nullptr)
-    whole = {incoming.target->buffer.data(), incoming.target->buffer.bytes()};
-  else
-    whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
-  const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
-  const OutputCopy copy_out(2 * whole.bytes, group_.thresholds());
-  copy_out(piece.data, rooms_[i].to_read(read_[i], piece.bytes), piece.bytes);
-  if (piece.bytes > sizeof(slot.small)) rooms_[i].exchange(read_[i], filled_[i], seen_read_[i]);
-  if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
 }
 
 // Gives `transfer` the first complete message of `peer` with its tag that was put aside; false when there is none.

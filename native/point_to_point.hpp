@@ -74,13 +74,16 @@ class PointToPoint final : public BackgroundWork {
   bool advance_receive(int peer);
   bool begin_message(int peer, const ChannelSlot& slot);
   void end_message(int peer);
-  void empty_slot(int peer);
-  void fill_slot(int peer, Transfer& transfer);
   std::vector<std::byte> room_for(const ChannelSlot& slot, int peer);
-  void take_payload(int peer, const ChannelSlot& slot);
   bool take_from_aside(Transfer& transfer, int peer);
   bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
   void end(Transfer& transfer);
+
+  // Of the slots, in point_to_point_slots.cpp.
+  void see_emptied(int peer);
+  void fill_slot(int peer, Transfer& transfer);
+  void take_payload(int peer, const ChannelSlot& slot);
+  void empty_slot(int peer);
 
   // Of messages that are offered, in point_to_point_offers.cpp. Whether anything moved, as of the others.
   bool is_to_be_offered(const Transfer& transfer) const;

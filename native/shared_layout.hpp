@@ -1,8 +1,9 @@
 // What lies where in a group's shared memory, and who writes it.
 //
 // Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
-// Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read from here are never used to address
-// memory before they have been checked.
+// Room for data can change hands between two ranks: that of their rings (Group::ring_slot) and behind the slots of
+// their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read
+// from here are never used to address memory before they have been checked.
 #pragma once
 
 #include <atomic>
@@ -175,7 +176,8 @@ enum class OfferAnswer : std::uint32_t {
   never,     // the system does not let this rank read the sender's memory
 };
 
-// One direction between two ranks. The receiver writes this, but for `copy`; the sender the slots behind it.
+// One direction between two ranks. The receiver writes this, but for `copy`; the sender the slots behind it. Behind
+// each slot is room for a piece.
 struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> read;      // slots emptied so far
   std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive
@@ -186,7 +188,7 @@ struct alignas(line_bytes) Channel {
   CrossCopyState copy;
 };
 
-// One cache line, which has a small payload too; a larger one follows it.
+// One cache line, which has a small payload too; a larger one is in the room of this slot or of the one back.
 struct alignas(64) ChannelSlot {
   std::atomic<std::uint64_t> number;  // written last: how often a slot of the channel has been filled, with this one
   std::uint64_t message;              // number of the message in this channel, from 1

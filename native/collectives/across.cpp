@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../agreement.hpp"
+#include "../copies.hpp"
 #include "../cross_copy.hpp"
 #include "../direct.hpp"
 #include "../fault_points.hpp"
@@ -108,6 +109,13 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   return true;
 }
 
+// Where this rank reads so many bytes of the other's tensors, and the other so many of this rank's: both ranks come to
+// the same answer. Nobody helps who reads more, as in the rings, where both copy all that goes either way.
+bool is_worth_swapping(const Group& group, std::size_t reads, std::size_t is_read) {
+  const auto [less, more] = std::minmax(reads, is_read);
+  return less > 0 && less >= group.thresholds().swap && more <= less + less / 4;
+}
+
 // What has changed meanwhile, because the other rank has given up, is read as well; finish_together() hears of that.
 void read_across(Group& group, int from, int process, std::uint64_t address, const Part& to) {
   InterruptChecks checks(group);
@@ -138,30 +146,27 @@ bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& t
                               : receive_across(group, sequence, other, tensor, is_exposed);
 }
 
-// Nobody helps who reads more, as in the rings, where both copy all that goes either way.
-bool is_worth_swapping_across(const Group& group, std::size_t reads, std::size_t is_read) {
-  const auto [less, more] = std::minmax(reads, is_read);
-  return group.size() == 2 && less > 0 && less >= group.thresholds().swap && more <= less + less / 4;
-}
-
-bool swap_across(Group& group, std::uint64_t sequence, const Part& mine, const Part& to) {
+bool swap_across(Group& group, std::uint64_t sequence, const Swap& swap) {
+  if (!is_worth_swapping(group, swap.to.bytes, swap.mine.bytes)) return false;
   check_agreement(group, sequence);  // as above
   const int other = 1 - group.rank();
   CrossLine& line = group.cross(group.rank());
   CrossLine& theirs = group.cross(other);
-  line.address.store(address_of(mine.data));
+  line.address.store(address_of(swap.mine.data));
   line.offered.exchange(sequence);
   group.ring_bell(other);
   group.wait_for(other, [&](int rank) { return rank != other || theirs.offered.load() >= sequence; });
   const std::uint64_t address = theirs.address.load();
   const int process = group.process_to_read(other);
-  const bool can_read = process != 0 && can_read_ends(process, address, to.bytes);
+  const bool can_read = process != 0 && can_read_ends(process, address, swap.to.bytes);
   if (can_read) line.accepted.store(sequence);
   line.answered.exchange(sequence);
   group.ring_bell(other);
   group.wait_for(other, [&](int rank) { return rank != other || theirs.answered.load() >= sequence; });
   if (!can_read || theirs.accepted.load() != sequence) return false;
-  read_across(group, other, process, address, to);
+  read_across(group, other, process, address, swap.to);
+  copy_shared(swap.own_to, swap.own.data, swap.own.bytes);
+  finish_together(group, sequence);
   return true;
 }
 

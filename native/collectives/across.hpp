@@ -22,13 +22,16 @@ bool is_worth_copying_across(const Group& group, std::size_t bytes);
 // `is_exposed` becomes true when it throws and the sender may still write to this rank's tensor.
 bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& tensor, std::atomic<bool>& is_exposed);
 
-// Whether to try it where this rank reads so many bytes of the other's tensors, and the other so many of this rank's.
-// Both ranks come to the same answer.
-bool is_worth_swapping_across(const Group& group, std::size_t reads, std::size_t is_read);
+// What a rank has for the other one and gets from it, and its own part, which it copies to its output.
+struct Swap {
+  Part mine;
+  Part to;  // where what the other has for this rank goes
+  Part own;
+  std::byte* own_to;
+};
 
-// Copies into `to` what the other rank gives as its `mine`, and the other way round. Both ranks call it, where the
-// sizes fit. False on both where one of them cannot read the other's tensor: then nothing was written. After it, both
-// call finish_together(), before which the other may still read `mine`.
-bool swap_across(Group& group, std::uint64_t sequence, const Part& mine, const Part& to);
+// Carries an operation of two ranks out so where that is worth it: both read what is for them. False on both where it
+// is not, or where one of them cannot read the other's tensor: then nothing was written.
+bool swap_across(Group& group, std::uint64_t sequence, const Swap& swap);
 
 }  // namespace shim

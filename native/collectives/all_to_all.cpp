@@ -46,7 +46,8 @@ class AllToAll final : public Operation {
   void read_rings(Group& group, const Agreement& agreement) override {
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(2 * agreement.largest * size * size, group.thresholds());
-    if (!copy_out.streams() && read_across(group, agreement.sequence)) return;
+    // The kernel, which copies across, does not write past the caches.
+    if (!copy_out.streams() && swap(group, agreement.sequence)) return;
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run([&](std::uint64_t step,
@@ -60,17 +61,10 @@ class AllToAll final : public Operation {
                  });
   }
 
-  // The kernel, which copies, does not do so past the caches.
-  bool read_across(Group& group, std::uint64_t sequence) {
+  bool swap(Group& group, std::uint64_t sequence) {
     if (group.size() != 2) return false;
     const int other = 1 - rank_;
-    const Part& mine = inputs_[other];
-    if (!is_worth_swapping_across(group, outputs_[other].bytes, mine.bytes) ||
-        !swap_across(group, sequence, mine, outputs_[other]))
-      return false;
-    copy_shared(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
-    finish_together(group, sequence);
-    return true;
+    return swap_across(group, sequence, {inputs_[other], outputs_[other], inputs_[rank_], outputs_[rank_].data});
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

@@ -51,7 +51,8 @@ class Gather final : public Operation {
     const Part mine{input_.data(), input_.bytes()};
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1), group.thresholds());
-    if (!copy_out.streams() && read_across(group, agreement.sequence, mine)) return;
+    // The kernel, which copies across, does not write past the caches.
+    if (!copy_out.streams() && swap(group, agreement.sequence, mine)) return;
     Exchange exchange(group, agreement.largest, group.thresholds().piece);
     exchange.run(
         [&](std::uint64_t step, std::byte* slot) {
@@ -70,15 +71,9 @@ class Gather final : public Operation {
         });
   }
 
-  // The kernel, which copies, does not do so past the caches.
-  bool read_across(Group& group, std::uint64_t sequence, const Part& mine) {
+  bool swap(Group& group, std::uint64_t sequence, const Part& mine) {
     if (call_.descriptor.kind != OperationKind::all_gather || group.size() != 2) return false;
-    const Part& theirs = outputs_[1 - rank_];
-    if (!is_worth_swapping_across(group, theirs.bytes, mine.bytes) || !swap_across(group, sequence, mine, theirs))
-      return false;
-    copy_shared(outputs_[rank_].data, mine.data, mine.bytes);
-    finish_together(group, sequence);
-    return true;
+    return swap_across(group, sequence, {mine, outputs_[1 - rank_], mine, outputs_[rank_].data});
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

@@ -72,6 +72,19 @@ SHIM_TEST(small_pieces_need_no_room) {
   CHECK(second.to_read(0, sizeof(ChannelSlot::small)) == small);
 }
 
+SHIM_TEST(every_answer_is_written_where_its_message_was_read) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> data(bytes / sizeof(std::int64_t));
+    for (std::size_t i = 0; i < 4 * channel_slots; ++i) {
+      const bool sends = (i % 2 == 0) == (me.rank() == 0);
+      TransferTask(me.progress(), view_of(data), sends, 1 - me.rank(), 0).wait(-1);
+    }
+    // Each slot was filled twice. At its first answer there was nothing to exchange.
+    if (me.rank() == 1) CHECK_EQUAL(me.group().channel(0, 1).exchanged.load(), (1U << channel_slots) - 1);
+    if (me.rank() == 0) CHECK_EQUAL(me.group().channel(1, 0).exchanged.load(), 0U);
+  });
+}
+
 SHIM_TEST(messages_of_all_sizes_go_both_ways_in_any_order) {
   for (const unsigned seed : {1u, 2u, 3u})
     on_ranks(2, [seed](Rank& me) {

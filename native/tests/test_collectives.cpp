@@ -266,3 +266,23 @@ SHIM_TEST(ranks_that_take_turns_with_their_rings_fill_what_they_have_read) {
       CHECK(*cells.rbegin() + cell_unit <= static_cast<std::size_t>(group.size()) * cell_unit);
     });
 }
+
+SHIM_TEST(a_broadcast_goes_in_quarters_where_every_rank_has_a_processor) {
+  constexpr std::size_t kib = 1024;
+  const auto steps_of = [](Rank& me, std::size_t bytes) {
+    std::vector<std::uint8_t> data(bytes);
+    const std::uint64_t before = me.group().steps;
+    me.run(make_broadcast(me.seat(), one("tensor", data), 0));
+    return me.group().steps - before;
+  };
+  for (const int size : {2, 7})
+    on_ranks(size, [&](Rank& me) {
+      const bool is_crowded = me.group().is_crowded();
+      CHECK_EQUAL(me.group().thresholds().piece, 128 * kib);
+      CHECK_EQUAL(steps_of(me, 128 * kib - 1), 1U);
+      CHECK_EQUAL(steps_of(me, 128 * kib), is_crowded ? 1U : 4U);
+      CHECK_EQUAL(steps_of(me, 128 * kib + 1), is_crowded ? 2U : 4U);
+      CHECK_EQUAL(steps_of(me, 256 * kib), is_crowded ? 2U : 4U);
+      CHECK_EQUAL(steps_of(me, 512 * kib), 4U);
+    });
+}

@@ -206,10 +206,15 @@ def _worst(
     broken = [one for one in found if not kept(one.value)]
     told = f"{'' if len(found) == 1 else 'worst of ' + str(len(found)) + ': '}{found[0].told}"
     if broken:
-        told += f"; {len(broken)} of {len(found)} break it" if len(found) > 1 else ""
+        is_one = len(found) == 1
+        told += "" if is_one else f"; {len(broken)} of {len(found)} break it"
         for kind, words in ((TWO_COPIES, "two copies take"), (ONE_COPY, "one copy takes")):
-            asking = sum(kind in one.below for one in broken)
-            told += f", {asking} of which ask for less than {words}" if asking else ""
+            if asking := sum(kind in one.below for one in broken):
+                told += (
+                    f", which is to be in less than {words}"
+                    if is_one
+                    else f", {asking} of which ask for less than {words}"
+                )
         return Finding(promise, told, "does not hold", missing)
     return Finding(promise, told, "not measured" if missing else "holds", missing)
 

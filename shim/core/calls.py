@@ -1,4 +1,5 @@
-"""One function per row of the table: hand the call to the group's engine and return the prepared Work.
+"""One function per row of the table: hand the call to the group's engine and return the prepared Work. (``received`` is a second
+one of ``receive``, for who needs to know at once who has sent, and nothing else.)
 
 Each takes the ``Caller`` whose words errors are told in, the group, the tensors, and what the collective needs;
 ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of

@@ -107,6 +107,14 @@ def test_a_promise_of_less_than_the_copying_takes_is_told_as_such() -> None:
     assert "3 of 35 break it, 2 of which ask for less than two copies take, 1 of which ask for less than one" in told
 
 
+def test_a_single_case_is_told_without_numbers() -> None:
+    case = Case("broadcast", 2, "float32", 4096)
+    times = {(case, "torch"): 1.0, (case, "openmpi"): 1.5, (case, TWO_COPIES): 0.9, (case, ONE_COPY): 0.2}
+    assert held(times)["1a"].told == (
+        "1.50 times as fast as openmpi, broadcast of 4 KB on 2 ranks, which is to be in less than two copies take"
+    )
+
+
 def test_a_missing_figure_is_no_kept_promise() -> None:
     times = kept()
     del times[SIXTEEN_MB, "gloo"]

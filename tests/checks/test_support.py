@@ -5,13 +5,13 @@ import pytest
 from checks import support
 
 TREE = {
-    "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef refused(): ...\ndef refuse(): ...\n",
+    "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef receive(): ...\ndef received(): ...\ndef refused(): ...\ndef refuse(): ...\n",
     "shim/core/objects.py": "from shim.core import calls\ndef collect(): return calls.gather()\n",
     "shim/_native.pyi": "class Group:\n    def all_reduce(self): ...\nclass Work:\n    def gather(self): ...\n",
     "shim/core/engines/fast.py": "class FastEngine(_native.Group):\n    def send(self): ...\n",
     "shim/frontends/paddle_2/distributed/__init__.py": """
-        from shim.frontends.paddle_2.distributed._own import Group, all_reduce, reduce, get_rank, split
-        __all__ = ["Group", "all_reduce", "get_rank", "reduce", "split"]
+        from shim.frontends.paddle_2.distributed._own import Group, all_reduce, recv, reduce, get_rank, split
+        __all__ = ["Group", "all_reduce", "get_rank", "recv", "reduce", "split"]
         """,
     "shim/frontends/paddle_2/distributed/_own.py": """
         from shim.core import calls, objects
@@ -23,6 +23,7 @@ TREE = {
 
         def all_reduce(group: Group): return _finish(calls.all_reduce(), isinstance(group, Group))
         def reduce(): return Group() if _inner.TABLE else calls.refused()
+        def recv(): return calls.received()
         def get_rank(): return Group()
         def split():
             '''Cut.
@@ -47,10 +48,11 @@ TREE = {
 def test_a_name_is_told_with_its_collectives_and_how_the_engine_has_them(write_tree) -> None:
     sections = support.render(write_tree(TREE)).split("\n## ")[1:]
     assert [section.partition("\n")[0] for section in sections] == ["shim.frontends.paddle_2.distributed"]
-    assert sections[0].splitlines()[-5:] == [
+    assert sections[0].splitlines()[-6:] == [
         "| `Group` | send | native |",
         "| `all_reduce` | all_reduce | native |",
         "| `get_rank` |  | - |",
+        "| `recv` | receive | default: receive |",
         "| `reduce` | gather | default: gather |",
         "| `split` |  | unsupported: it belongs to another part of Paddle |",
     ]

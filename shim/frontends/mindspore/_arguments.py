@@ -50,7 +50,8 @@ REDUCE_OPS = {
     "avg": ReduceOp.AVG,
 }
 
-_known_reader: Callable[[type], Reader] = cache(reader_for)  # asked for the error that it raises for what is no tensor
+# Asked for the error that it raises for what is no tensor. It keeps the types alive, as the engine does.
+_known_reader: Callable[[type], Reader] = cache(reader_for)
 
 
 def group_of(caller: Caller, name: str | None) -> ProcessGroup:
