@@ -1,10 +1,10 @@
 // Moves data that does not fit into the arrival lines: through rings of chunks that stay in the processors' caches.
 //
-// All ranks go through the same number of steps. In a step, a rank fills one slot of its ring, and reads what it needs
-// from the others' slots of that step. A slot is filled again when every rank has said that it is done with the step
-// that used it, or has arrived at an operation after it. Filling runs one step ahead of reading, so copying in and
-// copying out overlap between ranks. Where ranks make something of what they read that the others need, reading that is
-// one step behind.
+// All ranks go through the same number of steps. In a step, a rank fills one slot of its ring, or its cells of all
+// rings, and reads what it needs from the others' slots of that step. A slot is filled again when every rank has said
+// that it is done with the step that used it, or has arrived at an operation after it. Filling runs one step ahead of
+// reading, so copying in and copying out overlap between ranks. Where ranks make something of what they read that the
+// others need, reading that is one step behind.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +33,8 @@ class Exchange {
 
   std::size_t chunk() const { return chunk_; }
   std::size_t start_of(std::uint64_t step) const { return step * chunk_; }
+  // Which step of the group that is.
+  std::uint64_t number_of(std::uint64_t step) const { return base_ + step; }
 
   // Calls write(slot) with this rank's slot of the first step of the operation it is about to arrive at, once that is
   // free. The arrival says to the others that it is filled.
@@ -60,7 +62,7 @@ class Exchange {
     begin(write);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
-      make(step, group_.ring_slot(group_.rank(), base_ + step));
+      make(step);
       group_.progress(group_.rank()).made.exchange(base_ + step + 1);
       group_.ring_bells();
       if (step > 0) finish(step - 1, read);
@@ -71,22 +73,21 @@ class Exchange {
 
   // Waits until `peer` has filled its slot of `step`.
   const std::byte* slot_of(int peer, std::uint64_t step) const {
-    const std::uint64_t wanted = base_ + step + 1;
-    // Asked of each rank that has gone meanwhile, too: some may have filled theirs before they arrived, others after.
-    group_.wait_for(peer, [this, wanted, step](int rank) {
-      return (step == 0 && has_filled_first(rank)) || group_.progress(rank).ready.load() >= wanted;
-    });
+    wait_until_filled(peer, step);
     return group_.ring_slot(peer, base_ + step);
   }
 
   // Of slots with a cell for each rank, that of `peer` for this rank.
-  const std::byte* cell_of(int peer, std::uint64_t step) const;
+  const std::byte* cell_of(int peer, std::uint64_t step, std::size_t bytes) const {
+    wait_until_filled(peer, step);
+    return group_.ring_cell(peer, group_.rank(), base_ + step, bytes);
+  }
 
   // Waits until `peer` has made what it makes of `step`.
-  const std::byte* made_slot_of(int peer, std::uint64_t step) const {
+  const std::byte* made_cell_of(int peer, std::uint64_t step, std::size_t bytes) const {
     const std::uint64_t wanted = base_ + step + 1;
     group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).made.load() >= wanted; });
-    return group_.ring_slot(peer, base_ + step);
+    return group_.made_cell(peer, base_ + step, bytes);
   }
 
  private:
@@ -97,6 +98,14 @@ class Exchange {
     if (steps_ != 1) return;
     const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
     for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line_bytes);
+  }
+
+  void wait_until_filled(int peer, std::uint64_t step) const {
+    const std::uint64_t wanted = base_ + step + 1;
+    // Asked of each rank that has gone meanwhile, too: some may have filled theirs before they arrived, others after.
+    group_.wait_for(peer, [this, wanted, step](int rank) {
+      return (step == 0 && has_filled_first(rank)) || group_.progress(rank).ready.load() >= wanted;
+    });
   }
 
   bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }
@@ -143,22 +152,12 @@ inline std::size_t cell_bytes(const Group& group) {
   return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
 }
 
-// Where the cell of what `rank` has for `peer` begins in its slot: as far as in the slot of `peer` the cell for `rank`,
-// so that ranks which take turns with their rings fill what they have read.
-inline std::size_t cell_start(const Group& group, int rank, int peer, std::size_t cell) {
-  return static_cast<std::size_t>((rank + peer + group.size() - 1) % group.size()) * cell;
-}
-
-inline const std::byte* Exchange::cell_of(int peer, std::uint64_t step) const {
-  return slot_of(peer, step) + cell_start(group_, peer, group_.rank(), chunk_);
-}
-
-// Fills a slot that has a cell for each rank with their bytes of `parts` from `start` on, all but this rank's own.
-inline void fill_cells(Group& group, std::byte* slot, std::size_t cell, const Parts& parts, std::size_t start) {
+// Fills this rank's cells of a step of the group, for all other ranks, with their bytes of `parts` from `start` on.
+inline void fill_cells(Group& group, std::uint64_t step, std::size_t cell, const Parts& parts, std::size_t start) {
   for (int peer = 0; peer < group.size(); ++peer) {
     if (peer == group.rank()) continue;
     const Part piece = piece_of(parts[peer], start, cell);
-    group.ring_stores().copy(slot + cell_start(group, group.rank(), peer, cell), piece.data, piece.bytes);
+    group.ring_stores().copy(group.ring_cell(group.rank(), peer, step, cell), piece.data, piece.bytes);
   }
 }
 

@@ -117,10 +117,21 @@ class Group {
   }
   RankNote& note(int rank) const { return *at<RankNote>(layout_.note(rank)); }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
-  // Two ranks take turns with their rings: each fills the slot that it was the last to read, which its own caches have.
+  // What `rank` fills in a step for all the others. Two ranks take turns with their rings: each fills the slot that it
+  // was the last to read, which its own caches have.
   std::byte* ring_slot(int rank, std::uint64_t step) const {
-    const int turn = size() == 2 ? static_cast<int>(step / ring_slots % 2) : 0;
-    return at<std::byte>(layout_.ring(rank ^ turn)) + (step % ring_slots) * ring_slot_bytes;
+    const int owner = size() == 2 && step / ring_slots % 2 == 1 ? 1 - rank : rank;
+    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes;
+  }
+  // What it fills for `peer`, of slots with a cell of so many bytes for each rank. Every two ranks take turns with
+  // those for each other, which lie at the same place in both ranks' slots.
+  std::byte* ring_cell(int rank, int peer, std::uint64_t step, std::size_t bytes) const {
+    const int owner = step / ring_slots % 2 == 1 ? peer : rank;
+    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes + cell_place(rank, peer) * bytes;
+  }
+  // What it makes of the others' cells for it, for all of them: where none of these lies.
+  std::byte* made_cell(int rank, std::uint64_t step, std::size_t bytes) const {
+    return ring_slot(rank, step) + cell_place(rank, rank) * bytes;
   }
   LentAllocation* lent_by(int rank) const { return at<LentAllocation>(layout_.lent(rank)); }
   // `size` places, and at least two.
@@ -187,6 +198,9 @@ class Group {
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(segment_->data() + offset);
+  }
+  std::size_t cell_place(int rank, int peer) const {
+    return static_cast<std::size_t>((rank + peer + size() - 1) % size());
   }
   Doorbell& doorbell(int rank) const { return *at<Doorbell>(layout_.doorbell(rank)); }
   StatusLine& status(int rank) const { return *at<StatusLine>(layout_.status(rank)); }

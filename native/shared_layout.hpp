@@ -1,9 +1,9 @@
 // What lies where in a group's shared memory, and who writes it.
 //
 // Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
-// Room for data can change hands between two ranks: that of their rings (Group::ring_slot) and behind the slots of
-// their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none. Sizes read
-// from here are never used to address memory before they have been checked.
+// Room for data can change hands between two ranks: that of their rings (Group::ring_slot, ring_cell) and behind the
+// slots of their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none.
+// Sizes read from here are never used to address memory before they have been checked.
 #pragma once
 
 #include <atomic>

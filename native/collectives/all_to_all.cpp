@@ -30,7 +30,7 @@ class AllToAll final : public Operation {
   bool fill_first_slot(Group& group) const override {
     const std::size_t cell = cell_bytes(group);
     if (call_.descriptor.largest > cell) return false;
-    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    Exchange::fill_first(group, [&](std::byte*) { fill_cells(group, group.steps, cell, inputs_, 0); });
     return true;
   }
 
@@ -50,15 +50,17 @@ class AllToAll final : public Operation {
     if (!copy_out.streams() && swap(group, agreement.sequence)) return;
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
-    exchange.run([&](std::uint64_t step,
-                     std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
-                 [&](std::uint64_t step) {
-                   for (int i = 1; i < group.size(); ++i) {
-                     const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
-                     const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-                     if (piece.bytes > 0) copy_out(piece.data, exchange.cell_of(peer, step), piece.bytes);
-                   }
-                 });
+    exchange.run(
+        [&](std::uint64_t step, std::byte*) {
+          fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
+        },
+        [&](std::uint64_t step) {
+          for (int i = 1; i < group.size(); ++i) {
+            const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
+            const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
+            if (piece.bytes > 0) copy_out(piece.data, exchange.cell_of(peer, step, exchange.chunk()), piece.bytes);
+          }
+        });
   }
 
   bool swap(Group& group, std::uint64_t sequence) {

@@ -45,7 +45,7 @@ class Reduce final : public Operation {
       const auto size = static_cast<std::size_t>(group.size());
       const std::size_t cell = balanced_cell(input_.bytes(), size);
       if (input_.bytes() > cell * size) return false;
-      Exchange::fill_first(group, [&](std::byte* slot) { fill_others(group, slot, 0, cell); });
+      Exchange::fill_first(group, [&](std::byte*) { fill_others(group, group.steps, 0, cell); });
     } else {
       if (input_.bytes() > group.thresholds().piece) return false;
       Exchange::fill_first(group,
@@ -60,12 +60,13 @@ class Reduce final : public Operation {
   }
 
   // The cells that other ranks combine, of the piece that begins at `start`.
-  void fill_others(Group& group, std::byte* slot, std::size_t start, std::size_t cell) const {
+  void fill_others(Group& group, std::uint64_t step, std::size_t start, std::size_t cell) const {
     const auto size = static_cast<std::size_t>(group.size());
     for (std::size_t i = 1; i < size; ++i) {
       const std::size_t peer = (static_cast<std::size_t>(group.rank()) + i) % size;
       const Part piece = piece_of({input_.data(), input_.bytes()}, start + peer * cell, cell);
-      group.ring_stores().copy(slot + peer * cell, piece.data, piece.bytes);
+      group.ring_stores().copy(group.ring_cell(group.rank(), static_cast<int>(peer), step, cell), piece.data,
+                               piece.bytes);
     }
   }
 
@@ -111,20 +112,22 @@ class Reduce final : public Operation {
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
       return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
     };
-    exchange.run([&](std::uint64_t step, std::byte* slot) { fill_others(group, slot, exchange.start_of(step), cell); },
-                 [&](std::uint64_t step, std::byte* slot) {
+    exchange.run([&](std::uint64_t step,
+                     std::byte*) { fill_others(group, exchange.number_of(step), exchange.start_of(step), cell); },
+                 [&](std::uint64_t step) {
                    const std::size_t me = rank_at(0);
                    const Part own = cell_of(input_.data(), step, me);
                    if (own.bytes == 0) return;
                    const auto source_of = [&](int rank) {
-                     return rank == group.rank() ? own.data : exchange.slot_of(rank, step) + me * cell;
+                     return rank == group.rank() ? own.data : exchange.cell_of(rank, step, cell);
                    };
                    std::byte* to = cell_of(output_->data(), step, me).data;
                    const bool streams = group.ring_stores().stream(own.bytes);
-                   if (!is_large && !streams) return combine(to, slot + me * cell, own.bytes, source_of);
+                   std::byte* made = group.made_cell(group.rank(), exchange.number_of(step), cell);
+                   if (!is_large && !streams) return combine(to, made, own.bytes, source_of);
                    const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
                      copy_bytes(to + at, block, bytes);
-                     (streams ? stream_bytes : copy_bytes)(slot + me * cell + at, block, bytes);
+                     (streams ? stream_bytes : copy_bytes)(made + at, block, bytes);
                    };
                    const auto is_own = [&](int rank) { return rank == group.rank(); };
                    combine.in_blocks(is_own, own.bytes, source_of, take);
@@ -133,8 +136,7 @@ class Reduce final : public Operation {
                    for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
                      const std::size_t peer = rank_at(i);
                      const Part piece = cell_of(output_->data(), step, peer);
-                     const std::byte* made = exchange.made_slot_of(static_cast<int>(peer), step);
-                     copy_shared(piece.data, made + peer * cell, piece.bytes);
+                     copy_shared(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
                    }
                  });
   }

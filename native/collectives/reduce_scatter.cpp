@@ -30,7 +30,7 @@ class ReduceScatter final : public Operation {
   bool fill_first_slot(Group& group) const override {
     const std::size_t cell = cell_bytes(group);
     if (call_.descriptor.largest > cell) return false;
-    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    Exchange::fill_first(group, [&](std::byte*) { fill_cells(group, group.steps, cell, inputs_, 0); });
     return true;
   }
 
@@ -46,20 +46,23 @@ class ReduceScatter final : public Operation {
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    exchange.run([&](std::uint64_t step,
-                     std::byte* slot) { fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step)); },
-                 [&](std::uint64_t step) {
-                   const Part piece =
-                       piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
-                   if (piece.bytes == 0) return;
-                   const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
-                   const auto source_of = [&](int rank) { return rank == rank_ ? own : exchange.cell_of(rank, step); };
-                   if (!copy_out.streams()) return combine(piece.data, nullptr, piece.bytes, source_of);
-                   const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
-                     copy_out(piece.data + at, block, bytes);
-                   };
-                   combine.in_blocks([this](int rank) { return rank == rank_; }, piece.bytes, source_of, take);
-                 });
+    exchange.run(
+        [&](std::uint64_t step, std::byte*) {
+          fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
+        },
+        [&](std::uint64_t step) {
+          const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
+          if (piece.bytes == 0) return;
+          const std::byte* own = inputs_[rank_].data + exchange.start_of(step);
+          const auto source_of = [&](int rank) {
+            return rank == rank_ ? own : exchange.cell_of(rank, step, exchange.chunk());
+          };
+          if (!copy_out.streams()) return combine(piece.data, nullptr, piece.bytes, source_of);
+          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+            copy_out(piece.data + at, block, bytes);
+          };
+          combine.in_blocks([this](int rank) { return rank == rank_; }, piece.bytes, source_of, take);
+        });
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

@@ -27,7 +27,7 @@ class Scatter final : public Operation {
   bool fill_first_slot(Group& group) const override {
     const std::size_t cell = cell_bytes(group);
     if (inputs_.empty() || call_.descriptor.largest > cell) return false;
-    Exchange::fill_first(group, [&](std::byte* slot) { fill_cells(group, slot, cell, inputs_, 0); });
+    Exchange::fill_first(group, [&](std::byte*) { fill_cells(group, group.steps, cell, inputs_, 0); });
     return true;
   }
 
@@ -40,14 +40,15 @@ class Scatter final : public Operation {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
-          if (!inputs_.empty()) fill_cells(group, slot, exchange.chunk(), inputs_, exchange.start_of(step));
+        [&](std::uint64_t step, std::byte*) {
+          if (!inputs_.empty())
+            fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());
           if (piece.bytes == 0) return;
-          const std::byte* from =
-              rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step) : exchange.cell_of(root_, step);
+          const std::byte* from = rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step)
+                                                 : exchange.cell_of(root_, step, exchange.chunk());
           copy_out(piece.data, from, piece.bytes);
         });
   }

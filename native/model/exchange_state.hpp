@@ -32,7 +32,7 @@ enum At : std::uint8_t {
   begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, make, making, take, taking, over
 };
 // clang-format on
-enum Error : std::uint8_t { none, other_content, written_meanwhile };
+enum Error : std::uint8_t { none, other_content, written_meanwhile, needed_still };
 struct Slot {
   std::uint8_t number;  // of the chunk, from 1
   std::uint8_t is_being_written;
