@@ -36,15 +36,11 @@ class Exchange {
   // Which step of the group that is.
   std::uint64_t number_of(std::uint64_t step) const { return base_ + step; }
 
-  // Calls write(slot) with this rank's slot of the first step of the operation it is about to arrive at, once that is
-  // free. The arrival says to the others that it is filled.
-  template <class Write>
-  static void fill_first(Group& group, const Write& write) {
-    wait_until_free(group, group.steps + 1);
-    write(group.ring_slot(group.rank(), group.steps));
-  }
+  // Waits until this rank may fill its slot, or cells, of group.steps: the first step of the operation it is about to
+  // arrive at. The arrival says to the others that they are filled.
+  static void wait_for_first_slot(Group& group) { wait_until_free(group, group.steps + 1); }
 
-  // write(step, slot) fills this rank's slot; read(step) takes what it needs through slot_of.
+  // write(step) fills own_slot(step), or this rank's cells; read(step) takes what it needs through slot_of or cell_of.
   template <class Write, class Read>
   void run(const Write& write, const Read& read) {
     begin(write);
@@ -70,6 +66,8 @@ class Exchange {
     if (steps_ > 0) finish(steps_ - 1, read);
     end();
   }
+
+  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step); }
 
   // Waits until `peer` has filled its slot of `step`.
   const std::byte* slot_of(int peer, std::uint64_t step) const {
@@ -135,7 +133,7 @@ class Exchange {
   void fill(std::uint64_t step, const Write& write) {
     const std::uint64_t number = base_ + step + 1;
     wait_until_free(group_, number);
-    write(step, group_.ring_slot(group_.rank(), base_ + step));
+    write(step);
     fault_point("in_transfer");
     group_.progress(group_.rank()).ready.exchange(number);
     group_.ring_bells();

@@ -121,13 +121,13 @@ class Group {
   // was the last to read, which its own caches have.
   std::byte* ring_slot(int rank, std::uint64_t step) const {
     const int owner = size() == 2 && step / ring_slots % 2 == 1 ? 1 - rank : rank;
-    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes;
+    return slot_in_ring(owner, step);
   }
   // What it fills for `peer`, of slots with a cell of so many bytes for each rank. Every two ranks take turns with
   // those for each other, which lie at the same place in both ranks' slots.
   std::byte* ring_cell(int rank, int peer, std::uint64_t step, std::size_t bytes) const {
     const int owner = step / ring_slots % 2 == 1 ? peer : rank;
-    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes + cell_place(rank, peer) * bytes;
+    return slot_in_ring(owner, step) + cell_place(rank, peer) * bytes;
   }
   // What it makes of the others' cells for it, for all of them: where none of these lies.
   std::byte* made_cell(int rank, std::uint64_t step, std::size_t bytes) const {
@@ -198,6 +198,9 @@ class Group {
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(segment_->data() + offset);
+  }
+  std::byte* slot_in_ring(int owner, std::uint64_t step) const {
+    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes;
   }
   std::size_t cell_place(int rank, int peer) const {
     return static_cast<std::size_t>((rank + peer + size() - 1) % size());

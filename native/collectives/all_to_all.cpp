@@ -30,7 +30,8 @@ class AllToAll final : public Operation {
   bool fill_first_slot(Group& group) const override {
     const std::size_t cell = cell_bytes(group);
     if (call_.descriptor.largest > cell) return false;
-    Exchange::fill_first(group, [&](std::byte*) { fill_cells(group, group.steps, cell, inputs_, 0); });
+    Exchange::wait_for_first_slot(group);
+    fill_cells(group, group.steps, cell, inputs_, 0);
     return true;
   }
 
@@ -51,7 +52,7 @@ class AllToAll final : public Operation {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     copy_out(outputs_[rank_].data, inputs_[rank_].data, inputs_[rank_].bytes);
     exchange.run(
-        [&](std::uint64_t step, std::byte*) {
+        [&](std::uint64_t step) {
           fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {

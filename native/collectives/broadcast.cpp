@@ -31,7 +31,8 @@ class Broadcast final : public Operation {
   bool fill_first_slot(Group& group) const override {
     if (tensor_.bytes() > group.thresholds().piece) return false;
     const std::size_t first = std::min(tensor_.bytes(), piece_for(group, tensor_.bytes()));
-    Exchange::fill_first(group, [&](std::byte* slot) { group.ring_stores().copy(slot, tensor_.data(), first); });
+    Exchange::wait_for_first_slot(group);
+    group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), tensor_.data(), first);
     return true;
   }
   void read_lines(Group& group, const Agreement& agreement) override {
@@ -45,10 +46,10 @@ class Broadcast final : public Operation {
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
+        [&](std::uint64_t step) {
           if (!is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          group.ring_stores().copy(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(exchange.own_slot(step), piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (is_root_) return;

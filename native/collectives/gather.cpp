@@ -35,8 +35,8 @@ class Gather final : public Operation {
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
   bool fill_first_slot(Group& group) const override {
     if (input_.bytes() > group.thresholds().piece) return false;
-    Exchange::fill_first(group,
-                         [&](std::byte* slot) { group.ring_stores().copy(slot, input_.data(), input_.bytes()); });
+    Exchange::wait_for_first_slot(group);
+    group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
     return true;
   }
   bool is_inline_if_varied() const override { return true; }
@@ -55,9 +55,9 @@ class Gather final : public Operation {
     if (!copy_out.streams() && swap(group, agreement.sequence, mine)) return;
     Exchange exchange(group, agreement.largest, group.thresholds().piece);
     exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
+        [&](std::uint64_t step) {
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
-          group.ring_stores().copy(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(exchange.own_slot(step), piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (outputs_.empty()) return;

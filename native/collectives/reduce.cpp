@@ -45,11 +45,12 @@ class Reduce final : public Operation {
       const auto size = static_cast<std::size_t>(group.size());
       const std::size_t cell = balanced_cell(input_.bytes(), size);
       if (input_.bytes() > cell * size) return false;
-      Exchange::fill_first(group, [&](std::byte*) { fill_others(group, group.steps, 0, cell); });
+      Exchange::wait_for_first_slot(group);
+      fill_others(group, group.steps, 0, cell);
     } else {
       if (input_.bytes() > group.thresholds().piece) return false;
-      Exchange::fill_first(group,
-                           [&](std::byte* slot) { group.ring_stores().copy(slot, input_.data(), input_.bytes()); });
+      Exchange::wait_for_first_slot(group);
+      group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
     }
     return true;
   }
@@ -89,9 +90,9 @@ class Reduce final : public Operation {
     Exchange exchange(group, input_.bytes(), group.thresholds().piece);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
-        [&](std::uint64_t step, std::byte* slot) {
+        [&](std::uint64_t step) {
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          group.ring_stores().copy(slot, piece.data, piece.bytes);
+          group.ring_stores().copy(exchange.own_slot(step), piece.data, piece.bytes);
         },
         [&](std::uint64_t step) {
           if (!output_) return;
@@ -112,33 +113,33 @@ class Reduce final : public Operation {
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
       return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
     };
-    exchange.run([&](std::uint64_t step,
-                     std::byte*) { fill_others(group, exchange.number_of(step), exchange.start_of(step), cell); },
-                 [&](std::uint64_t step) {
-                   const std::size_t me = rank_at(0);
-                   const Part own = cell_of(input_.data(), step, me);
-                   if (own.bytes == 0) return;
-                   const auto source_of = [&](int rank) {
-                     return rank == group.rank() ? own.data : exchange.cell_of(rank, step, cell);
-                   };
-                   std::byte* to = cell_of(output_->data(), step, me).data;
-                   const bool streams = group.ring_stores().stream(own.bytes);
-                   std::byte* made = group.made_cell(group.rank(), exchange.number_of(step), cell);
-                   if (!is_large && !streams) return combine(to, made, own.bytes, source_of);
-                   const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
-                     copy_bytes(to + at, block, bytes);
-                     (streams ? stream_bytes : copy_bytes)(made + at, block, bytes);
-                   };
-                   const auto is_own = [&](int rank) { return rank == group.rank(); };
-                   combine.in_blocks(is_own, own.bytes, source_of, take);
-                 },
-                 [&](std::uint64_t step) {
-                   for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
-                     const std::size_t peer = rank_at(i);
-                     const Part piece = cell_of(output_->data(), step, peer);
-                     copy_shared(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
-                   }
-                 });
+    exchange.run(
+        [&](std::uint64_t step) { fill_others(group, exchange.number_of(step), exchange.start_of(step), cell); },
+        [&](std::uint64_t step) {
+          const std::size_t me = rank_at(0);
+          const Part own = cell_of(input_.data(), step, me);
+          if (own.bytes == 0) return;
+          const auto source_of = [&](int rank) {
+            return rank == group.rank() ? own.data : exchange.cell_of(rank, step, cell);
+          };
+          std::byte* to = cell_of(output_->data(), step, me).data;
+          const bool streams = group.ring_stores().stream(own.bytes);
+          std::byte* made = group.made_cell(group.rank(), exchange.number_of(step), cell);
+          if (!is_large && !streams) return combine(to, made, own.bytes, source_of);
+          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+            copy_bytes(to + at, block, bytes);
+            (streams ? stream_bytes : copy_bytes)(made + at, block, bytes);
+          };
+          const auto is_own = [&](int rank) { return rank == group.rank(); };
+          combine.in_blocks(is_own, own.bytes, source_of, take);
+        },
+        [&](std::uint64_t step) {
+          for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
+            const std::size_t peer = rank_at(i);
+            const Part piece = cell_of(output_->data(), step, peer);
+            copy_shared(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
+          }
+        });
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

@@ -27,7 +27,8 @@ class Scatter final : public Operation {
   bool fill_first_slot(Group& group) const override {
     const std::size_t cell = cell_bytes(group);
     if (inputs_.empty() || call_.descriptor.largest > cell) return false;
-    Exchange::fill_first(group, [&](std::byte*) { fill_cells(group, group.steps, cell, inputs_, 0); });
+    Exchange::wait_for_first_slot(group);
+    fill_cells(group, group.steps, cell, inputs_, 0);
     return true;
   }
 
@@ -40,7 +41,7 @@ class Scatter final : public Operation {
     Exchange exchange(group, agreement.largest, cell_bytes(group));
     const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
-        [&](std::uint64_t step, std::byte*) {
+        [&](std::uint64_t step) {
           if (!inputs_.empty())
             fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
         },

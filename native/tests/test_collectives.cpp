@@ -4,7 +4,6 @@
 #include <random>
 #include <set>
 
-#include "../exchange.hpp"
 #include "ranks.hpp"
 
 using namespace shim;
