@@ -14,6 +14,7 @@ std::vector<KernelSet> found() {
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
+  if (has_v4 && __builtin_cpu_supports("avx512bf16")) sets.push_back({"x86-64-v4-bf16", x86_64_v4_bf16::kernel_for});
   if (has_v4) sets.push_back({"x86-64-v4", x86_64_v4::kernel_for});
   if (has_v3) sets.push_back({"x86-64-v3", x86_64_v3::kernel_for});
   if (has_v2) sets.push_back({"x86-64-v2", x86_64_v2::kernel_for});

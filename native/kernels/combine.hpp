@@ -17,7 +17,7 @@ void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs,
              const double* factors, std::size_t count) {
   using Wide = typename Format<T>::Wide;
   constexpr std::size_t block = Format<T>::block;
-  Wide total[block];
+  alignas(64) Wide total[block];
   for (std::size_t start = 0; start < count; start += block) {
     const std::size_t length = count - start < block ? count - start : block;
     const auto input_of = [&](std::size_t rank) { return inputs[rank] + start * sizeof(T); };
@@ -45,11 +45,11 @@ void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs,
       const auto by = static_cast<Wide>(ranks);
       const Wide inverse = 1 / by;
       if (std::has_single_bit(ranks))  // the product is the quotient, and faster
-        Format<T>::write(to, length, [&](std::size_t i) { return total[i] * inverse; });
+        Format<T>::write(to, length, total, [inverse](auto sum) { return sum * inverse; });
       else
-        Format<T>::write(to, length, [&](std::size_t i) { return total[i] / by; });
+        Format<T>::write(to, length, total, [by](auto sum) { return sum / by; });
     } else {
-      Format<T>::write(to, length, [&](std::size_t i) { return total[i]; });
+      Format<T>::write(to, length, total, [](auto value) { return value; });
     }
     if (copy != nullptr) std::memcpy(copy + start * sizeof(T), to, length * sizeof(T));
   }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX512BF16__)
 #include <immintrin.h>
 #endif
 
@@ -35,7 +35,7 @@ template <class T>
 }
 
 // For a block of at most `block` elements: each() calls use(place, element) for every element, with its place in the
-// accumulator, each_pair() use(place, a, b) for those of two inputs, and write() puts element_at(place) back. The
+// accumulator, each_pair() use(place, a, b) for those of two inputs, and write() puts finish(total[place]) back. The
 // places are the same for all inputs, in any order.
 template <class T>
 struct Format {
@@ -51,9 +51,9 @@ struct Format {
                                                const Use& use) {
     for (std::size_t i = 0; i < count; ++i) use(i, element<T>(a, i), element<T>(b, i));
   }
-  template <class ElementAt>
-  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
-    for (std::size_t i = 0; i < count; ++i) set_element(to, i, element_at(i));
+  template <class Finish>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, finish(total[i]));
   }
 };
 
@@ -74,9 +74,9 @@ struct Format<Bool> {
   [[gnu::always_inline]] static Wide truth(const std::byte* from, std::size_t index) {
     return element<std::uint8_t>(from, index) != 0 ? 1 : 0;
   }
-  template <class ElementAt>
-  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
-    for (std::size_t i = 0; i < count; ++i) set_element(to, i, element_at(i));
+  template <class Finish>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, finish(total[i]));
   }
 };
 
@@ -110,14 +110,46 @@ struct Format<BFloat16> {
     if (count % 2 != 0)
       use(count / 2, to_float(element<BFloat16>(a, count - 1)), to_float(element<BFloat16>(b, count - 1)));
   }
-  template <class ElementAt>
-  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
-    for (std::size_t i = 0; i < count / 2; ++i) {
-      const std::uint32_t low = to_bfloat16(element_at(i)).bits;
-      const std::uint32_t high = to_bfloat16(element_at(odd + i)).bits;
+  template <class Finish>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
+    for (std::size_t i = written_at_once(to, count / 2, total, finish); i < count / 2; ++i) {
+      const std::uint32_t low = to_bfloat16(finish(total[i])).bits;
+      const std::uint32_t high = to_bfloat16(finish(total[odd + i])).bits;
       set_element(to, i, low | high << 16);
     }
-    if (count % 2 != 0) set_element(to, count - 1, to_bfloat16(element_at(count / 2)));
+    if (count % 2 != 0) set_element(to, count - 1, to_bfloat16(finish(total[count / 2])));
+  }
+
+ private:
+  // Of `pairs`, how many the processor has converted itself, which rounds as to_bfloat16() does but for subnormals: it
+  // takes them for zeros.
+  template <class Finish>
+  [[gnu::always_inline]] static std::size_t written_at_once([[maybe_unused]] std::byte* to,
+                                                            [[maybe_unused]] std::size_t pairs,
+                                                            [[maybe_unused]] const float* total,
+                                                            [[maybe_unused]] const Finish& finish) {
+    std::size_t written = 0;
+#if defined(__AVX512BF16__)
+    alignas(64) std::uint16_t order[32];  // the instruction puts the even ones first
+    for (std::size_t i = 0; i < 32; ++i) order[i] = static_cast<std::uint16_t>(i / 2 + i % 2 * 16);
+    using Words [[gnu::vector_size(64)]] = std::uint32_t;
+    Words smallest = ~Words{};
+    const auto see = [&](__m512 values) {  // magnitudes less one, of which zeros have the largest
+      const Words magnitudes = (std::bit_cast<Words>(values) & 0x7fffffff) - 1;
+      smallest = magnitudes < smallest ? magnitudes : smallest;
+    };
+    for (; written + 16 <= pairs; written += 16) {
+      const __m512 even = finish(_mm512_load_ps(total + written));
+      const __m512 uneven = finish(_mm512_load_ps(total + odd + written));
+      see(even);
+      see(uneven);
+      const auto halves = std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(uneven, even));
+      _mm512_storeu_si512(to + written * 4, _mm512_permutexvar_epi16(_mm512_load_si512(order), halves));
+    }
+    for (std::size_t i = 0; i < 16; ++i)
+      if (smallest[i] < 0x7fffff) return 0;
+#endif
+    return written;
   }
 };
 
@@ -141,11 +173,11 @@ struct Format<Float16> {
     widen(b, count, y);
     for (std::size_t i = 0; i < count; ++i) use(i, x[i], y[i]);
   }
-  template <class ElementAt>
-  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const ElementAt& element_at) {
+  template <class Finish>
+  [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
 #if defined(__F16C__)
     float wide[block];
-    for (std::size_t i = 0; i < count; ++i) wide[i] = element_at(i);
+    for (std::size_t i = 0; i < count; ++i) wide[i] = finish(total[i]);
     std::size_t converted = 0;
     for (; converted + 8 <= count; converted += 8) {
       auto* halves = reinterpret_cast<__m128i*>(to + converted * sizeof(Float16));
@@ -154,7 +186,7 @@ struct Format<Float16> {
     for (; converted < count; ++converted)
       set_element<std::uint16_t>(to, converted, _cvtss_sh(wide[converted], _MM_FROUND_TO_NEAREST_INT));
 #else
-    for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(element_at(i)));
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(finish(total[i])));
 #endif
   }
 

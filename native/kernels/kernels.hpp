@@ -26,5 +26,8 @@ Kernel kernel_for(Dtype dtype, ReduceOp op);
 namespace x86_64_v4 {
 Kernel kernel_for(Dtype dtype, ReduceOp op);
 }
+namespace x86_64_v4_bf16 {
+Kernel kernel_for(Dtype dtype, ReduceOp op);
+}
 
 }  // namespace shim
