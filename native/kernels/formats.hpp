@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#if defined(__F16C__) || defined(__AVX512BF16__)
+#if defined(__F16C__)
 #include <immintrin.h>
 #endif
 
@@ -35,8 +35,8 @@ template <class T>
 }
 
 // For a block of at most `block` elements: each() calls use(place, element) for every element, with its place in the
-// accumulator, each_pair() use(place, a, b) for those of two inputs, and write() puts finish(total[place]) back. The
-// places are the same for all inputs, in any order.
+// accumulator, each_pair() use(place, a, b) for those of two inputs, and write() puts finish(total[place]) back, of
+// which finish may get several in a vector. The places are the same for all inputs, in any order.
 template <class T>
 struct Format {
   using Wide = T;
@@ -112,7 +112,11 @@ struct Format<BFloat16> {
   }
   template <class Finish>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
-    for (std::size_t i = written_at_once(to, count / 2, total, finish); i < count / 2; ++i) {
+    std::size_t written = 0;
+#if defined(__AVX512BF16__)
+    written = convert(to, count / 2, total, finish);
+#endif
+    for (std::size_t i = written; i < count / 2; ++i) {
       const std::uint32_t low = to_bfloat16(finish(total[i])).bits;
       const std::uint32_t high = to_bfloat16(finish(total[odd + i])).bits;
       set_element(to, i, low | high << 16);
@@ -120,16 +124,13 @@ struct Format<BFloat16> {
     if (count % 2 != 0) set_element(to, count - 1, to_bfloat16(finish(total[count / 2])));
   }
 
- private:
-  // Of `pairs`, how many the processor has converted itself, which rounds as to_bfloat16() does but for subnormals: it
-  // takes them for zeros.
-  template <class Finish>
-  [[gnu::always_inline]] static std::size_t written_at_once([[maybe_unused]] std::byte* to,
-                                                            [[maybe_unused]] std::size_t pairs,
-                                                            [[maybe_unused]] const float* total,
-                                                            [[maybe_unused]] const Finish& finish) {
-    std::size_t written = 0;
 #if defined(__AVX512BF16__)
+ private:
+  // Has the processor convert the first of `pairs`, 16 at a time, and returns how many. It rounds as to_bfloat16() does
+  // but for subnormals, which it takes for zeros: where there are any, none count.
+  template <class Finish>
+  [[gnu::always_inline]] static std::size_t convert(std::byte* to, std::size_t pairs, const float* total,
+                                                    const Finish& finish) {
     alignas(64) std::uint16_t order[32];  // the instruction puts the even ones first
     for (std::size_t i = 0; i < 32; ++i) order[i] = static_cast<std::uint16_t>(i / 2 + i % 2 * 16);
     using Words [[gnu::vector_size(64)]] = std::uint32_t;
@@ -138,6 +139,7 @@ struct Format<BFloat16> {
       const Words magnitudes = (std::bit_cast<Words>(values) & 0x7fffffff) - 1;
       smallest = magnitudes < smallest ? magnitudes : smallest;
     };
+    std::size_t written = 0;
     for (; written + 16 <= pairs; written += 16) {
       const __m512 even = finish(_mm512_load_ps(total + written));
       const __m512 uneven = finish(_mm512_load_ps(total + odd + written));
@@ -148,9 +150,9 @@ struct Format<BFloat16> {
     }
     for (std::size_t i = 0; i < 16; ++i)
       if (smallest[i] < 0x7fffff) return 0;
-#endif
     return written;
   }
+#endif
 };
 
 template <>
@@ -176,15 +178,13 @@ struct Format<Float16> {
   template <class Finish>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
 #if defined(__F16C__)
-    float wide[block];
-    for (std::size_t i = 0; i < count; ++i) wide[i] = finish(total[i]);
     std::size_t converted = 0;
     for (; converted + 8 <= count; converted += 8) {
       auto* halves = reinterpret_cast<__m128i*>(to + converted * sizeof(Float16));
-      _mm_storeu_si128(halves, _mm256_cvtps_ph(_mm256_loadu_ps(wide + converted), _MM_FROUND_TO_NEAREST_INT));
+      _mm_storeu_si128(halves, _mm256_cvtps_ph(finish(_mm256_loadu_ps(total + converted)), _MM_FROUND_TO_NEAREST_INT));
     }
     for (; converted < count; ++converted)
-      set_element<std::uint16_t>(to, converted, _cvtss_sh(wide[converted], _MM_FROUND_TO_NEAREST_INT));
+      set_element<std::uint16_t>(to, converted, _cvtss_sh(finish(total[converted]), _MM_FROUND_TO_NEAREST_INT));
 #else
     for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(finish(total[i])));
 #endif
