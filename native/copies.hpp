@@ -30,7 +30,8 @@ void finish_streaming();
 class OutputCopy {
  public:
   OutputCopy(std::size_t bytes_of_all_ranks, const Thresholds& thresholds)
-      : streams_(bytes_of_all_ranks > thresholds.stream) {}
+      : OutputCopy(bytes_of_all_ranks > thresholds.stream) {}
+  explicit OutputCopy(bool streams) : streams_(streams) {}
   ~OutputCopy() {
     if (streams_) finish_streaming();
   }

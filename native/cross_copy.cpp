@@ -6,7 +6,6 @@
 
 #include "fault_points.hpp"
 #include "pause.hpp"
-#include "process.hpp"
 
 namespace shim {
 namespace {
@@ -27,7 +26,7 @@ CrossCopy::Step CrossCopy::read_next(std::uint64_t message) {
   if (change(before, [](Untaken& chunks) { ++chunks.front; })) {
     const std::size_t start = before.front * chunk;
     fault_point("in_cross_read");
-    if (read_memory(process_, there_ + start, here_ + start, bytes_in(before.front))) return Step::moved;
+    if (there_.read(start, here_ + start, bytes_in(before.front))) return Step::moved;
     is_cut_off_ = true;
     return errno == ESRCH || state_.given_up.fetch_or(0) == message ? Step::waits : Step::failed;
   }
@@ -61,7 +60,7 @@ CrossCopy::Step CrossCopy::write_next() {
   const std::uint32_t number = before.back - 1;
   const std::size_t start = number * chunk;
   fault_point("in_cross_write");
-  can_write_ = write_memory(process_, there_ + start, here_ + start, bytes_in(number));
+  can_write_ = there_.write(start, here_ + start, bytes_in(number));
   if (can_write_) {
     state_.written.fetch_add(1);
   } else {  // the receiver is to take it

@@ -1,4 +1,4 @@
-// One copy of a long message, from the sender's tensor to the receiver's: the kernel copies between two processes.
+// One copy of a long message, from the sender's tensor to the receiver's.
 //
 // Both ranks copy, in chunks: the receiver reads from the front on, the sender writes from the back on, until they
 // meet. Each takes a chunk before it copies it, in a word that both write. The receiver can close that word at any
@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
+#include "remote_tensor.hpp"
 #include "shared_layout.hpp"
 
 namespace shim {
 
-// One rank's end of it. `there` is an address in the other's `process`. Of one thread at a time.
+// One rank's end of it: `here` is its own tensor, `there` the other's. Of one thread at a time.
 class CrossCopy {
  public:
   static constexpr std::size_t chunk = 256 * 1024;
@@ -24,11 +26,10 @@ class CrossCopy {
     failed,  // the kernel does not read one of the tensors, or does not write the other; errno says why
   };
 
-  CrossCopy(CrossCopyState& state, int process, std::byte* here, std::uint64_t there, std::uint64_t bytes)
+  CrossCopy(CrossCopyState& state, std::byte* here, RemoteTensor there, std::uint64_t bytes)
       : state_(state),
-        process_(process),
         here_(here),
-        there_(there),
+        there_(std::move(there)),
         bytes_(bytes),
         chunks_(static_cast<std::uint32_t>((bytes + chunk - 1) / chunk)) {}
 
@@ -62,9 +63,8 @@ class CrossCopy {
   std::size_t bytes_in(std::uint32_t number) const;
 
   CrossCopyState& state_;
-  int process_;
   std::byte* here_;
-  std::uint64_t there_;
+  RemoteTensor there_;
   std::uint64_t bytes_;
   std::uint32_t chunks_;
   bool can_write_ = true;

@@ -81,7 +81,7 @@ std::vector<std::byte*> DirectAccess::tensors(std::size_t index, std::byte* own)
   for (int rank = 0; rank < group_.size(); ++rank) {
     const Place& place = group_.places(rank, sequence_)[index];
     const bool is_lent = rank != group_.rank() && place.allocation != 0;
-    std::byte* data = rank == group_.rank() ? own : is_lent ? group_.loans().map(rank, place) : nullptr;
+    std::byte* data = rank == group_.rank() ? own : is_lent ? group_.loans().map(rank, place).get() : nullptr;
     if (is_lent && data == nullptr) {
       group_.check_present(rank);  // who gave up may have freed it since
       group_.fail(Failure(FailureKind::engine, "the shared memory of rank " + std::to_string(rank) +

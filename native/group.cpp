@@ -54,8 +54,10 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       crowd_(&status(0), rank, layout_.size()),
       is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
       quick_polls_(is_crowded_ ? 1 : quick_polls),
+      processes_(world_ranks_.size(), static_cast<int>(::getpid())),
       losses_(std::make_unique<Loss[]>(world_ranks_.size())) {
-  loans_ = std::make_unique<Loans>(*this);
+  loans_ = std::make_unique<Loans>(*this, LentFor::operations);
+  message_loans_ = std::make_unique<Loans>(*this, LentFor::messages);
   note(rank_).process.store(::getpid());
   note(rank_).processes.store(pid_namespace());
   note(rank_).identity = identity_;
@@ -89,10 +91,15 @@ bool Group::has_ended(int rank) const {
   return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).has_left.load() != 0;
 }
 
+void Group::set_processes(const std::vector<Descriptor>& pidfds) {
+  for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
+    if (pidfds[rank]) processes_[rank] = number_of(pidfds[rank].get());
+}
+
 // By number, a process may be another one: of another namespace, or one that came after it.
 int Group::process_to_read(int rank) const {
   const RankNote& theirs = note(rank);
-  const int process = loans_->process_of(rank);
+  const int process = process_of(rank);
   std::uint64_t seen = 0;
   const bool is_read = read_memory(process, theirs.identity_at, &seen, sizeof(seen));
   return is_read && seen == theirs.identity ? process : 0;

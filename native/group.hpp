@@ -85,7 +85,11 @@ class Group {
   bool has_ended(int rank) const;
   // Whether the process of `rank` is no more. One that left may still be at something that it had begun.
   bool process_has_ended(int rank) const { return losses_[static_cast<std::size_t>(rank)].since.load() != 0; }
-  // The number of the process of `rank` where this process can read its memory, and that is the right one; else 0.
+  // Reads from the pidfds which processes the others are; before anything needs them. Else they are this process.
+  void set_processes(const std::vector<Descriptor>& pidfds);
+  // The number of the process that `rank` is; 0 where it has none here.
+  int process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
+  // The same where this process can read its memory, and that is the right one; else 0.
   int process_to_read(int rank) const;
   // Whether every other rank is gone.
   bool is_alone() const;
@@ -133,7 +137,8 @@ class Group {
   std::byte* made_cell(int rank, std::uint64_t step, std::size_t bytes) const {
     return ring_slot(rank, step) + cell_place(rank, rank) * bytes;
   }
-  LentAllocation* lent_by(int rank) const { return at<LentAllocation>(layout_.lent(rank)); }
+  // `lent_allocations` of them.
+  LentAllocation* lent_by(int rank, LentFor use) const { return at<LentAllocation>(layout_.lent(rank, use)); }
   // `size` places, and at least two.
   Place* places(int rank, std::uint64_t sequence) const { return at<Place>(layout_.places(rank, sequence & 1)); }
   DirectLine& direct(int rank) const { return *at<DirectLine>(layout_.direct(rank)); }
@@ -177,6 +182,8 @@ class Group {
   // Of the one thread that carries out an operation.
   Loans& loans() const { return *loans_; }
   SlotStores& ring_stores() { return ring_stores_; }
+  // Of the thread that carries on with the messages.
+  Loans& message_loans() const { return *message_loans_; }
 
   // `work` is carried on with while a thread of this group waits; null ends that.
   void set_background_work(BackgroundWork* work) { background_.store(work); }
@@ -228,9 +235,11 @@ class Group {
   std::uint64_t generation_;
   std::uint64_t identity_;
   Crowd crowd_;
-  bool is_crowded_;  // whether there are ranks without a processor of their own
-  int quick_polls_;  // before anything else is looked at
+  bool is_crowded_;             // whether there are ranks without a processor of their own
+  int quick_polls_;             // before anything else is looked at
+  std::vector<int> processes_;  // by rank; 0 for those that have no number here
   std::unique_ptr<Loans> loans_;
+  std::unique_ptr<Loans> message_loans_;
   SlotStores ring_stores_;
   struct Loss {
     std::atomic<std::int64_t> since{0};  // steady nanoseconds; 0 while the rank lives; written last

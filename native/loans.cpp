@@ -10,21 +10,12 @@
 #include <utility>
 
 #include "group.hpp"
-#include "process.hpp"
 
 namespace shim {
 
-Loans::Loans(Group& group)
-    : group_(group), processes_(static_cast<std::size_t>(group.size()), static_cast<int>(::getpid())) {
-  SharedAllocation::add_lender(*this);
-}
+Loans::Loans(Group& group, LentFor use) : group_(group), use_(use) { SharedAllocation::add_lender(*this); }
 
 Loans::~Loans() { SharedAllocation::remove_lender(*this); }
-
-void Loans::set_processes(const std::vector<Descriptor>& pidfds) {
-  for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
-    if (pidfds[rank]) processes_[rank] = number_of(pidfds[rank].get());
-}
 
 unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
   place = {};
@@ -36,7 +27,7 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
   if (known == lent_.end()) {
     const std::optional<std::uint64_t> slot = slot_to_use();
     if (!slot) return 0;
-    LentAllocation& entry = group_.lent_by(group_.rank())[*slot];
+    LentAllocation& entry = group_.lent_by(group_.rank(), use_)[*slot];
     if (lent_.erase(entry.number.load()) > 0) cease_to_lend(*slot);  // it will be lent anew when it is used again
     known = lent_.emplace(found->allocation, Lent{*slot, false}).first;
     entry.bytes = found->bytes;
@@ -55,7 +46,7 @@ std::optional<std::uint64_t> Loans::slot_to_use() {
   std::optional<std::uint64_t> oldest;
   for (std::uint64_t i = 0; i < lent_allocations; ++i) {
     const std::uint64_t slot = (next_slot_ + i) % lent_allocations;
-    const bool is_free = group_.lent_by(group_.rank())[slot].number.load() == 0;
+    const bool is_free = group_.lent_by(group_.rank(), use_)[slot].number.load() == 0;
     if (is_free) {
       oldest = slot;
       break;
@@ -67,7 +58,8 @@ std::optional<std::uint64_t> Loans::slot_to_use() {
 }
 
 void Loans::give_up() const {
-  for (const std::uint64_t slot : placed_) SharedAllocation::give_up(group_.lent_by(group_.rank())[slot].number.load());
+  for (const std::uint64_t slot : placed_)
+    SharedAllocation::give_up(group_.lent_by(group_.rank(), use_)[slot].number.load());
 }
 
 void Loans::confirm() {
@@ -84,47 +76,52 @@ void Loans::allocation_is_freed(std::uint64_t allocation) {
   lent_.erase(known);
 }
 
-std::byte* Loans::map(int rank, const Place& place) {
+std::shared_ptr<std::byte> Loans::map(int rank, const Place& place) {
   if (place.slot >= lent_allocations) return nullptr;
-  const std::uint64_t key = static_cast<std::uint64_t>(rank) * lent_allocations + place.slot;
-  auto known = mapped_.find(key);
-  if (known != mapped_.end() && known->second.allocation != place.allocation) {
-    mapped_.erase(known);
-    known = mapped_.end();
+  const std::lock_guard lock(mapping_);
+  Mapped& known = mapped_[static_cast<std::uint64_t>(rank) * lent_allocations + place.slot];
+  if (known.segment == nullptr || known.allocation != place.allocation) known = {place.allocation, attach(rank, place)};
+  has_mapped_.store(true);
+  const std::shared_ptr<Segment>& segment = known.segment;
+  if (segment == nullptr || place.offset > segment->size()) return nullptr;
+  return {segment, segment->data() + place.offset};
+}
+
+std::shared_ptr<Segment> Loans::attach(int rank, const Place& place) const {
+  const LentAllocation& entry = group_.lent_by(rank, use_)[place.slot];
+  const std::uint64_t bytes = entry.bytes.load();
+  const std::uint64_t inode = entry.inode.load();
+  const int process = group_.process_of(rank);
+  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(entry.file.load());
+  Descriptor file(process == 0 ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat status{};
+  // A slot may be lent anew meanwhile: where more is lent at a time than there are slots, or what was lent is freed.
+  if (entry.number.load() != place.allocation) return nullptr;
+  if (!file || ::fstat(file.get(), &status) != 0 || status.st_ino != inode) return nullptr;
+  try {
+    auto segment = std::make_shared<Segment>(Segment::attach(std::move(file), bytes));
+    segment->close_file();
+    segment->populate();
+    return segment;
+  } catch (const Failure&) {
+    return nullptr;
   }
-  if (known == mapped_.end()) {
-    const LentAllocation& entry = group_.lent_by(rank)[place.slot];
-    const int process = processes_[static_cast<std::size_t>(rank)];
-    const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(entry.file);
-    Descriptor file(process == 0 ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    struct stat status{};
-    if (entry.number.load() != place.allocation) return nullptr;  // one operation lends more than there are slots
-    if (!file || ::fstat(file.get(), &status) != 0 || status.st_ino != entry.inode) return nullptr;
-    try {
-      Segment segment = Segment::attach(std::move(file), entry.bytes);
-      segment.close_file();
-      segment.populate();
-      known = mapped_.emplace(key, Mapped{place.allocation, std::move(segment)}).first;
-    } catch (const Failure&) {
-      return nullptr;
-    }
-  }
-  const Segment& segment = known->second.segment;
-  return place.offset <= segment.size() ? segment.data() + place.offset : nullptr;
 }
 
 void Loans::drop_if_taken_back() {
+  const std::lock_guard lock(mapping_);
   std::uint64_t taken_back = 0;
   for (int rank = 0; rank < group_.size(); ++rank) taken_back += group_.direct(rank).taken_back.load();
   if (std::exchange(seen_taken_back_, taken_back) == taken_back) return;
   std::erase_if(mapped_, [this](const auto& entry) {
     const auto rank = static_cast<int>(entry.first / lent_allocations);
-    return group_.lent_by(rank)[entry.first % lent_allocations].number.load() != entry.second.allocation;
+    return group_.lent_by(rank, use_)[entry.first % lent_allocations].number.load() != entry.second.allocation;
   });
+  has_mapped_.store(!mapped_.empty());
 }
 
 void Loans::cease_to_lend(std::uint64_t slot) {
-  group_.lent_by(group_.rank())[slot].number.store(0);
+  group_.lent_by(group_.rank(), use_)[slot].number.store(0);
   group_.direct(group_.rank()).taken_back.fetch_add(1);
 }
 

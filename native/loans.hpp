@@ -1,11 +1,14 @@
-// What the ranks of a group lend each other: tensors that the others read, and write, where they are.
+// What the ranks of a group lend each other, for operations or for messages: tensors that the others read, and write,
+// where they are.
 //
 // A rank says in shared memory in which file a SharedAllocation of its own lies. The others open that file through
 // /proc/<pid>/fd, which the kernel allows to processes of the same user in one pid namespace, and map it until it is
 // freed. Whether they can is tried, and agreed on, before it is relied on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -26,20 +29,14 @@ enum LoanFlag : std::uint16_t {
 };
 
 // What one rank lends to the others of its group and what it has mapped of theirs. Used by the thread that carries out
-// an operation; allocations may be freed by any.
+// an operation, or carries on with the messages; allocations may be freed by any.
 class Loans final : private LenderOfAllocations {
  public:
-  explicit Loans(Group& group);
+  Loans(Group& group, LentFor use);
   ~Loans();
 
-  // Reads from the pidfds which processes the others are; before the first operation. Else they are this process.
-  void set_processes(const std::vector<Descriptor>& pidfds);
-
-  // The number of the process that `rank` is; 0 where it has none here.
-  int process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
-
   // Lends [data, data + bytes) and makes `place` say where that is. Returns the flags that hold of it. begin() comes
-  // first, once for each operation.
+  // first, once for each operation or message.
   void begin() {
     unconfirmed_.clear();
     placed_.clear();
@@ -50,11 +47,12 @@ class Loans final : private LenderOfAllocations {
   // All ranks have mapped what was lent since begin().
   void confirm();
 
-  // The memory at `place` of `rank`, mapped if it was not; null when that cannot be done.
-  std::byte* map(int rank, const Place& place);
-  // Gives up what is mapped of allocations that are no longer lent. Every operation asks for it.
+  // The memory at `place` of `rank`, mapped if it was not, for as long as anybody has it; null when that cannot be
+  // done.
+  std::shared_ptr<std::byte> map(int rank, const Place& place);
+  // Gives up what is mapped of allocations that are no longer lent. By any thread, where all that is in use is held.
   void drop_freed() {
-    if (!mapped_.empty()) drop_if_taken_back();
+    if (has_mapped_.load(std::memory_order_relaxed)) drop_if_taken_back();
   }
 
   // Whether mapping has worked so far, as all ranks have agreed; nothing before it was tried.
@@ -67,7 +65,7 @@ class Loans final : private LenderOfAllocations {
   };
   struct Mapped {
     std::uint64_t allocation;
-    Segment segment;
+    std::shared_ptr<Segment> segment;
   };
 
   void allocation_is_freed(std::uint64_t allocation) override;
@@ -76,15 +74,20 @@ class Loans final : private LenderOfAllocations {
   void drop_if_taken_back();
   void cease_to_lend(std::uint64_t slot);
 
+  // What lies there now, if it is still lent under that number; null where it is not, or cannot be mapped.
+  std::shared_ptr<Segment> attach(int rank, const Place& place) const;
+
   Group& group_;
-  std::vector<int> processes_;                        // by rank; 0 for those that have no number here
-  std::unordered_map<std::uint64_t, Mapped> mapped_;  // by rank and slot
+  LentFor use_;
+  std::mutex mapping_;
+  std::unordered_map<std::uint64_t, Mapped> mapped_;  // by rank and slot; guarded by mapping_
+  std::atomic<bool> has_mapped_{false};
   std::mutex lending_;
   std::unordered_map<std::uint64_t, Lent> lent_;  // by allocation; guarded by lending_
   std::vector<std::uint64_t> unconfirmed_;        // allocations
   std::vector<std::uint64_t> placed_;             // slots that this operation has places in
   std::uint64_t next_slot_ = 0;
-  std::uint64_t seen_taken_back_ = 0;  // by all ranks, when mapped_ was last looked through
+  std::uint64_t seen_taken_back_ = 0;  // by all ranks, when mapped_ was last looked through; guarded by mapping_
 };
 
 }  // namespace shim

@@ -10,6 +10,7 @@ namespace shim {
 
 void Operation::execute(Group& group) {
   group.loans().drop_freed();
+  group.message_loans().drop_freed();
   prepare(group);
   try {
     take_part(group);

@@ -6,6 +6,7 @@
 
 #include "exchange.hpp"
 #include "fault_points.hpp"
+#include "loans.hpp"
 #include "tasks.hpp"
 
 namespace shim {
@@ -42,6 +43,7 @@ void PointToPoint::begin_with(std::uint64_t number) {
 
 void PointToPoint::post(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
+  group_.message_loans().drop_freed();
   pending_.fetch_add(1);
   if (transfer.is_send) {
     Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
@@ -65,8 +67,7 @@ void PointToPoint::withdraw(Transfer& transfer) {
     group_.record(Failure(FailureKind::engine, "a message was given up when a part of it had been sent"));
   give_up(transfer);
   posted_.remove(&transfer);
-  for (auto& [queue, begun, may_offer, copy] : outgoing_)
-    queue.erase(std::remove(queue.begin(), queue.end(), &transfer), queue.end());
+  for (Outgoing& outgoing : outgoing_) std::erase(outgoing.queue, &transfer);
   end(transfer);
 }
 

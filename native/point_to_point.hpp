@@ -65,8 +65,9 @@ class PointToPoint final : public BackgroundWork {
   };
   struct Outgoing {  // to one rank
     std::deque<Transfer*> queue;
-    std::uint64_t begun = 0;        // messages
-    bool may_offer = true;          // as far as is known
+    std::uint64_t begun = 0;  // messages
+    bool may_offer = true;    // what is not lent, as far as is known
+    bool may_lend = true;
     std::optional<CrossCopy> copy;  // of the first in the queue, once it was accepted
   };
 
@@ -86,8 +87,9 @@ class PointToPoint final : public BackgroundWork {
   void empty_slot(int peer);
 
   // Of messages that are offered, in point_to_point_offers.cpp. Whether anything moved, as of the others.
-  bool is_to_be_offered(const Transfer& transfer) const;
-  void offer(Transfer& transfer, ChannelSlot& slot);
+  bool offer(Transfer& transfer, ChannelSlot& slot);
+  Place lend(const Buffer& buffer);
+  RemoteTensor tensor_of(int peer, const Place& place, std::uint64_t address, std::size_t bytes);
   bool advance_offered(int peer, Transfer& transfer);
   bool take_offered(int peer, const ChannelSlot& slot);
   OfferAnswer answer_to(int peer, const ChannelSlot& slot);

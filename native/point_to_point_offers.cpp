@@ -2,23 +2,51 @@
 #include <cerrno>
 #include <cstring>
 
+#include "direct.hpp"
+#include "loans.hpp"
 #include "point_to_point.hpp"
-#include "process.hpp"
 
 namespace shim {
 
-bool PointToPoint::is_to_be_offered(const Transfer& transfer) const {
+// Whether it is, in `slot`.
+bool PointToPoint::offer(Transfer& transfer, ChannelSlot& slot) {
   const std::size_t bytes = transfer.buffer.bytes();
   const bool fits = bytes <= channel_slots * group_.layout().channel_payload_bytes();  // and its send ends at once
-  return !fits && bytes >= group_.thresholds().cross && transfer.moved == 0 && !transfer.was_declined &&
-         transfer.peer != group_.rank() && outgoing_[static_cast<std::size_t>(transfer.peer)].may_offer;
-}
-
-void PointToPoint::offer(Transfer& transfer, ChannelSlot& slot) {
+  if (fits || transfer.moved > 0 || transfer.was_declined || transfer.peer == group_.rank()) return false;
+  const Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
+  const Place place = outgoing.may_lend ? lend(transfer.buffer) : Place{};
+  const bool may_cross = outgoing.may_offer && bytes >= group_.thresholds().cross;
+  if (place.allocation == 0 && !may_cross) return false;
+  group_.channel(group_.rank(), transfer.peer).source = place;
   const auto address = reinterpret_cast<std::uintptr_t>(transfer.buffer.data());
   static_assert(sizeof(address) <= sizeof(slot.small));
   std::memcpy(slot.small, &address, sizeof(address));
   transfer.is_offered = true;
+  return true;
+}
+
+// Where it lies in what this rank lends; nowhere if it is not in shared memory.
+Place PointToPoint::lend(const Buffer& buffer) {
+  Place place{};
+  if (!is_worth_lending(group_, buffer.bytes())) return place;
+  Loans& loans = group_.message_loans();
+  loans.begin();
+  try {
+    loans.lend(buffer.data(), buffer.bytes(), place);
+  } catch (const std::bad_alloc&) {
+    return {};  // there are ways that need none
+  }
+  return place;
+}
+
+// What `peer` says is there, and at `address` of its own memory.
+RemoteTensor PointToPoint::tensor_of(int peer, const Place& place, std::uint64_t address, std::size_t bytes) {
+  if (place.allocation != 0) try {
+      if (std::shared_ptr<std::byte> mapped = group_.message_loans().map(peer, place))
+        return {std::move(mapped), 2 * bytes > group_.thresholds().stream};
+    } catch (const std::bad_alloc&) {  // as above
+    }
+  return {group_.process_to_read(peer), address};
 }
 
 // The first of those to `peer`.
@@ -32,11 +60,13 @@ bool PointToPoint::advance_offered(int peer, Transfer& transfer) {
     if (answer != OfferAnswer::accepted) {
       transfer.is_offered = false;
       transfer.was_declined = true;
-      outgoing.may_offer = answer != OfferAnswer::never;
+      if (answer == OfferAnswer::never) outgoing.may_offer = false;
+      if (answer == OfferAnswer::never && channel.source.allocation != 0) outgoing.may_lend = false;
       return true;
     }
-    outgoing.copy.emplace(channel.copy, group_.process_to_read(peer), transfer.buffer.data(),
-                          channel.destination.load(), transfer.buffer.bytes());
+    const std::size_t bytes = transfer.buffer.bytes();
+    const RemoteTensor target = tensor_of(peer, channel.destination_place, channel.destination.load(), bytes);
+    outgoing.copy.emplace(channel.copy, transfer.buffer.data(), target, bytes);
   }
   const CrossCopy::Step step = outgoing.copy->write_next();
   // What the receiver has taken counts as well: it begins the group's timeout again.
@@ -96,17 +126,18 @@ OfferAnswer PointToPoint::answer_to(int peer, const ChannelSlot& slot) {
   Incoming& incoming = incoming_[static_cast<std::size_t>(peer)];
   Transfer* target = incoming.target;
   if (target == nullptr || incoming.dropped || target->buffer.goes_through_copy()) return OfferAnswer::declined;
+  const std::size_t bytes = target->buffer.bytes();
   std::uint64_t address = 0;
   std::memcpy(&address, slot.small, sizeof(address));
   Channel& channel = group_.channel(peer, group_.rank());
+  const RemoteTensor source = tensor_of(peer, channel.source, address, bytes);
+  if (!source.is_in_reach()) return OfferAnswer::never;
+  if (!source.ends_can_be_read(bytes)) return OfferAnswer::declined;
   std::byte* const data = target->buffer.data();
-  const int process = group_.process_to_read(peer);
-  if (process == 0) return OfferAnswer::never;
-  if (!can_read_ends(process, address, target->buffer.bytes())) return OfferAnswer::declined;
-  CrossCopy copy(channel.copy, process, data, address, target->buffer.bytes());
-  copy.open();
+  channel.destination_place = lend(target->buffer);
   channel.destination.store(reinterpret_cast<std::uintptr_t>(data));
-  incoming.copy.emplace(copy);
+  incoming.copy.emplace(channel.copy, data, source, bytes);
+  incoming.copy->open();
   return OfferAnswer::accepted;
 }
 

@@ -22,10 +22,8 @@ void PointToPoint::fill_slot(int peer, Transfer& transfer) {
   slot.offset = transfer.moved;
   slot.tag = transfer.tag;
   slot.dtype = transfer.dtype;
-  slot.is_offer = is_to_be_offered(transfer);
-  if (slot.is_offer) {
-    offer(transfer, slot);
-  } else {
+  slot.is_offer = offer(transfer, slot);
+  if (!slot.is_offer) {
     const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
     const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());
     stores_[i].copy(rooms_[i].to_fill(filled_[i], piece.bytes), piece.data, piece.bytes);

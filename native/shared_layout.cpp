@@ -32,7 +32,7 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   status_ = add(ranks, sizeof(StatusLine));
   notes_ = add(ranks, sizeof(RankNote));
   places_stride_ = rounded_up(std::max(ranks, std::size_t{2}) * sizeof(Place), line_bytes);
-  lent_ = add(ranks, lent_allocations * sizeof(LentAllocation));
+  lent_ = add(ranks, 2 * lent_allocations * sizeof(LentAllocation));
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
   crosses_ = add(ranks, sizeof(CrossLine));

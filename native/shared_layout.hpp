@@ -16,7 +16,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 10;
+inline constexpr std::uint32_t protocol_version = 11;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -29,7 +29,7 @@ inline constexpr std::size_t call_slots = 4;  // two would do for the calls, the
 inline constexpr std::size_t refusal_bytes = 256;
 inline constexpr std::size_t place_bytes = 192;  // of "train.py:12 in step"
 inline constexpr std::size_t failure_bytes = 112;
-inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time; 8 KB
+inline constexpr std::size_t lent_allocations = 256;  // of each rank at a time, for one use; 8 KB
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -97,17 +97,21 @@ struct alignas(line_bytes) ProgressLine {
   std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
 };
 
+// What a rank lends memory for. Operations and messages go on at the same time and in different threads, so each has a
+// table of its own.
+enum class LentFor : std::uint8_t { operations, messages };
+
 // Shared memory of a rank's own that it lends to the group, so that the others can map it.
 struct LentAllocation {
   std::atomic<std::uint64_t> number;  // no two of a process have the same; 0 when it has been freed, or was never there
-  std::uint64_t bytes;
-  std::uint64_t inode;  // of the file, by which it is known again
-  std::int32_t file;    // a descriptor of the lending process
+  std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> inode;  // of the file, by which it is known again
+  std::atomic<std::int32_t> file;    // a descriptor of the lending process
 };
 
-// Where a part of a rank's tensors begins, beside its arrival; there is one for each rank.
+// Where a tensor of a rank's, or a part of one, begins in what it lends.
 struct Place {
-  std::uint64_t allocation;  // the number of a lent one, or 0 where there is nothing
+  std::uint64_t allocation;  // the number of a lent one, or 0 where there is none
   std::uint64_t slot;        // which of its LentAllocations that is
   std::uint64_t offset;      // in the allocation
 };
@@ -176,8 +180,8 @@ enum class OfferAnswer : std::uint32_t {
   never,     // the system does not let this rank read the sender's memory
 };
 
-// One direction between two ranks. The receiver writes this, but for `copy`; the sender the slots behind it. Behind
-// each slot is room for a piece.
+// One direction between two ranks. The receiver writes this, but for `source` and `copy`; the sender the slots behind
+// it. Behind each slot is room for a piece.
 struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> read;      // slots emptied so far
   std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive
@@ -185,6 +189,8 @@ struct alignas(line_bytes) Channel {
   std::atomic<OfferAnswer> answer;
   std::atomic<std::uint32_t> exchanged;  // a bit for each slot whose room the receiver has exchanged: channel_rooms.hpp
   std::atomic<std::uint64_t> destination;  // address of the tensor of the receive that it was accepted for
+  Place destination_place;                 // where that is lent; written before the answer
+  Place source;                            // where the tensor that is offered is; written before its slot
   CrossCopyState copy;
 };
 
@@ -221,7 +227,9 @@ class SharedLayout {
   std::size_t status(int rank) const { return at(status_, rank); }
   std::size_t note(int rank) const { return at(notes_, rank); }
   std::size_t ring(int rank) const { return at(rings_, rank); }
-  std::size_t lent(int rank) const { return at(lent_, rank); }
+  std::size_t lent(int rank, LentFor use) const {
+    return at(lent_, rank) + static_cast<std::size_t>(use) * lent_allocations * sizeof(LentAllocation);
+  }
   std::size_t places(int rank, unsigned parity) const { return at(places_, rank) + parity * places_stride_; }
   std::size_t direct(int rank) const { return at(directs_, rank); }
   std::size_t cross(int rank) const { return at(crosses_, rank); }

@@ -129,7 +129,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   this_thread_is_the_program();
   set_place_teller(&source_line_of_program);
   Group& group = member->group;
-  group.loans().set_processes(encounter.pidfds);
+  group.set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
 }

@@ -11,7 +11,6 @@
 #include "../cross_copy.hpp"
 #include "../direct.hpp"
 #include "../fault_points.hpp"
-#include "../process.hpp"
 
 namespace shim {
 namespace {
@@ -74,7 +73,8 @@ bool send_across(Group& group, std::uint64_t sequence, int to, const Buffer& ten
   group.ring_bell(to);
   group.wait_for(to, [&](int rank) { return rank != to || theirs.answered.load() >= sequence; });
   if (theirs.accepted.load() != sequence) return false;
-  CrossCopy copy(theirs.copy, group.process_to_read(to), tensor.data(), theirs.address.load(), tensor.bytes());
+  const RemoteTensor target(group.process_to_read(to), theirs.address.load());
+  CrossCopy copy(theirs.copy, tensor.data(), target, tensor.bytes());
   InterruptChecks checks(group);
   while (copy.write_next() == CrossCopy::Step::moved) {
     group.ring_bell(to);
@@ -92,11 +92,10 @@ bool receive_across(Group& group, std::uint64_t sequence, int from, const Buffer
   CrossLine& mine = group.cross(group.rank());
   CrossLine& theirs = group.cross(from);
   group.wait_for(from, [&](int rank) { return rank != from || theirs.offered.load() >= sequence; });
-  const std::uint64_t address = theirs.address.load();
-  const int process = tensor.goes_through_copy() ? 0 : group.process_to_read(from);
-  const CrossCopy copy(mine.copy, process, tensor.data(), address, tensor.bytes());
+  const RemoteTensor source(tensor.goes_through_copy() ? 0 : group.process_to_read(from), theirs.address.load());
   std::optional<Receiving> receiving;
-  if (process != 0 && can_read_ends(process, address, tensor.bytes())) {
+  if (source.is_in_reach() && source.ends_can_be_read(tensor.bytes())) {
+    const CrossCopy copy(mine.copy, tensor.data(), source, tensor.bytes());
     receiving.emplace(group, from, copy, is_exposed);
     mine.address.store(address_of(tensor.data()));
     mine.accepted.store(sequence);
@@ -117,11 +116,11 @@ bool is_worth_swapping(const Group& group, std::size_t reads, std::size_t is_rea
 }
 
 // What has changed meanwhile, because the other rank has given up, is read as well; finish_together() hears of that.
-void read_across(Group& group, int from, int process, std::uint64_t address, const Part& to) {
+void read_across(Group& group, int from, const RemoteTensor& source, const Part& to) {
   InterruptChecks checks(group);
   for (std::size_t start = 0; start < to.bytes; start += CrossCopy::chunk) {
     fault_point("in_cross_read");
-    if (!read_memory(process, address + start, to.data + start, std::min(CrossCopy::chunk, to.bytes - start))) {
+    if (!source.read(start, to.data + start, std::min(CrossCopy::chunk, to.bytes - start))) {
       const int cause = errno;
       const auto is_other = [from](int rank) { return rank != from; };
       if (cause == ESRCH) group.wait_for(from, is_other);  // until the group has heard of its end
@@ -156,15 +155,14 @@ bool swap_across(Group& group, std::uint64_t sequence, const Swap& swap) {
   line.offered.exchange(sequence);
   group.ring_bell(other);
   group.wait_for(other, [&](int rank) { return rank != other || theirs.offered.load() >= sequence; });
-  const std::uint64_t address = theirs.address.load();
-  const int process = group.process_to_read(other);
-  const bool can_read = process != 0 && can_read_ends(process, address, swap.to.bytes);
+  const RemoteTensor source(group.process_to_read(other), theirs.address.load());
+  const bool can_read = source.is_in_reach() && source.ends_can_be_read(swap.to.bytes);
   if (can_read) line.accepted.store(sequence);
   line.answered.exchange(sequence);
   group.ring_bell(other);
   group.wait_for(other, [&](int rank) { return rank != other || theirs.answered.load() >= sequence; });
   if (!can_read || theirs.accepted.load() != sequence) return false;
-  read_across(group, other, process, address, swap.to);
+  read_across(group, other, source, swap.to);
   copy_shared(swap.own_to, swap.own.data, swap.own.bytes);
   finish_together(group, sequence);
   return true;

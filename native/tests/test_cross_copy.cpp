@@ -16,8 +16,8 @@ constexpr int no_process = 1 << 30;
 // Both ends of a copy within this process.
 struct BothEnds {
   BothEnds(Bytes& from, Bytes& to, int receivers_process = ::getpid())
-      : sender(state, receivers_process, data_of(from), address_of(to), from.size()),
-        receiver(state, ::getpid(), data_of(to), address_of(from), to.size()) {}
+      : sender(state, data_of(from), RemoteTensor(receivers_process, address_of(to)), from.size()),
+        receiver(state, data_of(to), RemoteTensor(::getpid(), address_of(from)), to.size()) {}
   void read_all() {
     while (receiver.read_next(1) != CrossCopy::Step::done) {
     }
