@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "../shared_allocation.hpp"
@@ -57,6 +59,14 @@ class Floats {
   std::unique_ptr<SharedAllocation> shared_;
   std::vector<float> private_;
 };
+
+// How many memory files of ours this process has mapped.
+inline std::size_t mapped_files() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:shim") != std::string::npos ? 1 : 0;
+  return count;
+}
 
 // Whether the last operation read the ranks' tensors where they are.
 inline bool was_direct(Rank& me) { return me.group().direct(me.rank()).finished.load() == me.group().sequence; }

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "floats.hpp"
@@ -18,13 +17,6 @@ using namespace shim::tests;
 namespace {
 
 constexpr std::size_t some = 10'000;  // elements
-
-std::size_t mapped_files() {
-  std::ifstream maps("/proc/self/maps");
-  std::size_t count = 0;
-  for (std::string line; std::getline(maps, line);) count += line.find("memfd:shim") != std::string::npos ? 1 : 0;
-  return count;
-}
 
 // Interrupts the first wait that is long enough.
 struct GivingUp final : WaitHooks {

@@ -42,11 +42,11 @@ def sum_up(group: ProcessGroup, tensor: np.ndarray, way: str = "now") -> None:
     work.wait()
 
 
-def pass_on(group: ProcessGroup) -> None:
+def pass_on(group: ProcessGroup, empty: Callable[[int, str], np.ndarray] = np.empty) -> None:
     """Send to the next rank and receive from the one before."""
-    sent = calls.send(ME, group, np.ones(LARGE, np.uint8), (group.rank + 1) % group.size)
+    sent = calls.send(ME, group, empty(LARGE, "uint8"), (group.rank + 1) % group.size)
     sent.start()
-    received = np.empty(LARGE, np.uint8)
+    received = empty(LARGE, "uint8")
     outputs.append(weakref.ref(received))
     calls.receive(ME, group, received, (group.rank - 1) % group.size).wait()
     sent.wait()
@@ -81,6 +81,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "shared": lambda group: sum_up(group, shim.empty(LARGE, "uint8")),
     "messages": pass_on,
     "offered messages": pass_on,
+    "lent messages": lambda group: pass_on(group, shim.empty),
     "broadcasts": broadcast,
     "gathers": gather,
     "making groups": make_group,

@@ -27,6 +27,8 @@ PHASES = {
     "receiving": ("messages", "in_receive", 70),
     "reading a sender's tensor": ("offered messages", "in_cross_read", 70),
     "writing a receiver's tensor": ("offered messages", "in_cross_write", 70),
+    "reading a lent tensor": ("lent messages", "in_cross_read", 70),
+    "writing to a lent tensor": ("lent messages", "in_cross_write", 70),
     "reading the root's tensor": ("broadcasts", "in_cross_read", 70),
     "the root's writing": ("broadcasts", "in_cross_write", 70),
     "reading each other's tensors": ("gathers", "in_cross_read", 70),
