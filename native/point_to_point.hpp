@@ -5,10 +5,10 @@
 // most of it. Messages of one pair arrive in order; a receive takes the first one with its tag. When the first message
 // in a channel has another tag, it is put aside into the receiver's own memory.
 //
-// One of at least Thresholds::cross bytes is offered before it is sent: a slot says where its tensor lies. Where a
-// receive waits for it and the system lets the ranks reach into each other's memory, both copy it from tensor to
-// tensor, and the receiver empties that slot when all is there. Else it declines, and the message goes through the
-// channel.
+// One that is longer than the channel is offered before it is sent, where its tensor is lent, or has at least
+// Thresholds::cross bytes: a slot says where it lies. Where a receive waits for it, and can map what is lent or is let
+// reach into the sender's memory, both ranks copy it from tensor to tensor, and the receiver empties that slot when all
+// is there. Else it declines, and the message goes through the channel.
 #pragma once
 
 #include <atomic>

@@ -207,3 +207,28 @@ def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: i
         assert mappings() > 2 * len(kept)  # the others' are still read where they are
     finally:
         groups.close_group(group)
+
+
+@pytest.mark.ranks(2, 3)
+def test_messages_go_from_tensor_to_tensor(rank: int, world_size: int) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        for cycle in range(300):
+            mine, theirs = shim.empty(150_000, "float32"), shim.empty(150_000, "float32")
+            mine[:] = rank + cycle
+            parts = (slice(0, 100_000), slice(100_000, None))  # of which the second one fits the channel
+            sent = [calls.send(ME, group, mine[part], (rank + 1) % world_size, tag) for tag, part in enumerate(parts)]
+            for work in sent:
+                work.start()
+            for tag in (1, 0) if cycle % 3 == 0 else (0, 1):
+                calls.receive(ME, group, theirs[parts[tag]], (rank - 1) % world_size, tag).wait()
+            for work in sent:
+                work.wait()
+            assert np.all(theirs == (rank - 1) % world_size + cycle)
+        assert mappings() > 3  # the group's memory, two tensors, and what another rank has lent
+        del mine, theirs, work, sent
+        for _ in range(2):  # as above
+            calls.barrier(ME, group).wait()
+        assert mappings() == 1
+    finally:
+        groups.close_group(group)
