@@ -35,7 +35,8 @@ def shared_allocations(at_least: int = 32 * 1024) -> AbstractContextManager[None
     It holds for the calling thread, and for all that torch, Paddle and numpy allocate on the host, whichever of their functions does it: tensors that
     a program makes, results of operators, parameters and gradients. Frameworks have to be imported before. Contexts may be nested; a smaller or
     larger *at_least* holds inside. Where there is not enough shared memory, or too many files are open, tensors get ordinary memory, and are
-    communicated as ever. Tensors may outlive the context. See docs/shared_tensors.md.
+    communicated as ever. Tensors may outlive the context. ``SHIM_SHARED_ALLOCATIONS=on`` does the same for a program as it is, from the
+    initialisation of its world on. See docs/shared_tensors.md.
 
     Raises: ArgumentError for a wrong *at_least*; UnsupportedError where an imported framework allocates in some unknown way.
     """

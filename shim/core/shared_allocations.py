@@ -15,12 +15,36 @@ from typing import Any
 
 from shim import _native
 from shim.core.tensors import framework_of
+from shim.core.variables import Variables
 from shim.errors import ArgumentError, EngineError, TensorError, UnsupportedError
 
-__all__ = ["move_to_shared_memory", "shared_allocations"]
+__all__ = ["LEAST", "chosen_to_share", "move_to_shared_memory", "share_from_now_on", "shared_allocations"]
 
+LEAST = 32 * 1024  # bytes, of which collectives make use
 _LIBRARIES = {"torch": "libc10.so", "paddle": "libphi_core.so"}
 _hooked: set[str] = set()
+
+
+def chosen_to_share(variables: Variables) -> int:
+    """Return from how many bytes on ``SHIM_SHARED_ALLOCATIONS`` has what is allocated shared, 0 where nothing.
+
+    Raises ArgumentError for what is neither ``on``, ``off`` nor a number of bytes from 1 on.
+    """
+    text = variables.get("SHIM_SHARED_ALLOCATIONS") or "off"
+    if text in ("on", "off"):
+        return LEAST if text == "on" else 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
+        raise ArgumentError(f"SHIM_SHARED_ALLOCATIONS must be on, off, or a number of bytes from 1 on, got {text!r}")
+    return int(text)
+
+
+def share_from_now_on(at_least: int) -> None:
+    """Send what this thread allocates to shared memory, as ``shim.shared_allocations`` does, until it ends; nothing where *at_least* is 0."""
+    if at_least > 0:
+        _hook_imported()
+        _native.share_allocations(at_least)
+        if "numpy" in sys.modules:
+            _native.set_array_allocator(_array_api(), None)
 
 
 @contextmanager
@@ -32,9 +56,7 @@ def shared_allocations(at_least: int) -> Iterator[None]:
         threshold = 0
     if not 0 < threshold <= sys.maxsize:
         raise ArgumentError(f"shim.shared_allocations: at_least must be a positive number of bytes, got {at_least!r}")
-    for framework in _LIBRARIES:
-        if framework in sys.modules:
-            _hook("shared_allocations", framework)
+    _hook_imported()
     with ExitStack() as undone:
         undone.callback(_native.share_allocations, _native.share_allocations(threshold))
         if "numpy" in sys.modules:
@@ -47,6 +69,12 @@ def _array_api() -> object:
     """Return the table of numpy's C functions."""
     module = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
     return module._ARRAY_API
+
+
+def _hook_imported() -> None:
+    for framework in _LIBRARIES:
+        if framework in sys.modules:
+            _hook("shared_allocations", framework)
 
 
 def _hook(function: str, framework: str) -> None:

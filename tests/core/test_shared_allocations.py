@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +18,8 @@ import shim
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
+from shim.core.shared_allocations import LEAST, chosen_to_share
+from shim.core.variables import Variables
 from shim.errors import ArgumentError, UnsupportedError
 
 ME = Caller("test")
@@ -253,3 +258,62 @@ def test_a_training_step_reduces_gradients_where_they_are(rank: int, world_size:
             assert mapped() > 2
     finally:
         groups.close_group(group)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes"), [(None, 0), ("", 0), ("off", 0), ("on", LEAST), ("1", 1), ("1048576", 1 << 20)], ids=str
+)
+def test_the_environment_says_from_which_size_on(text: str | None, bytes: int) -> None:
+    assert chosen_to_share(Variables({} if text is None else {"SHIM_SHARED_ALLOCATIONS": text})) == bytes
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1M", "yes", "٣", " ", "9" * 5000])
+def test_another_value_is_refused(text: str) -> None:
+    told = "SHIM_SHARED_ALLOCATIONS must be on, off, or a number of bytes from 1 on, got "
+    with pytest.raises(ArgumentError, match=told):
+        chosen_to_share(Variables({"SHIM_SHARED_ALLOCATIONS": text}))
+
+
+UNCHANGED = """
+import threading
+import numpy as np
+from allocated_tensors import is_shared, zeros
+import shim
+from shim.core import groups
+from shim.core.callers import Caller
+
+FRAMEWORK, COUNT = {framework!r}, {count}
+
+def is_made_shared():
+    return is_shared(zeros(FRAMEWORK, COUNT))
+
+seen = []
+zeros(FRAMEWORK, COUNT)  # imports it
+seen.append(is_made_shared())
+world = groups.enter_world(Caller("test"), "test")
+seen.append(is_made_shared())
+with shim.shared_allocations(1 << 40):
+    seen.append(is_made_shared())
+thread = threading.Thread(target=lambda: seen.append(is_made_shared()))
+thread.start()
+thread.join()
+groups.close_group(world)
+seen.append(is_made_shared())
+print(*seen)
+"""
+
+
+@pytest.mark.parametrize("count", [LEAST // 4 - 1, LEAST // 4])
+@of_every_framework
+def test_an_unchanged_program_has_its_tensors_shared_once_the_world_is_there(framework: str, count: int) -> None:
+    alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"allocations {os.getpid()}"}
+    result = subprocess.run(
+        [sys.executable, "-c", UNCHANGED.format(framework=framework, count=count)],
+        env=os.environ | alone | {"SHIM_SHARED_ALLOCATIONS": "on"},
+        cwd=os.path.dirname(__file__),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    expected = [False, True, False, False, True] if count * 4 >= LEAST else [False] * 5
+    assert result.stdout.split()[-5:] == [str(one) for one in expected], result.stderr

@@ -10,6 +10,7 @@ from shim.core.cross_memory import chosen_cross_memory
 from shim.core.engines.place import Place
 from shim.core.helper_threads import chosen_helper_threads
 from shim.core.measurements import measurements_folder
+from shim.core.shared_allocations import chosen_to_share, share_from_now_on
 from shim.core.stall_warning import chosen_stall_warning
 from shim.core.variables import Variables
 from shim.errors import EngineError
@@ -54,6 +55,7 @@ class SharedMemoryEngine(_native.Group):
             _native.set_helper_threads(chosen_helper_threads(variables))
             _native.set_stall_warning(chosen_stall_warning(variables))
             _native.set_cross_memory_from(chosen_cross_memory(variables))
+            share_from_now_on(chosen_to_share(variables))
         super().__init__(place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder)
 
     def helper_threads(self) -> int:
