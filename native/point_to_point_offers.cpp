@@ -42,7 +42,7 @@ Place PointToPoint::lend(const Buffer& buffer) {
 // What `peer` says is there, and at `address` of its own memory.
 RemoteTensor PointToPoint::tensor_of(int peer, const Place& place, std::uint64_t address, std::size_t bytes) {
   if (place.allocation != 0) try {
-      if (std::shared_ptr<std::byte> mapped = group_.message_loans().map(peer, place))
+      if (std::shared_ptr<std::byte> mapped = group_.message_loans().map(peer, place, bytes))
         return {std::move(mapped), 2 * bytes > group_.thresholds().stream};
     } catch (const std::bad_alloc&) {  // as above
     }

@@ -109,6 +109,28 @@ SHIM_TEST(more_allocations_than_slots_are_lent_in_turn) {
   });
 }
 
+SHIM_TEST(what_is_not_there_is_not_mapped) {
+  on_ranks(2, [](Rank& me) {
+    const SharedAllocation memory(sizeof(float) * some);
+    Place place{};
+    me.group().message_loans().lend(memory.data() + 100, some, place);
+    if (me.rank() == 0) me.group().channel(0, 1).source = place;
+    me.run(make_barrier(me.seat()));
+    if (me.rank() == 1) {
+      Loans& loans = me.group().message_loans();
+      const Place there = me.group().channel(0, 1).source;
+      const std::size_t bytes = memory.bytes() - 100;
+      CHECK(loans.map(0, there, bytes) != nullptr);
+      CHECK(loans.map(0, there, bytes + 1) == nullptr);
+      CHECK(loans.map(0, {there.allocation, there.slot, ~std::uint64_t{0}}, 1) == nullptr);
+      CHECK(loans.map(0, {there.allocation, lent_allocations, 0}, 1) == nullptr);
+      CHECK(loans.map(0, {there.allocation + 1, there.slot, 0}, 1) == nullptr);
+      CHECK(loans.map(0, there, bytes) != nullptr);
+    }
+    me.run(make_barrier(me.seat()));
+  });
+}
+
 SHIM_TEST(memory_that_one_rank_cannot_map_goes_through_the_rings) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
