@@ -36,7 +36,7 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
     entry.number.store(found->allocation);
   }
   placed_.push_back(known->second.slot);
-  place = {found->allocation, known->second.slot, found->offset};
+  place = {found->allocation, known->second.slot, found->offset, bytes};
   if (known->second.confirmed) return lent;
   unconfirmed_.push_back(found->allocation);
   return lent | lent_now;
@@ -76,14 +76,15 @@ void Loans::allocation_is_freed(std::uint64_t allocation) {
   lent_.erase(known);
 }
 
-std::shared_ptr<std::byte> Loans::map(int rank, const Place& place, std::size_t bytes) {
+std::shared_ptr<std::byte> Loans::map(int rank, const Place& place) {
   if (place.slot >= lent_allocations) return nullptr;
   const std::lock_guard lock(mapping_);
   Mapped& known = mapped_[static_cast<std::uint64_t>(rank) * lent_allocations + place.slot];
   if (known.segment == nullptr || known.allocation != place.allocation) known = {place.allocation, attach(rank, place)};
   has_mapped_.store(true);
   const std::shared_ptr<Segment>& segment = known.segment;
-  if (segment == nullptr || place.offset > segment->size() || bytes > segment->size() - place.offset) return nullptr;
+  if (segment == nullptr || place.bytes > segment->size() || place.offset > segment->size() - place.bytes)
+    return nullptr;
   return {segment, segment->data() + place.offset};
 }
 

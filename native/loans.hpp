@@ -48,8 +48,8 @@ class Loans final : private LenderOfAllocations {
   void confirm();
 
   // The memory at `place` of `rank`, mapped if it was not, for as long as anybody has it; null when that cannot be
-  // done, or it has not so many bytes.
-  std::shared_ptr<std::byte> map(int rank, const Place& place, std::size_t bytes = 0);
+  // done, or is not there.
+  std::shared_ptr<std::byte> map(int rank, const Place& place);
   // Gives up what is mapped of allocations that are no longer lent. By any thread, where all that is in use is held.
   void drop_freed() {
     if (has_mapped_.load(std::memory_order_relaxed)) drop_if_taken_back();

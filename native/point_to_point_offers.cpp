@@ -41,11 +41,12 @@ Place PointToPoint::lend(const Buffer& buffer) {
 
 // What `peer` says is there, and at `address` of its own memory.
 RemoteTensor PointToPoint::tensor_of(int peer, const Place& place, std::uint64_t address, std::size_t bytes) {
-  if (place.allocation != 0) try {
-      if (std::shared_ptr<std::byte> mapped = group_.message_loans().map(peer, place, bytes))
-        return {std::move(mapped), 2 * bytes > group_.thresholds().stream};
-    } catch (const std::bad_alloc&) {  // as above
-    }
+  std::shared_ptr<std::byte> mapped;
+  try {
+    if (place.allocation != 0 && place.bytes == bytes) mapped = group_.message_loans().map(peer, place);
+  } catch (const std::bad_alloc&) {  // as above
+  }
+  if (mapped != nullptr) return {std::move(mapped), 2 * bytes > group_.thresholds().stream};
   return {group_.process_to_read(peer), address};
 }
 

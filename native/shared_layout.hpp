@@ -114,6 +114,7 @@ struct Place {
   std::uint64_t allocation;  // the number of a lent one, or 0 where there is none
   std::uint64_t slot;        // which of its LentAllocations that is
   std::uint64_t offset;      // in the allocation
+  std::uint64_t bytes;
 };
 
 // Of what two ranks copy together, from the sender's tensor to the receiver's: see cross_copy.hpp.

@@ -5,12 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "../cross_copy.hpp"
+#include "../shared_allocation.hpp"
 #include "ranks.hpp"
 
 namespace shim::tests {
@@ -24,18 +26,53 @@ inline Thresholds crossing_from(std::uint64_t bytes) {
   return thresholds;
 }
 
+// No tensor is long enough for the kernel to copy it.
+inline Thresholds lending_only() { return crossing_from(std::uint64_t{1} << 40); }
+
+// For tensors that are lent, or that the kernel is to copy.
+inline Thresholds offering(bool is_shared) { return is_shared ? lending_only() : crossing_from(1); }
+
 inline Bytes message(std::size_t bytes, unsigned seed) {
   Bytes data(bytes);
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i * 7 + i / 251 + seed);
   return data;
 }
 
+// Bytes in shared memory, or in the process's own.
+class Tensor {
+ public:
+  Tensor(const Bytes& values, bool is_shared) : private_(values) {
+    if (!is_shared) return;
+    shared_ = std::make_unique<SharedAllocation>(std::max<std::size_t>(values.size(), 1));
+    std::copy(values.begin(), values.end(), data());
+  }
+  std::uint8_t* data() { return shared_ ? reinterpret_cast<std::uint8_t*>(shared_->data()) : private_.data(); }
+  TensorView view() {
+    TensorView view = view_of(private_);
+    view.data = reinterpret_cast<std::byte*>(data());
+    return view;
+  }
+  bool has(const Bytes& values) { return std::equal(values.begin(), values.end(), data(), data() + private_.size()); }
+
+ private:
+  Bytes private_;
+  std::unique_ptr<SharedAllocation> shared_;
+};
+
+inline std::unique_ptr<TransferTask> send(Rank& me, const TensorView& view, int peer, int tag = 0) {
+  return std::make_unique<TransferTask>(me.progress(), view, true, peer, tag);
+}
+
 inline std::unique_ptr<TransferTask> send(Rank& me, Bytes& data, int peer, int tag = 0) {
-  return std::make_unique<TransferTask>(me.progress(), view_of(data), true, peer, tag);
+  return send(me, view_of(data), peer, tag);
+}
+
+inline std::unique_ptr<TransferTask> receive(Rank& me, const TensorView& view, int peer, int tag = 0) {
+  return std::make_unique<TransferTask>(me.progress(), view, false, peer, tag);
 }
 
 inline std::unique_ptr<TransferTask> receive(Rank& me, Bytes& data, int peer, int tag = 0) {
-  return std::make_unique<TransferTask>(me.progress(), view_of(data), false, peer, tag);
+  return receive(me, view_of(data), peer, tag);
 }
 
 inline FailureKind failure_of(TransferTask& task, double timeout = -1) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -59,6 +60,15 @@ class Floats {
   std::unique_ptr<SharedAllocation> shared_;
   std::vector<float> private_;
 };
+
+// Of `count` elements of each rank, which are those that its number is the seed of.
+inline void check_gathered(Rank& me, Floats& output, std::size_t count) {
+  const std::vector<float> all = output.values();
+  for (int rank = 0; rank < me.size(); ++rank) {
+    Floats theirs(count, false, rank);
+    CHECK(std::memcmp(all.data() + static_cast<std::size_t>(rank) * count, theirs.data(), count * sizeof(float)) == 0);
+  }
+}
 
 // How many memory files of ours this process has mapped.
 inline std::size_t mapped_files() {

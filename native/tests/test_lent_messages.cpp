@@ -1,8 +1,8 @@
-// Long messages of tensors in shared memory, copied from the one to the other: which ends lie there, what is freed, and
-// ends in the middle.
+// Long messages of tensors in shared memory, copied from the one to the other: which ends lie there, and what is freed.
+// What they have in common with those that the kernel copies is in test_offers.cpp.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <future>
 #include <thread>
 
 #include "../loans.hpp"
@@ -17,41 +17,9 @@ namespace {
 
 constexpr std::size_t some = 3 * chunk + 77;  // more than fits the channel of so few ranks
 
-// Bytes in shared memory, or in the process's own.
-class Tensor {
- public:
-  Tensor(const Bytes& values, bool is_shared) : private_(values) {
-    if (!is_shared) return;
-    shared_ = std::make_unique<SharedAllocation>(std::max<std::size_t>(values.size(), 1));
-    std::copy(values.begin(), values.end(), data());
-  }
-  std::uint8_t* data() { return shared_ ? reinterpret_cast<std::uint8_t*>(shared_->data()) : private_.data(); }
-  TensorView view() {
-    TensorView view = view_of(private_);
-    view.data = reinterpret_cast<std::byte*>(data());
-    return view;
-  }
-  bool has(const Bytes& values) { return std::equal(values.begin(), values.end(), data(), data() + private_.size()); }
-
- private:
-  Bytes private_;
-  std::unique_ptr<SharedAllocation> shared_;
-};
-
-std::unique_ptr<TransferTask> send(Rank& me, Tensor& tensor, int peer) {
-  return std::make_unique<TransferTask>(me.progress(), tensor.view(), true, peer, 0);
-}
-
-std::unique_ptr<TransferTask> receive(Rank& me, Tensor& tensor, int peer) {
-  return std::make_unique<TransferTask>(me.progress(), tensor.view(), false, peer, 0);
-}
-
-// No tensor is long enough for the kernel to copy it.
-Thresholds lending_only() { return crossing_from(1ull << 40); }
-
 // From rank 0 to rank 1, which waits for it and checks it.
 void pass_on(Rank& me, Tensor& tensor, const Bytes& right) {
-  const auto task = me.rank() == 0 ? send(me, tensor, 1) : receive(me, tensor, 0);
+  const auto task = me.rank() == 0 ? send(me, tensor.view(), 1) : receive(me, tensor.view(), 0);
   if (me.rank() == 1) task->start();
   me.run(make_barrier(me.seat()));
   task->wait(-1);
@@ -64,35 +32,16 @@ std::uint64_t last_offered(Rank& me) { return me.group().channel(0, 1).answered.
 
 }  // namespace
 
-SHIM_TEST(lent_messages_of_all_sizes_go_around_a_ring) {
-  for (const int size : {2, 3, 4, 7})
-    on_ranks(
-        size,
-        [](Rank& me) {
-          const int next = (me.rank() + 1) % me.size();
-          const int before = (me.rank() + me.size() - 1) % me.size();
-          for (const std::size_t bytes :
-               {std::size_t{0}, std::size_t{1}, 2 * chunk - 1, 2 * chunk + 1, some, 40 * chunk}) {
-            Tensor mine(message(bytes, static_cast<unsigned>(me.rank())), true);
-            Tensor got(Bytes(bytes, 1), true);
-            const auto sent = send(me, mine, next);
-            sent->start();
-            receive(me, got, before)->wait(-1);
-            sent->wait(-1);
-            CHECK(got.has(message(bytes, static_cast<unsigned>(before))));
-          }
-        },
-        60, lending_only());
-}
-
 SHIM_TEST(a_send_that_fits_the_channel_ends_at_once) {
   on_ranks(
       2,
       [](Rank& me) {
-        Tensor tensor(message(channel_slots * me.group().layout().channel_payload_bytes(), 3), true);
-        if (me.rank() == 0) send(me, tensor, 1)->wait(-1);
+        const Bytes right = message(channel_slots * me.group().layout().channel_payload_bytes(), 3);
+        Tensor tensor(me.rank() == 0 ? right : Bytes(right.size()), true);
+        if (me.rank() == 0) send(me, tensor.view(), 1)->wait(-1);
         me.run(make_barrier(me.seat()));
-        if (me.rank() == 1) receive(me, tensor, 0)->wait(-1);
+        if (me.rank() == 1) receive(me, tensor.view(), 0)->wait(-1);
+        CHECK(tensor.has(right));
         CHECK_EQUAL(me.group().channel(0, 1).answered.load(), std::uint64_t{0});
       },
       60, lending_only());
@@ -162,7 +111,7 @@ SHIM_TEST(what_was_sent_and_freed_is_mapped_by_nobody) {
           }
           all_there(1);
           Tensor nothing({}, false);
-          if (is_message) (me.rank() == 0 ? send(me, nothing, 1) : receive(me, nothing, 0))->wait(-1);
+          if (is_message) (me.rank() == 0 ? send(me, nothing.view(), 1) : receive(me, nothing.view(), 0))->wait(-1);
           if (!is_message) me.run(make_barrier(me.seat()));
           all_there(2);
           CHECK_EQUAL(mapped_files(), before + 1);  // the group's own
@@ -190,96 +139,29 @@ SHIM_TEST(more_allocations_than_slots_are_sent_in_turn) {
       60, lending_only());
 }
 
-SHIM_TEST(nothing_is_written_to_a_lent_tensor_after_its_receive_was_withdrawn) {
-  on_ranks(
-      2,
-      [](Rank& me) {
-        const std::size_t bytes = 16 * chunk;
-        Tensor tensor(message(bytes, 5), true);
-        PointToPoint& messages = me.progress().messages();
-        for (int time = 0; time < 200; ++time) {
-          if (me.rank() == 0) {
-            send(me, tensor, 1)->wait(-1);
-          } else {
-            Transfer transfer(tensor.view(), false, 0, 0);
-            transfer.prepare();
-            const std::uint64_t before = messages.pieces_moved();
-            messages.post(transfer);
-            while (messages.pieces_moved() == before) messages.advance();
-            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(time);
-            while (std::chrono::steady_clock::now() < until) messages.advance();
-            messages.withdraw(transfer);
-            // The last byte of a chunk is what a writer of it comes to last.
-            for (std::size_t end = chunk; end <= bytes; end += chunk) tensor.data()[end - 1] = 99;
-            std::this_thread::sleep_for(std::chrono::microseconds(300));
-            for (std::size_t end = chunk; end <= bytes; end += chunk)
-              CHECK(transfer.is_exposed || tensor.data()[end - 1] == 99);
-          }
-          me.run(make_barrier(me.seat()));
-        }
-      },
-      60, lending_only());
-}
-
-SHIM_TEST(a_receive_raises_when_the_sender_of_a_lent_tensor_gives_up_in_the_middle) {
-  std::atomic<int> given_up{0};
-  for (int time = 0; time < 10 || (given_up == 0 && time < 200); ++time)  // it may be too late, where others run
-    on_ranks(
-        2,
-        [&given_up](Rank& me) {
-          const Bytes right = message(64 * chunk, 5);
-          if (me.rank() == 0) {
-            auto tensor = std::make_unique<Tensor>(right, true);
-            Transfer transfer(tensor->view(), true, 1, 0);
-            transfer.prepare();
-            PointToPoint& messages = me.progress().messages();
-            messages.post(transfer);
-            const CrossCopyState& copy = me.group().channel(0, 1).copy;
-            // Until rank 1 has taken some chunks.
-            while (static_cast<std::uint32_t>(copy.untaken.load()) < 4) std::this_thread::yield();
-            messages.withdraw(transfer);
-            std::fill_n(tensor->data(), right.size(), std::uint8_t{0});
-            tensor.reset();
-          } else {
-            Tensor got(Bytes(right.size()), true);
-            try {
-              receive(me, got, 0)->wait(-1);
-              CHECK(got.has(right));  // it was over before
-            } catch (const Failure& failure) {
-              CHECK(failure.kind == FailureKind::peer_lost);
-              ++given_up;
-            }
-          }
-        },
-        60, lending_only());
-  CHECK(given_up > 0);
-}
-
-// One thread's operations and another's messages lend the same tensors, while a third frees others.
+// One thread's operations, another's messages.
 SHIM_TEST(messages_and_operations_lend_at_the_same_time) {
   on_ranks(
       2,
       [](Rank& me) {
         constexpr unsigned times = 60;
-        std::thread messenger([&me] {
+        const auto messages = [&me] {
           for (unsigned time = 0; time < times; ++time) {
             const Bytes right = message(some, time);
             Tensor tensor(me.rank() == 0 ? right : Bytes(some), true);
-            if (me.rank() == 0) {
-              send(me, tensor, 1)->wait(-1);
-            } else {
-              receive(me, tensor, 0)->wait(-1);
-              CHECK(tensor.has(right));
-            }
+            (me.rank() == 0 ? send(me, tensor.view(), 1) : receive(me, tensor.view(), 0))->wait(-1);
+            CHECK(tensor.has(right));
           }
-        });
+        };
+        std::future<void> messenger = std::async(std::launch::async, messages);
         for (unsigned time = 0; time < times; ++time) {
           Floats input(10'000, true, me.rank());
           Floats output(20'000, true, 100);
           me.run(make_all_gather(me.seat(), output.as("output"), input.as("input"), no_splits("output_splits")));
           CHECK(was_direct(me));
+          check_gathered(me, output, 10'000);
         }
-        messenger.join();
+        messenger.get();
       },
       60, lending_only());
 }

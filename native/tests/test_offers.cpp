@@ -10,25 +10,26 @@ using namespace shim;
 using namespace shim::tests;
 
 SHIM_TEST(offered_messages_of_all_sizes_go_around_a_ring) {
-  for (const int size : {2, 3, 4, 7})
-    on_ranks(
-        size,
-        [](Rank& me) {
-          const int next = (me.rank() + 1) % me.size();
-          const int before = (me.rank() + me.size() - 1) % me.size();
-          for (const std::size_t bytes :
-               {std::size_t{0}, std::size_t{1}, std::size_t{1000}, chunk - 1, chunk, chunk + 1, 5 * chunk + 77}) {
-            Bytes mine = message(bytes, static_cast<unsigned>(me.rank()));
-            Bytes got(bytes, 1);
-            const auto sent = send(me, mine, next);
-            sent->start();
-            receive(me, got, before)->wait(-1);
-            sent->wait(-1);
-            CHECK(got == message(bytes, static_cast<unsigned>(before)));
-            CHECK(bytes <= chunk || me.group().channel(before, me.rank()).answer == OfferAnswer::accepted);
-          }
-        },
-        60, crossing_from(1));
+  for (const bool is_shared : {false, true})
+    for (const int size : {2, 3, 4, 7})
+      on_ranks(
+          size,
+          [is_shared](Rank& me) {
+            const int next = (me.rank() + 1) % me.size();
+            const int before = (me.rank() + me.size() - 1) % me.size();
+            for (const std::size_t bytes :
+                 {std::size_t{0}, std::size_t{1}, std::size_t{1000}, chunk - 1, chunk, chunk + 1, 40 * chunk + 77}) {
+              Tensor mine(message(bytes, static_cast<unsigned>(me.rank())), is_shared);
+              Tensor got(Bytes(bytes, 1), is_shared);
+              const auto sent = send(me, mine.view(), next);
+              sent->start();
+              receive(me, got.view(), before)->wait(-1);
+              sent->wait(-1);
+              CHECK(got.has(message(bytes, static_cast<unsigned>(before))));
+              CHECK(bytes <= chunk || me.group().channel(before, me.rank()).answer == OfferAnswer::accepted);
+            }
+          },
+          60, offering(is_shared));
 }
 
 SHIM_TEST(what_nobody_waits_for_and_what_has_gaps_is_declined) {
@@ -85,34 +86,35 @@ SHIM_TEST(an_offer_that_does_not_fit_is_refused_and_the_next_one_arrives) {
 }
 
 SHIM_TEST(nothing_is_written_after_a_receive_was_withdrawn) {
-  on_ranks(
-      2,
-      [](Rank& me) {
-        Bytes data = message(16 * chunk, 5);
-        PointToPoint& messages = me.progress().messages();
-        for (int time = 0; time < 200; ++time) {
-          if (me.rank() == 0) {
-            send(me, data, 1)->wait(-1);
-          } else {
-            Bytes got(data.size());
-            Transfer transfer(view_of(got), false, 0, 0);
-            transfer.prepare();
-            const std::uint64_t before = messages.pieces_moved();
-            messages.post(transfer);
-            while (messages.pieces_moved() == before) messages.advance();
-            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(time * 2);
-            while (std::chrono::steady_clock::now() < until) messages.advance();
-            messages.withdraw(transfer);
-            // The last byte of a chunk is what a writer of it comes to last.
-            for (std::size_t end = chunk; end <= got.size(); end += chunk) got[end - 1] = 99;
-            std::this_thread::sleep_for(std::chrono::microseconds(300));
-            for (std::size_t end = chunk; end <= got.size(); end += chunk)
-              CHECK(transfer.is_exposed || got[end - 1] == 99);
+  for (const bool is_shared : {false, true})
+    on_ranks(
+        2,
+        [is_shared](Rank& me) {
+          constexpr std::size_t bytes = 16 * chunk;
+          Tensor tensor(message(bytes, 5), is_shared);
+          PointToPoint& messages = me.progress().messages();
+          for (int time = 0; time < 200; ++time) {
+            if (me.rank() == 0) {
+              send(me, tensor.view(), 1)->wait(-1);
+            } else {
+              Transfer transfer(tensor.view(), false, 0, 0);
+              transfer.prepare();
+              const std::uint64_t before = messages.pieces_moved();
+              messages.post(transfer);
+              while (messages.pieces_moved() == before) messages.advance();
+              const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(time * 2);
+              while (std::chrono::steady_clock::now() < until) messages.advance();
+              messages.withdraw(transfer);
+              // The last byte of a chunk is what a writer of it comes to last.
+              for (std::size_t end = chunk; end <= bytes; end += chunk) tensor.data()[end - 1] = 99;
+              std::this_thread::sleep_for(std::chrono::microseconds(300));
+              for (std::size_t end = chunk; end <= bytes; end += chunk)
+                CHECK(transfer.is_exposed || tensor.data()[end - 1] == 99);
+            }
+            me.run(make_barrier(me.seat()));
           }
-          me.run(make_barrier(me.seat()));
-        }
-      },
-      60, crossing_from(1));
+        },
+        60, offering(is_shared));
 }
 
 SHIM_TEST(a_send_that_is_withdrawn_says_so_and_nothing_is_sent_after_it) {
@@ -146,27 +148,39 @@ SHIM_TEST(a_send_that_is_withdrawn_says_so_and_nothing_is_sent_after_it) {
 }
 
 SHIM_TEST(a_receive_raises_when_its_sender_gives_up_in_the_middle) {
-  on_ranks(
-      2,
-      [](Rank& me) {
-        Bytes data = message(64 * chunk, 5);
-        if (me.rank() == 0) {
-          auto task = send(me, data, 1);
-          task->start();
-          while (me.progress().messages().pieces_moved() < 4 && !task->is_completed()) std::this_thread::yield();
-          task.reset();
-          std::fill(data.begin(), data.end(), std::uint8_t{0});
-        } else {
-          Bytes got(data.size());
-          try {
-            receive(me, got, 0)->wait(-1);
-            CHECK(got == data);  // it was over before
-          } catch (const Failure& failure) {
-            CHECK(failure.kind == FailureKind::peer_lost);
-          }
-        }
-      },
-      60, crossing_from(1));
+  for (const bool is_shared : {false, true}) {
+    std::atomic<int> given_up{0};
+    for (int time = 0; time < 10 || (given_up == 0 && time < 200); ++time)  // it may be too late, where others run
+      on_ranks(
+          2,
+          [&given_up, is_shared](Rank& me) {
+            const Bytes right = message(64 * chunk, 5);
+            if (me.rank() == 0) {
+              auto tensor = std::make_unique<Tensor>(right, is_shared);
+              Transfer transfer(tensor->view(), true, 1, 0);
+              transfer.prepare();
+              PointToPoint& messages = me.progress().messages();
+              messages.post(transfer);
+              const CrossCopyState& copy = me.group().channel(0, 1).copy;
+              // Until rank 1 has taken some chunks.
+              while (static_cast<std::uint32_t>(copy.untaken.load()) < 4) std::this_thread::yield();
+              messages.withdraw(transfer);
+              std::fill_n(tensor->data(), right.size(), std::uint8_t{0});
+              tensor.reset();
+            } else {
+              Tensor got(Bytes(right.size()), is_shared);
+              try {
+                receive(me, got.view(), 0)->wait(-1);
+                CHECK(got.has(right));  // it was over before
+              } catch (const Failure& failure) {
+                CHECK(failure.kind == FailureKind::peer_lost);
+                ++given_up;
+              }
+            }
+          },
+          60, offering(is_shared));
+    CHECK(given_up > 0);
+  }
 }
 
 SHIM_TEST(a_tensor_with_a_hole_fails_the_group) {

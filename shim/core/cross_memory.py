@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shim.core.variables import Variables
-from shim.errors import ArgumentError
+from shim.core.variables import Variables, checked_bytes
 
 __all__ = ["NEVER", "chosen_cross_memory"]
 
@@ -20,6 +19,4 @@ def chosen_cross_memory(variables: Variables) -> int:
         return 0
     if text == "off":
         return NEVER
-    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
-        raise ArgumentError(f"SHIM_CROSS_MEMORY must be off, or a number of bytes from 1 on, got {text!r}")
-    return int(text)
+    return checked_bytes("SHIM_CROSS_MEMORY", text, "off")

@@ -15,7 +15,7 @@ from typing import Any
 
 from shim import _native
 from shim.core.tensors import framework_of
-from shim.core.variables import Variables
+from shim.core.variables import Variables, checked_bytes
 from shim.errors import ArgumentError, EngineError, TensorError, UnsupportedError
 
 __all__ = ["LEAST", "chosen_to_share", "move_to_shared_memory", "share_from_now_on", "shared_allocations"]
@@ -33,18 +33,13 @@ def chosen_to_share(variables: Variables) -> int:
     text = variables.get("SHIM_SHARED_ALLOCATIONS") or "off"
     if text in ("on", "off"):
         return LEAST if text == "on" else 0
-    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
-        raise ArgumentError(f"SHIM_SHARED_ALLOCATIONS must be on, off, or a number of bytes from 1 on, got {text!r}")
-    return int(text)
+    return checked_bytes("SHIM_SHARED_ALLOCATIONS", text, "on, off")
 
 
 def share_from_now_on(at_least: int) -> None:
     """Send what this thread allocates to shared memory, as ``shim.shared_allocations`` does, until it ends; nothing where *at_least* is 0."""
     if at_least > 0:
-        _hook_imported()
-        _native.share_allocations(at_least)
-        if "numpy" in sys.modules:
-            _native.set_array_allocator(_array_api(), None)
+        _share(at_least)
 
 
 @contextmanager
@@ -56,25 +51,27 @@ def shared_allocations(at_least: int) -> Iterator[None]:
         threshold = 0
     if not 0 < threshold <= sys.maxsize:
         raise ArgumentError(f"shim.shared_allocations: at_least must be a positive number of bytes, got {at_least!r}")
-    _hook_imported()
+    with _share(threshold):
+        yield
+
+
+def _share(at_least: int) -> ExitStack:
+    """Begin to share, and return what undoes it."""
+    for framework in _LIBRARIES:
+        if framework in sys.modules:
+            _hook("shared_allocations", framework)
     with ExitStack() as undone:
-        undone.callback(_native.share_allocations, _native.share_allocations(threshold))
+        undone.callback(_native.share_allocations, _native.share_allocations(at_least))
         if "numpy" in sys.modules:
             array_api = _array_api()
             undone.callback(_native.set_array_allocator, array_api, _native.set_array_allocator(array_api, None))
-        yield
+        return undone.pop_all()
 
 
 def _array_api() -> object:
     """Return the table of numpy's C functions."""
     module = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
     return module._ARRAY_API
-
-
-def _hook_imported() -> None:
-    for framework in _LIBRARIES:
-        if framework in sys.modules:
-            _hook("shared_allocations", framework)
 
 
 def _hook(function: str, framework: str) -> None:

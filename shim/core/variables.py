@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shim.errors import ArgumentError, StateError
 
-__all__ = ["Variables", "checked_port"]
+__all__ = ["Variables", "checked_bytes", "checked_port"]
 
 
 class Variables:
@@ -45,6 +45,13 @@ class Variables:
     def shown(self, names: tuple[str, ...]) -> str:
         """Return *names* with their values, as a message shows them."""
         return ", ".join(f"{name}={self.get(name)}" if self.get(name) else f"{name} is not set" for name in names)
+
+
+def checked_bytes(name: str, text: str, words: str) -> int:
+    """Return the number of bytes that *text*, which *name* gave, stands for; *words* are what else it may be."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
+        raise ArgumentError(f"{name} must be {words}, or a number of bytes from 1 on, got {text!r}")
+    return int(text)
 
 
 def checked_port(name: str, text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -264,6 +265,7 @@ def test_a_training_step_reduces_gradients_where_they_are(rank: int, world_size:
     ("text", "bytes"), [(None, 0), ("", 0), ("off", 0), ("on", LEAST), ("1", 1), ("1048576", 1 << 20)], ids=str
 )
 def test_the_environment_says_from_which_size_on(text: str | None, bytes: int) -> None:
+    assert inspect.signature(shim.shared_allocations).parameters["at_least"].default == LEAST
     assert chosen_to_share(Variables({} if text is None else {"SHIM_SHARED_ALLOCATIONS": text})) == bytes
 
 
