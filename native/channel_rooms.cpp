@@ -21,9 +21,11 @@ const std::byte* ChannelRooms::to_read(std::uint64_t number, std::size_t bytes) 
   return slot.has_others_room ? room(group_.rank(), peer_, number) : room(peer_, group_.rank(), number);
 }
 
+bool ChannelRooms::is_one_way(std::uint64_t number) const { return (filled_since_ & bit_of(number)) == 0; }
+
 void ChannelRooms::exchange(std::uint64_t number, std::uint64_t filled, std::uint64_t emptied) {
   const bool is_free = (number - emptied) % channel_slots >= filled - emptied;
-  if (!is_free || (filled_since_ & bit_of(number)) == 0 || peer_ == group_.rank()) return;
+  if (!is_free || is_one_way(number) || peer_ == group_.rank()) return;
   filled_since_ &= ~bit_of(number);
   by_me_ ^= bit_of(number);
   group_.channel(peer_, group_.rank()).exchanged.store(by_me_);

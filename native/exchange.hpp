@@ -145,6 +145,12 @@ class Exchange {
   std::uint64_t steps_;
 };
 
+// After this rank, and no other, has read so much of another one's slot or cell, in an operation in which that one will
+// fill it anew and this one will not. (Ranks that both fill take turns: see Group::ring_slot.)
+inline void claim_read(const Group& group, const std::byte* slot, std::size_t bytes) {
+  if (bytes >= group.thresholds().claim) claim_lines(const_cast<std::byte*>(slot), bytes);
+}
+
 // Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
 inline std::size_t cell_bytes(const Group& group) {
   return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;

@@ -22,7 +22,8 @@ Speeds speeds_of_machine(const std::string& folder) {
 
 bool are_plausible(const Speeds& speeds) {
   return speeds.line_ns >= 5 && speeds.line_ns <= 1'000 && speeds.copy_bytes_per_us >= 1'000 &&
-         speeds.copy_bytes_per_us <= 1'000'000 && speeds.cross_bytes_per_us <= 1'000'000;
+         speeds.copy_bytes_per_us <= 1'000'000 && speeds.cross_bytes_per_us <= 1'000'000 && speeds.rewrite_ns >= 1 &&
+         speeds.rewrite_ns <= 100'000 && speeds.claimed_rewrite_ns >= 1 && speeds.claimed_rewrite_ns <= 100'000;
 }
 
 Machine this_machine(const Measurements& measurements) {

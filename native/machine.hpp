@@ -13,6 +13,8 @@ struct Speeds {
   std::uint64_t line_ns;             // nanoseconds of a cache line's way from one processor to another
   std::uint64_t copy_bytes_per_us;   // what one processor copies within its own caches
   std::uint64_t cross_bytes_per_us;  // what the kernel copies between processes for one, there; 0 where it does not
+  std::uint64_t rewrite_ns;          // nanoseconds to write 32 KiB anew that another processor has read, and
+  std::uint64_t claimed_rewrite_ns;  // likewise where that one has claimed the lines: see claim_lines in prefetch.hpp
 
   bool operator==(const Speeds&) const = default;
 };
@@ -24,7 +26,7 @@ struct Machine {
 };
 
 // Those of a processor of these years, where they cannot be measured or shall not be.
-inline constexpr Speeds usual_speeds{80, 64'000, 8'000};
+inline constexpr Speeds usual_speeds{80, 64'000, 8'000, 2'000, 2'000};
 
 // Whether any machine may have them; what is measured on a busy one may be far from it.
 bool are_plausible(const Speeds& speeds);

@@ -19,14 +19,15 @@
 namespace shim {
 namespace {
 
-constexpr std::string_view format = "shim machine 2";
+constexpr std::string_view format = "shim machine 3";
 constexpr std::size_t most_bytes = 4096;
 constexpr mode_t written_by_others = S_IWGRP | S_IWOTH;
 
 std::string text_of(const std::string& machine, const Speeds& speeds) {
   return std::string(format) + "\n" + machine + "\nline_ns " + std::to_string(speeds.line_ns) + "\ncopy_bytes_per_us " +
          std::to_string(speeds.copy_bytes_per_us) + "\ncross_bytes_per_us " +
-         std::to_string(speeds.cross_bytes_per_us) + "\n";
+         std::to_string(speeds.cross_bytes_per_us) + "\nrewrite_ns " + std::to_string(speeds.rewrite_ns) +
+         "\nclaimed_rewrite_ns " + std::to_string(speeds.claimed_rewrite_ns) + "\n";
 }
 
 // The number behind the first `label` of `text`.
@@ -93,7 +94,8 @@ std::optional<Speeds> MachineRecord::read() const {
   if (length <= 0) return std::nullopt;
   const std::string_view text(buffer, static_cast<std::size_t>(length));
   const Speeds speeds{number_behind("\nline_ns ", text), number_behind("\ncopy_bytes_per_us ", text),
-                      number_behind("\ncross_bytes_per_us ", text)};
+                      number_behind("\ncross_bytes_per_us ", text), number_behind("\nrewrite_ns ", text),
+                      number_behind("\nclaimed_rewrite_ns ", text)};
   // Only what is letter by letter what would be written for these numbers.
   return are_plausible(speeds) && text == text_of(machine_, speeds) ? std::optional(speeds) : std::nullopt;
 }

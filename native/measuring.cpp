@@ -15,6 +15,7 @@
 
 #include "copies.hpp"
 #include "group.hpp"
+#include "prefetch.hpp"
 #include "process.hpp"
 
 namespace shim {
@@ -29,6 +30,8 @@ constexpr int copies = 15;
 constexpr std::size_t copied = 64 * 1024;  // bytes; with its source in any second cache
 constexpr int cross_copies = 7;
 constexpr std::size_t cross_copied = 256 * 1024;  // bytes; in pages of the usual size
+constexpr int rewrites = 15;
+constexpr std::size_t rewritten = 32 * 1024;  // bytes; more than a first cache has room for beside their source
 
 double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -64,14 +67,19 @@ int another_processor() {
   return -1;
 }
 
-// Two lines that go back and forth between two threads, each written by one of them.
+// Two lines that go back and forth between two threads, each written by one of them; and a piece of memory that the one
+// writes and the other reads.
 class LineTrips {
  public:
   // What the other thread does, until the end.
   void answer() {
+    std::vector<std::byte> read(rewritten);
     for (std::uint64_t seen = 0; seen != end_of_trips; pause_processor()) {
       const std::uint64_t sent = there_.number.load(std::memory_order_acquire);
-      if (sent != seen) back_.number.store(seen = sent, std::memory_order_release);
+      if (sent == seen) continue;
+      if (reads_) copy_bytes(read.data(), piece_.data(), rewritten);
+      if (claims_) claim_lines(piece_.data(), rewritten);
+      back_.number.store(seen = sent, std::memory_order_release);
     }
   }
   void end() { there_.number.store(end_of_trips); }
@@ -86,6 +94,24 @@ class LineTrips {
       for (std::uint64_t trip = 0; trip < trips; ++trip)
         if (!go(begin)) return std::nullopt;
       time = ns_since(start) / (2 * trips);
+    }
+    return median_of(times);
+  }
+
+  // Nanoseconds to write the piece anew, which the other thread has read, and then claimed or not. Likewise.
+  std::optional<double> rewrite(bool claims) {
+    const Clock::time_point begin = Clock::now();
+    const std::vector<std::byte> from(rewritten);
+    reads_ = true;
+    claims_ = claims;
+    copy_bytes(piece_.data(), from.data(), rewritten);
+    std::array<double, rewrites> times{};
+    for (double& time : times) {
+      if (!go(begin)) return std::nullopt;
+      const Clock::time_point start = Clock::now();
+      copy_bytes(piece_.data(), from.data(), rewritten);
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // until all of it is written
+      time = ns_since(start);
     }
     return median_of(times);
   }
@@ -108,6 +134,10 @@ class LineTrips {
 
   Line there_;
   Line back_;
+  // Written by the one before it sends.
+  bool reads_ = false;
+  bool claims_ = false;
+  std::vector<std::byte> piece_ = std::vector<std::byte>(rewritten);
   std::uint64_t sent_ = 0;
 };
 
@@ -149,12 +179,22 @@ class Answering {
   bool is_running_ = false;
 };
 
-std::optional<double> line_way() {
+struct BetweenProcessors {
+  double line_ns;
+  double rewrite_ns;
+  double claimed_rewrite_ns;
+};
+
+std::optional<BetweenProcessors> between_processors() {
   const int other = another_processor();
   if (other < 0) return std::nullopt;
   LineTrips lines;
   const Answering answering(lines, other);
-  return answering.is_running() ? lines.way() : std::nullopt;
+  if (!answering.is_running()) return std::nullopt;
+  const std::optional<double> way = lines.way();
+  const std::optional<double> rewrite = lines.rewrite(false);
+  const std::optional<double> claimed = lines.rewrite(true);
+  return way && rewrite && claimed ? std::optional(BetweenProcessors{*way, *rewrite, *claimed}) : std::nullopt;
 }
 
 // Bytes per microsecond; 0 where `copy` says that it cannot.
@@ -189,9 +229,11 @@ std::uint64_t cross_speed() {
 }  // namespace
 
 std::optional<Speeds> measure_speeds() {
-  const std::optional<double> way = line_way();
-  if (!way) return std::nullopt;
-  const Speeds speeds{static_cast<std::uint64_t>(*way), copy_speed(), cross_speed()};
+  const std::optional<BetweenProcessors> between = between_processors();
+  if (!between) return std::nullopt;
+  const Speeds speeds{static_cast<std::uint64_t>(between->line_ns), copy_speed(), cross_speed(),
+                      static_cast<std::uint64_t>(between->rewrite_ns),
+                      static_cast<std::uint64_t>(between->claimed_rewrite_ns)};
   return are_plausible(speeds) ? std::optional(speeds) : std::nullopt;
 }
 

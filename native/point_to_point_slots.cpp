@@ -46,9 +46,11 @@ void PointToPoint::take_payload(int peer, const ChannelSlot& slot) {
     whole = {incoming.aside.back().bytes.data(), incoming.aside.back().bytes.size()};
   const Part piece = piece_of(whole, slot.offset, group_.layout().channel_payload_bytes());
   const OutputCopy copy_out(2 * whole.bytes, group_.thresholds());
-  copy_out(piece.data, rooms_[i].to_read(read_[i], piece.bytes), piece.bytes);
+  const std::byte* room = rooms_[i].to_read(read_[i], piece.bytes);
+  copy_out(piece.data, room, piece.bytes);
   if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
   if (piece.bytes <= sizeof(slot.small)) return;
+  if (rooms_[i].is_one_way(read_[i])) return claim_read(group_, room, piece.bytes);
   see_emptied(peer);  // which an answer would have to know anyway
   rooms_[i].exchange(read_[i], filled_[i], seen_read_[i]);
 }

@@ -16,7 +16,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 11;
+inline constexpr std::uint32_t protocol_version = 12;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes

@@ -42,6 +42,11 @@ std::uint64_t swap_threshold(const Machine& machine, bool is_crowded) {
   return is_crowded || 5 * speeds.cross_bytes_per_us < 2 * speeds.copy_bytes_per_us ? no_threshold : 512 * kib;
 }
 
+// Nothing was gained below; and little of what is measured may be chance.
+std::uint64_t claim_threshold(const Speeds& speeds) {
+  return 3 * speeds.claimed_rewrite_ns <= 2 * speeds.rewrite_ns ? 4 * kib : no_threshold;
+}
+
 double copied_in_a_way(const Speeds& speeds) {  // bytes
   return static_cast<double>(speeds.line_ns) * static_cast<double>(speeds.copy_bytes_per_us) / 1e3;
 }
@@ -71,6 +76,7 @@ Thresholds thresholds_for(const Machine& machine, int ranks, int processors) {
       std::max<std::uint64_t>(machine.last_cache / 4 * 3, 1024 * kib),
       cross_threshold(machine, turns > 1),
       swap_threshold(machine, turns > 1),
+      claim_threshold(machine.speeds),
   };
 }
 
@@ -78,7 +84,8 @@ void set_cross_memory_from(std::uint64_t bytes) { chosen_cross.store(std::min(by
 
 bool are_possible(const Thresholds& thresholds) {
   return thresholds.piece >= cell_unit && thresholds.piece <= ring_slot_bytes && thresholds.piece % cell_unit == 0 &&
-         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.cross, thresholds.swap}) <=
+         std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.cross, thresholds.swap,
+                   thresholds.claim}) <=
              no_threshold;
 }
 

@@ -17,6 +17,7 @@ struct Thresholds {
   std::uint64_t stream;    // an operation that touches more than so many, on all ranks together, streams its outputs
   std::uint64_t cross;     // a message of at least so many is copied from tensor to tensor, where it can be
   std::uint64_t swap;      // and so is what two ranks have for each other, at least so many each
+  std::uint64_t claim;     // who reads at least so many that the other rank will write anew claims their lines
 
   bool operator==(const Thresholds&) const = default;
 };

@@ -54,7 +54,9 @@ class Broadcast final : public Operation {
         [&](std::uint64_t step) {
           if (is_root_) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
-          copy_out(piece.data, exchange.slot_of(root_, step), piece.bytes);
+          const std::byte* slot = exchange.slot_of(root_, step);
+          copy_out(piece.data, slot, piece.bytes);
+          if (group.size() == 2) claim_read(group, slot, piece.bytes);
         });
   }
   // The root, which would have nothing to do, stores its share to the others' tensors; the rest they copy themselves.

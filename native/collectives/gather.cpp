@@ -34,7 +34,7 @@ class Gather final : public Operation {
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
   bool fill_first_slot(Group& group) const override {
-    if (input_.bytes() > group.thresholds().piece) return false;
+    if (input_.bytes() > group.thresholds().piece || !is_read()) return false;
     Exchange::wait_for_first_slot(group);
     group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
     return true;
@@ -56,6 +56,7 @@ class Gather final : public Operation {
     Exchange exchange(group, agreement.largest, group.thresholds().piece);
     exchange.run(
         [&](std::uint64_t step) {
+          if (!is_read()) return;
           const Part piece = piece_of(mine, exchange.start_of(step), exchange.chunk());
           group.ring_stores().copy(exchange.own_slot(step), piece.data, piece.bytes);
         },
@@ -72,7 +73,7 @@ class Gather final : public Operation {
   }
 
   bool swap(Group& group, std::uint64_t sequence, const Part& mine) {
-    if (call_.descriptor.kind != OperationKind::all_gather || group.size() != 2) return false;
+    if (!is_for_all() || group.size() != 2) return false;
     return swap_across(group, sequence, {mine, outputs_[1 - rank_], mine, outputs_[rank_].data});
   }
 
@@ -89,12 +90,13 @@ class Gather final : public Operation {
   }
 
   void lend_to(Loan& loan) const override {
-    if (call_.descriptor.root != rank_) loan.add(0, {input_.data(), input_.bytes()});
+    if (is_read()) loan.add(0, {input_.data(), input_.bytes()});
   }
 
-  std::size_t receivers(const Group& group) const {
-    return call_.descriptor.kind == OperationKind::all_gather ? static_cast<std::size_t>(group.size()) : 1;
-  }
+  bool is_for_all() const { return call_.descriptor.kind == OperationKind::all_gather; }
+  // Whether another rank reads what this one gives.
+  bool is_read() const { return call_.descriptor.root != rank_; }
+  std::size_t receivers(const Group& group) const { return is_for_all() ? static_cast<std::size_t>(group.size()) : 1; }
 
   void store() override {
     for (Buffer& output : outputs_.buffers()) output.store();

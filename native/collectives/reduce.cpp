@@ -48,15 +48,19 @@ class Reduce final : public Operation {
       Exchange::wait_for_first_slot(group);
       fill_others(group, group.steps, 0, cell);
     } else {
-      if (input_.bytes() > group.thresholds().piece) return false;
+      if (input_.bytes() > group.thresholds().piece || !is_read()) return false;
       Exchange::wait_for_first_slot(group);
       group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
     }
     return true;
   }
 
+  bool is_for_all() const { return call_.descriptor.kind == OperationKind::all_reduce; }
+  // Whether another rank reads what this one gives: all do but the root.
+  bool is_read() const { return is_for_all() || !output_; }
+
   bool is_two_shot(const Group& group) const {
-    return call_.descriptor.kind == OperationKind::all_reduce && input_.bytes() > group.thresholds().one_shot &&
+    return is_for_all() && input_.bytes() > group.thresholds().one_shot &&
            group.size() > 1;
   }
 
@@ -91,6 +95,7 @@ class Reduce final : public Operation {
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step) {
+          if (!is_read()) return;
           const Part piece = piece_of(whole, exchange.start_of(step), exchange.chunk());
           group.ring_stores().copy(exchange.own_slot(step), piece.data, piece.bytes);
         },
@@ -100,6 +105,9 @@ class Reduce final : public Operation {
           const std::byte* own = input_.data() + exchange.start_of(step);
           combine(piece.data, nullptr, piece.bytes,
                   [&](int rank) { return rank == group.rank() ? own : exchange.slot_of(rank, step); });
+          if (is_for_all()) return;
+          for (int rank = 0; rank < group.size(); ++rank)
+            if (rank != group.rank()) claim_read(group, exchange.slot_of(rank, step), piece.bytes);
         });
   }
 
@@ -149,7 +157,7 @@ class Reduce final : public Operation {
     const auto at = [&](std::size_t start) {
       return [&inputs, start](int rank) { return inputs[static_cast<std::size_t>(rank)] + start; };
     };
-    if (call_.descriptor.kind == OperationKind::reduce) return combine(output_->data(), nullptr, input_.bytes(), at(0));
+    if (!is_for_all()) return combine(output_->data(), nullptr, input_.bytes(), at(0));
     // Each rank combines a slice and stores it to all outputs. No other rank reads or writes that slice of any tensor,
     // so they may be worked on in place.
     const std::vector<std::byte*> outputs = access.tensors(Loan::output, output_->data());
@@ -169,8 +177,8 @@ class Reduce final : public Operation {
   }
 
   void lend_to(Loan& loan) const override {
-    if (call_.descriptor.kind == OperationKind::all_reduce) loan.add(Loan::output, {output_->data(), output_->bytes()});
-    if (call_.descriptor.kind == OperationKind::all_reduce || !output_) loan.add(0, {input_.data(), input_.bytes()});
+    if (is_for_all()) loan.add(Loan::output, {output_->data(), output_->bytes()});
+    if (is_read()) loan.add(0, {input_.data(), input_.bytes()});
   }
 
   void store() override {

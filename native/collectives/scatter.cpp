@@ -51,6 +51,7 @@ class Scatter final : public Operation {
           const std::byte* from = rank_ == root_ ? inputs_[rank_].data + exchange.start_of(step)
                                                  : exchange.cell_of(root_, step, exchange.chunk());
           copy_out(piece.data, from, piece.bytes);
+          if (rank_ != root_) claim_read(group, from, piece.bytes);
         });
   }
 

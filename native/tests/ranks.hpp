@@ -106,7 +106,12 @@ class Rank {
 };
 
 // Those of two ranks on a usual machine, whatever this one is and however many there are.
-inline Thresholds usual_thresholds() { return thresholds_for({usual_speeds, 1024 * 1024, 32 * 1024 * 1024}, 2, 2); }
+// Of a machine on which it is worth claiming what was read.
+inline Thresholds usual_thresholds() {
+  Speeds speeds = usual_speeds;
+  speeds.claimed_rewrite_ns = speeds.rewrite_ns / 4;
+  return thresholds_for({speeds, 1024 * 1024, 32 * 1024 * 1024}, 2, 2);
+}
 
 inline bool is_crowded_with(int ranks) {
   return are_crowded(std::vector<Processors>(static_cast<std::size_t>(ranks), usable_processors()));

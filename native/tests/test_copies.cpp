@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "../caches.hpp"
+#include "../prefetch.hpp"
 #include "check.hpp"
 
 using namespace shim;
@@ -21,6 +22,15 @@ SHIM_TEST(sizes_of_caches_are_read_as_the_kernel_writes_them) {
   for (const char* other : {"", "K", "32768", "12T", "8KB"}) CHECK_EQUAL(bytes_of_cache(other), std::size_t{0});
   const Caches caches = caches_of_processor();
   CHECK(0 < caches.second && caches.second <= caches.last);
+}
+
+SHIM_TEST(claiming_changes_no_byte) {
+  std::vector<std::byte> data(1000);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(1 + i % 255);
+  const std::vector<std::byte> before = data;
+  for (std::size_t start = 0; start < 70; ++start)
+    for (const std::size_t bytes : {0, 1, 63, 64, 65, 930}) claim_lines(data.data() + start, bytes);
+  CHECK(data == before);
 }
 
 SHIM_TEST(streaming_copies_every_byte_and_no_other) {

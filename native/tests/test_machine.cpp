@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Speeds some{123, 45'678, 9'012};
+constexpr Speeds some{123, 45'678, 9'012, 345, 67};
 
 // An empty folder that goes with it.
 class Folder {
@@ -79,8 +79,8 @@ SHIM_TEST(what_is_written_is_read_by_its_owner_alone) {
   CHECK(!record.read());
   CHECK(record.write(some));
   CHECK(record.read() == some);
-  CHECK(record.write({7, 8'000, 0}));  // over the other
-  CHECK(record.read() == (Speeds{7, 8'000, 0}));
+  CHECK(record.write({7, 8'000, 0, 9, 10}));  // over the other
+  CHECK(record.read() == (Speeds{7, 8'000, 0, 9, 10}));
   CHECK_EQUAL(mode_of(record.path()), mode_t{0600});
   CHECK_EQUAL(mode_of(folder.path() + "/a/b"), mode_t{0700});
   CHECK_EQUAL(mode_of(folder.path() + "/a"), mode_t{0700});
@@ -98,9 +98,9 @@ SHIM_TEST(what_is_not_as_it_was_written_does_not_count) {
     return text.replace(text.find(from), from.size(), to);
   };
   for (const std::string& bad :
-       {std::string(), good.substr(0, good.size() - 1), good + "\n", good + good, replaced("machine 2", "machine 1"),
+       {std::string(), good.substr(0, good.size() - 1), good + "\n", good + good, replaced("machine 3", "machine 2"),
         replaced("123", "-123"), replaced("123", "0"), replaced("123", "123456"), replaced("123", "0123"),
-        replaced("45678", "99999999999999999999999"), replaced("9012", "9012000"), replaced("processors", "of them"),
+        replaced("45678", "99999999999999999999999"), replaced("9012", "9012000"), replaced(" 345", " 0"), replaced(" 67", " 100001"), replaced("processors", "of them"),
         std::string(100'000, 'x')}) {
     put(record.path(), bad);
     CHECK(!record.read());
