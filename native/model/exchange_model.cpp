@@ -50,6 +50,9 @@ class Exchange {
     return state.rings[rank ^ turn][number % slots()];
   }
 
+  // Whether who has read a slot writes to its lines what is there, before it tells that it is done.
+  bool claims() const { return size_ == 2 || broken_ == claimed_by_all; }
+
   bool is_free(const State& state, int rank, int number) const {
     const int wanted = number - slots() + (broken_ == filled_too_soon ? -1 : 0);
     if (wanted <= state.ranks[rank].steps_over) return true;
@@ -148,9 +151,20 @@ class Exchange {
         return emit(rank, "begins to read a slot", state);
       case reading:
         check(state, me.peer, number);
+        if (claims()) {
+          slot(state, me.peer, number).is_being_written = 1;
+          if (broken_ == claimed_when_done) me.done = static_cast<std::uint8_t>(number);
+          me.at = claiming;
+          return emit(rank, "has read a slot, and begins to claim it", state);
+        }
         me.at = read;
         if (!go_to_next_peer(me, rank)) finish(me, number);
         return emit(rank, "has read a slot", state);
+      case claiming:
+        slot(state, me.peer, number).is_being_written = 0;
+        me.at = read;
+        if (!go_to_next_peer(me, rank)) finish(me, number);
+        return emit(rank, "has claimed a slot", state);
       case making:
         check(state, me.peer, number);
         me.at = make;
@@ -252,7 +266,7 @@ class Exchange {
 
 Outcome run(int ranks, int broken) { return explore(Exchange(ranks, broken, false)); }
 Outcome run_making(int ranks, int broken) {
-  return explore(Exchange(ranks, broken == 0 ? 0 : broken + arrival_tells_of_itself, true));
+  return explore(Exchange(ranks, broken == 0 ? 0 : broken + claimed_by_all, true));
 }
 
 }  // namespace
@@ -267,7 +281,9 @@ std::vector<Case> exchange_cases() {
                                       {"a first slot counts as filled before the arrival", 2},
                                       {"a rank counts the steps of a refused operation", 2},
                                       {"one of two ranks takes no turns", 2},
-                                      {"an arrival is taken to tell of the operation itself", 2}},
+                                      {"an arrival is taken to tell of the operation itself", 2},
+                                      {"a slot is claimed when it was told that it is read", 2},
+                                      {"a slot is claimed that others read as well", 3}},
                                      &run);
   const std::vector<Case> making = cases_of("making", {2, 3},
                                             {{"made is told before it is made", 2},

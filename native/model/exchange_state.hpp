@@ -17,6 +17,8 @@ enum Broken {
   steps_go_on_after_mismatch,
   takes_no_turn,            // one of two ranks, which keeps its ring
   arrival_tells_of_itself,  // as if who has arrived needed nothing any more of that operation
+  claimed_when_done,        // a slot's lines, after it was told that it is read
+  claimed_by_all,           // lines that other ranks read as well
   made_too_soon,            // told before it is made
   made_is_not_waited_for,
   two_slots,  // where three steps are under way: one filled, one made, one taken
@@ -29,7 +31,7 @@ constexpr int most_steps = 3;
 constexpr int rank_1_reads_nothing = 3;  // in this operation, as where one rank gets all
 // clang-format off
 enum At : std::uint8_t {
-  begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, make, making, take, taking, over
+  begin, wait_first, fill_first, arrive, waits, fill, filled, read, reading, claiming, make, making, take, taking, over
 };
 // clang-format on
 enum Error : std::uint8_t { none, other_content, written_meanwhile, needed_still };
