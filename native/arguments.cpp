@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,21 @@ std::string braced(std::string_view role) { return "{" + std::string(role) + "}"
 
 std::string name_of_view(const TensorArgument& argument, std::size_t index) {
   return argument.is_list ? braced(argument.role) + "[" + std::to_string(index) + "]" : braced(argument.role);
+}
+
+std::span<const std::int64_t> shape_of(const TensorArgument& argument) {
+  const TensorView& view = argument.tensor();
+  return {view.shape.data(), static_cast<std::size_t>(view.dimensions)};
+}
+
+// Of dimensions `first` and those of `rest`, as Python writes it.
+std::string text_of(std::int64_t first, std::span<const std::int64_t> rest) {
+  std::string text = "(" + std::to_string(first);
+  for (const std::int64_t extent : rest) text += ", " + std::to_string(extent);
+  return text + (rest.empty() ? ",)" : ")");
+}
+std::string text_of(std::span<const std::int64_t> shape) {
+  return shape.empty() ? "()" : text_of(shape.front(), shape.subspan(1));
 }
 
 void check_list(const TensorArgument& tensors, const SplitArgument& splits, int size) {
@@ -95,6 +111,19 @@ void check_same_count(const TensorArgument& a, const TensorArgument& b) {
   if (a.tensor().count() != b.tensor().count())
     reject(braced(a.role) + " and " + braced(b.role) + " must hold the same number of elements, got " +
            a.tensor().describe() + " and " + b.tensor().describe());
+}
+
+void check_whole(const TensorArgument& whole, const TensorArgument& part, int ranks) {
+  const std::span<const std::int64_t> given = shape_of(whole);
+  const std::span<const std::int64_t> one = shape_of(part);
+  if (given.size() == 1 && one.size() == 1) return;
+  const auto is_given = [given](std::int64_t first, std::span<const std::int64_t> rest) {
+    return !given.empty() && given.front() == first && std::ranges::equal(given.subspan(1), rest);
+  };
+  if (is_given(ranks, one) || (!one.empty() && is_given(ranks * one.front(), one.subspan(1)))) return;
+  const std::string joined = one.empty() ? "" : text_of(ranks * one.front(), one.subspan(1)) + " or ";
+  reject(braced(whole.role) + " must have shape " + joined + text_of(ranks, one) + " for " + braced(part.role) +
+         " of shape " + text_of(one) + ", got " + text_of(given));
 }
 
 Counts part_counts(const TensorArgument& tensors, const SplitArgument& splits, int size) {

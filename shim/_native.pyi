@@ -120,7 +120,12 @@ class Group:
         self, output: object | None, input: object | None, op: object, factor: float, root: int, now: bool = False
     ) -> Work | None: ...
     def all_gather(
-        self, outputs: object | None, input: object | None, output_splits: object | None, now: bool = False
+        self,
+        outputs: object | None,
+        input: object | None,
+        output_splits: object | None,
+        now: bool = False,
+        whole: bool = False,
     ) -> Work | None: ...
     def gather(
         self, outputs: object | None, input: object | None, output_splits: object | None, root: int, now: bool = False
@@ -136,6 +141,7 @@ class Group:
         op: object,
         factor: float,
         now: bool = False,
+        whole: bool = False,
     ) -> Work | None: ...
     def all_to_all(
         self,
@@ -144,6 +150,7 @@ class Group:
         output_splits: object | None,
         input_splits: object | None,
         now: bool = False,
+        whole: bool = False,
     ) -> Work | None: ...
     def barrier(self, now: bool = False) -> Work | None: ...
     def send(self, tensor: object | None, peer: int, tag: object, now: bool = False) -> Work | None: ...

@@ -93,10 +93,11 @@ class PyGroup {
     return made(make_reduce(seat(), to, from, {reduce_op_of(op), factor}, root), owners, now);
   }
 
-  Prepared all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits, bool now) {
+  Prepared all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits, bool now, bool whole) {
     Owners owners;
-    const TensorArgument to = read_tensors(outputs, "output", owners);
+    const TensorArgument to = (whole ? read_whole : read_tensors)(outputs, "output", owners);
     const TensorArgument from = read_tensor(input, "input", owners);
+    if (whole) check_whole(to, from, member_->group.size());
     return made(make_all_gather(seat(), to, from, read_splits(output_splits, "output_splits")), owners, now);
   }
 
@@ -115,19 +116,21 @@ class PyGroup {
   }
 
   Prepared reduce_scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, nb::handle op, double factor,
-                          bool now) {
+                          bool now, bool whole) {
     Owners owners;
     const TensorArgument to = read_tensor(output, "output", owners);
-    const TensorArgument from = read_tensors(inputs, "input", owners);
+    const TensorArgument from = (whole ? read_whole : read_tensors)(inputs, "input", owners);
+    if (whole) check_whole(from, to, member_->group.size());
     const SplitArgument splits = read_splits(input_splits, "input_splits");
     return made(make_reduce_scatter(seat(), to, from, splits, {reduce_op_of(op), factor}), owners, now);
   }
 
   Prepared all_to_all(nb::handle outputs, nb::handle inputs, nb::handle output_splits, nb::handle input_splits,
-                      bool now) {
+                      bool now, bool whole) {
     Owners owners;
-    const TensorArgument to = read_tensors(outputs, "output", owners);
-    const TensorArgument from = read_tensors(inputs, "input", owners);
+    const auto read = whole ? read_whole : read_tensors;
+    const TensorArgument to = read(outputs, "output", owners);
+    const TensorArgument from = read(inputs, "input", owners);
     const SplitArgument to_splits = read_splits(output_splits, "output_splits");
     const SplitArgument from_splits = read_splits(input_splits, "input_splits");
     return made(make_all_to_all(seat(), to, from, to_splits, from_splits), owners, now);
@@ -269,15 +272,15 @@ NB_MODULE(_native, module) {
       .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,
            "now"_a = false)
       .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(),
-           "now"_a = false)
+           "now"_a = false, "whole"_a = false)
       .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a,
            "now"_a = false)
       .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a,
            "now"_a = false)
       .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(),
-           "op"_a, "factor"_a, "now"_a = false)
+           "op"_a, "factor"_a, "now"_a = false, "whole"_a = false)
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
-           "input_splits"_a.none(), "now"_a = false)
+           "input_splits"_a.none(), "now"_a = false, "whole"_a = false)
       .def("barrier", &PyGroup::barrier, "now"_a = false)
       .def("send", &PyGroup::send, "tensor"_a.none(), "peer"_a, "tag"_a, "now"_a = false)
       .def("receive", &PyGroup::receive, "tensor"_a.none(), "peer"_a.none(), "tag"_a, "now"_a = false)

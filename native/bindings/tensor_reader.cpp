@@ -153,6 +153,8 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   return view;
 }
 
+bool is_sequence(nb::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
+
 }  // namespace
 
 void set_reader_chooser(nb::callable chooser) { readers().chooser = std::move(chooser); }
@@ -161,8 +163,14 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
   return {role, view_of(object, role, owners), {}, false};
 }
 
+TensorArgument read_whole(nb::handle object, std::string_view role, Owners& owners) {
+  if (is_sequence(object))
+    reject(std::string("{role} must be one tensor, got a ") + nb::str(object.type().attr("__qualname__")).c_str(), role);
+  return read_tensor(object, role, owners);
+}
+
 TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& owners) {
-  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return read_tensor(object, role, owners);
+  if (!is_sequence(object)) return read_tensor(object, role, owners);
   TensorArgument argument{role, std::nullopt, {}, true};
   argument.list.reserve(static_cast<std::size_t>(Py_SIZE(object.ptr())));
   try {

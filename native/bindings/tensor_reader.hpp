@@ -33,6 +33,8 @@ void set_reader_chooser(nanobind::callable chooser);
 
 // Throws Failure(tensor) for what cannot be read, or lies where the engine cannot reach.
 TensorArgument read_tensor(nanobind::handle object, std::string_view role, Owners& owners);
+// A tensor, and no list or tuple of tensors.
+TensorArgument read_whole(nanobind::handle object, std::string_view role, Owners& owners);
 // A tensor, or a list or tuple of tensors.
 TensorArgument read_tensors(nanobind::handle object, std::string_view role, Owners& owners);
 // Whether any object is in `objects` more than once.

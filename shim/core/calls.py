@@ -2,7 +2,7 @@
 one of ``receive``, for who needs to know at once who has sent, and nothing else.)
 
 Each takes the ``Caller`` whose words errors are told in, the group, the tensors, and what the collective needs;
-ranks are group ranks. Tensors and split sizes are as ``engines.base.Engine`` describes. When the arguments of
+ranks are group ranks. Tensors, split sizes and *whole* are as ``engines.base.Engine`` describes. When the arguments of
 one rank are wrong, that rank raises at once, and the others, who are waiting for it, get a MismatchError. That is so for whatever
 is raised, Ctrl-C too, hence the broad excepts: else the others would take that rank's next call for this one.
 
@@ -79,11 +79,17 @@ def reduce(
 
 
 def all_gather(
-    caller: Caller, group: ProcessGroup, outputs: Any, input: Any, output_splits: Splits = None, now: bool = False
+    caller: Caller,
+    group: ProcessGroup,
+    outputs: Any,
+    input: Any,
+    output_splits: Splits = None,
+    now: bool = False,
+    whole: bool = False,
 ) -> Work:
     """Copy every rank's *input* into its part of every rank's *outputs*."""
     try:
-        operation = group.engine.all_gather(outputs, input, output_splits, now)
+        operation = group.engine.all_gather(outputs, input, output_splits, now, whole)
     except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
@@ -132,10 +138,11 @@ def reduce_scatter(
     factor: float = 1.0,
     input_splits: Splits = None,
     now: bool = False,
+    whole: bool = False,
 ) -> Work:
     """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
     try:
-        operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now)
+        operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
     except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
@@ -149,10 +156,11 @@ def all_to_all(
     output_splits: Splits = None,
     input_splits: Splits = None,
     now: bool = False,
+    whole: bool = False,
 ) -> Work:
     """Copy part *j* of rank *i*'s *inputs* into part *i* of rank *j*'s *outputs*."""
     try:
-        operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now)
+        operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
     except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)

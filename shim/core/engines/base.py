@@ -25,7 +25,8 @@ class Engine(Protocol):
     before, and returns None or raises what ended it, which is the fastest way.
 
     ``outputs`` or ``inputs`` is either one tensor, whose elements are the ranks' parts one after the other, or a
-    sequence of ``size`` tensors. Split sizes are rows of dimension 0; None means equal parts.
+    sequence of ``size`` tensors. Split sizes are rows of dimension 0; None means equal parts. *whole* asks for the one
+    tensor, and, where the parts are those of ``input`` or ``output``, for their shape, stacked or one after the other.
     Tensors of one call may alias only where the frameworks allow it: an in-place all_reduce, broadcast or reduce, and
     an input that is this rank's own part of the output.
     """
@@ -48,7 +49,7 @@ class Engine(Protocol):
 
     @abstractmethod
     def all_gather(
-        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False
+        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
     ) -> EngineWork | None: ...
 
     @abstractmethod
@@ -63,12 +64,25 @@ class Engine(Protocol):
 
     @abstractmethod
     def reduce_scatter(
-        self, output: Tensor, inputs: Tensors, input_splits: Splits, op: ReduceOp, factor: float, now: bool = False
+        self,
+        output: Tensor,
+        inputs: Tensors,
+        input_splits: Splits,
+        op: ReduceOp,
+        factor: float,
+        now: bool = False,
+        whole: bool = False,
     ) -> EngineWork | None: ...
 
     @abstractmethod
     def all_to_all(
-        self, outputs: Tensors, inputs: Tensors, output_splits: Splits, input_splits: Splits, now: bool = False
+        self,
+        outputs: Tensors,
+        inputs: Tensors,
+        output_splits: Splits,
+        input_splits: Splits,
+        now: bool = False,
+        whole: bool = False,
     ) -> EngineWork | None: ...
 
     @abstractmethod

@@ -16,7 +16,6 @@ from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
 __all__ = [
-    "check_single",
     "deprecated",
     "integer_of",
     "is_now",
@@ -35,7 +34,6 @@ __all__ = [
     "splits_of",
     "tag_of",
     "told",
-    "whole_of",
 ]
 
 
@@ -127,13 +125,6 @@ def _has_elements(tensor: Any) -> bool:
     return hasattr(tensor, "__len__") and len(tensor) > 0
 
 
-def check_single(caller: Caller, group: Any, output: Any, input: Any) -> None:
-    """Refuse a list for either tensor, as ``one_of`` does."""
-    if issubclass(type(output), (list, tuple)) or issubclass(type(input), (list, tuple)):
-        one_of(caller, group, "output", output)
-        one_of(caller, group, "input", input)
-
-
 def one_of(caller: Caller, group: Any, role: str, tensor: Any) -> Any:
     """Return *tensor*, which must not be a list: the engine would take its tensors as the ranks' parts."""
     if issubclass(type(tensor), (list, tuple)):  # isinstance would ask the tensor for its __class__ too
@@ -152,29 +143,6 @@ def integer_of(caller: Caller, members: ProcessGroup, name: str, number: Any) ->
         return index(number)
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"{name} must be an integer, got {number!r}"), members) from None
-
-
-def whole_of(caller: Caller, group: Any, whole_role: str, whole: Any, part_role: str, part: Any) -> Any:
-    """Return *whole*, whose shape must be that of all ranks' *part*, concatenated or stacked along dimension 0.
-
-    Vectors, and buffers without a shape, are left to the engine, which compares the numbers of elements.
-    """
-    try:
-        if whole.ndim == part.ndim == 1:  # the number of elements says it all
-            return whole
-    except AttributeError:  # a list, or a buffer
-        if not (hasattr(one_of(caller, group, whole_role, whole), "shape") and hasattr(part, "shape")):
-            return whole
-    given, one = tuple(whole.shape), tuple(part.shape)
-    size = group_of(caller, group).size
-    if given == (size, *one) or (one and given == (size * one[0], *one[1:])) or size == 0:
-        return whole
-    allowed = f"{(size * one[0], *one[1:])} or {(size, *one)}" if one else f"{(size,)}"
-    refuse(
-        caller,
-        group,
-        ArgumentError(f"{{{whole_role}}} must have shape {allowed} for {{{part_role}}} of shape {one}, got {given}"),
-    )
 
 
 def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int] | None:

@@ -7,7 +7,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.work import ENDED
-from shim.frontends.torch.distributed._arguments import is_now, list_of, one_of, root_of, whole_of
+from shim.frontends.torch.distributed._arguments import is_now, list_of, one_of, root_of
 from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._reduce_op import PLAIN_SUM, SUM, reduction_of
@@ -45,8 +45,7 @@ def reduce_scatter(caller: Caller, output: Any, input_list: Any, op: Any, group:
 
 def reduce_scatter_whole(caller: Caller, output: Any, input: Any, op: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
-    whole = whole_of(caller, group, "input", input, "output", output)
     kind, factor = PLAIN_SUM if op is SUM else reduction_of(caller, group, op, input)
     now = async_op is False or is_now(caller, members, async_op)
-    work = calls.reduce_scatter(caller, members, output, whole, kind, factor, None, now and not open_blocks)
+    work = calls.reduce_scatter(caller, members, output, input, kind, factor, None, now and not open_blocks, True)
     return None if work is ENDED else finish_or_collect(caller, group, "reduce_scatter_single", work, async_op, output)

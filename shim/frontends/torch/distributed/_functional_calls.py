@@ -119,7 +119,7 @@ def all_gather(call: Call, tensor: Any, output: Any = None) -> Any:
     if output is None:
         rows, rest = (tensor.shape[0], tuple(tensor.shape[1:])) if len(tensor.shape) else (1, ())
         output = new_like(tensor, (call.group.size * rows, *rest))
-    return call.result(calls.all_gather(call.caller, call.group, output, call.steady(tensor)), output)
+    return call.result(calls.all_gather(call.caller, call.group, output, call.steady(tensor), whole=True), output)
 
 
 def all_gather_parts(call: Call, tensor: Any, shapes: Sequence[Shape]) -> tuple[Any, ...]:

@@ -12,7 +12,6 @@ from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch.distributed._arguments import (
     list_at_root,
     list_of,
-    one_of,
     outputs_at_root,
     outputs_of,
     partner_of,
@@ -21,7 +20,6 @@ from shim.frontends.torch.distributed._arguments import (
     splits_of,
     tag_of,
     told,
-    whole_of,
 )
 from shim.frontends.torch.distributed._call_options import (
     AllgatherOptions,
@@ -204,10 +202,11 @@ def all_to_all_single(group: Any, name: str, arguments: _Arguments, named: _Name
     prepared = calls.all_to_all(
         caller,
         group.core,
-        one_of(caller, group, "output", output),
-        one_of(caller, group, "input", input),
+        output,
+        input,
         splits_of(caller, group, "output_splits", output_splits),
         splits_of(caller, group, "input_splits", input_splits),
+        whole=True,
     )
     return _begin(prepared, output, opts)
 
@@ -245,15 +244,14 @@ def _begin(prepared: work.Work, outputs: Any, opts: CallOptions) -> Work:
 
 
 def _single_gather(caller: Caller, group: Any, output: Any, input: Any) -> work.Work:
-    return calls.all_gather(caller, group.core, whole_of(caller, group, "output", output, "input", input), input)
+    return calls.all_gather(caller, group.core, output, input, whole=True)
 
 
 def _single_reduce_scatter(
     caller: Caller, group: Any, output: Any, input: Any, opts: ReduceScatterOptions
 ) -> work.Work:
     op, factor = reduction_of(caller, group, opts.reduceOp, input)
-    whole = whole_of(caller, group, "input", input, "output", output)
-    return calls.reduce_scatter(caller, group.core, output, whole, op, factor)
+    return calls.reduce_scatter(caller, group.core, output, input, op, factor, whole=True)
 
 
 def _pairs(caller: Caller, group: Any, outputs: Any, inputs: Any) -> list[tuple[Any, Any]]:

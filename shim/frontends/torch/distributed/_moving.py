@@ -9,7 +9,6 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.work import ENDED
 from shim.frontends.torch.distributed._arguments import (
-    check_single,
     is_now,
     list_at_root,
     list_of,
@@ -17,7 +16,6 @@ from shim.frontends.torch.distributed._arguments import (
     outputs_of,
     root_of,
     splits_of,
-    whole_of,
 )
 from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._groups import group_of
@@ -89,13 +87,12 @@ def all_to_all_single(
     caller: Caller, output: Any, input: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, async_op: bool
 ) -> Work | None:
     members = group_of(caller, group)
-    check_single(caller, group, output, input)
     rows = cuts = None
     if output_split_sizes is not None or input_split_sizes is not None:
         rows = splits_of(caller, group, "output_splits", output_split_sizes)
         cuts = splits_of(caller, group, "input_splits", input_split_sizes)
     now = async_op is False or is_now(caller, members, async_op)
-    work = calls.all_to_all(caller, members, output, input, rows, cuts, now)
+    work = calls.all_to_all(caller, members, output, input, rows, cuts, now, True)
     return None if work is ENDED else finish(work, async_op, output)
 
 
@@ -108,7 +105,6 @@ def barrier(caller: Caller, group: Any, async_op: bool, device_ids: Any, timeout
 
 def all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
-    whole = whole_of(caller, group, "output", output, "input", input)
     now = async_op is False or is_now(caller, members, async_op)
-    work = calls.all_gather(caller, members, whole, input, None, now and not open_blocks)
+    work = calls.all_gather(caller, members, output, input, None, now and not open_blocks, True)
     return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)

@@ -8,7 +8,7 @@ from typing import Any
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, MismatchError, UnsupportedError
 from shim.frontends.torch.distributed import _differentiable
-from shim.frontends.torch.distributed._arguments import root_of, splits_of, whole_of
+from shim.frontends.torch.distributed._arguments import root_of, splits_of
 from shim.frontends.torch.distributed._differentiable import begin, is_torch
 from shim.frontends.torch.distributed._functional_calls import Call
 from shim.frontends.torch.distributed._groups import group_of
@@ -57,7 +57,7 @@ def all_gather(caller: Caller, tensor: Any, group: Any) -> tuple[Any, ...]:
 def all_gather_base(caller: Caller, output: Any, tensor: Any, group: Any) -> Any:
     call = begin(caller, group_of(caller, group), [tensor])
     call.check_tensors([output], "output")
-    return _differentiable.all_gather(call, tensor, whole_of(caller, group, "output", output, "input", tensor))
+    return _differentiable.all_gather(call, tensor, output)
 
 
 def gather(caller: Caller, tensor: Any, dst: int, group: Any) -> tuple[Any, ...]:
