@@ -15,7 +15,7 @@ bool PointToPoint::offer(Transfer& transfer, ChannelSlot& slot) {
   if (fits || transfer.moved > 0 || transfer.was_declined || transfer.peer == group_.rank()) return false;
   const Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
   const Place place = outgoing.may_lend ? lend(transfer.buffer) : Place{};
-  const bool may_cross = outgoing.may_offer && bytes >= group_.thresholds().cross;
+  const bool may_cross = outgoing.may_offer && group_.thresholds().crosses(bytes);
   if (place.allocation == 0 && !may_cross) return false;
   group_.channel(group_.rank(), transfer.peer).source = place;
   const auto address = reinterpret_cast<std::uintptr_t>(transfer.buffer.data());

@@ -11,14 +11,16 @@ namespace shim {
 // In bytes. What operations give does not depend on them. All ranks of a group have the same, because by some of them
 // they decide, without a word, which way to go together.
 struct Thresholds {
-  std::uint64_t one_shot;  // an all_reduce of at most so many is one-shot
-  std::uint64_t lend;      // an operation that moves at least so many on a rank lends its tensors
-  std::uint64_t piece;     // what is for all ranks alike goes through a slot of a ring in pieces of at most so many
-  std::uint64_t stream;    // an operation that touches more than so many, on all ranks together, streams its outputs
-  std::uint64_t cross;     // a message of at least so many is copied from tensor to tensor, where it can be
-  std::uint64_t swap;      // and so is what two ranks have for each other, at least so many each
-  std::uint64_t claim;     // who reads at least so many that the other rank will write anew claims their lines
+  std::uint64_t one_shot;     // an all_reduce of at most so many is one-shot
+  std::uint64_t lend;         // an operation that moves at least so many on a rank lends its tensors
+  std::uint64_t piece;        // what is for all ranks alike goes through a slot of a ring in pieces of at most so many
+  std::uint64_t stream;       // an operation that touches more than so many, on all ranks together, streams its outputs
+  std::uint64_t cross;        // a message of at least so many is copied from tensor to tensor, where it can be
+  std::uint64_t swap;         // and so is what two ranks have for each other, at least so many each
+  std::uint64_t claim;        // who reads at least so many that the other rank will write anew claims their lines
+  std::uint64_t cross_until;  // a message of so many or more is not copied from tensor to tensor, whatever `cross` is
 
+  bool crosses(std::uint64_t bytes) const { return cross <= bytes && bytes < cross_until; }
   bool operator==(const Thresholds&) const = default;
 };
 

@@ -188,9 +188,9 @@ class PyGroup {
 
   std::map<std::string, std::uint64_t> thresholds() const {
     const Thresholds& bytes = member_->group.thresholds();
-    return {{"one_shot", bytes.one_shot}, {"lend", bytes.lend},   {"piece", bytes.piece},
-            {"stream", bytes.stream},     {"cross", bytes.cross}, {"swap", bytes.swap},
-            {"claim", bytes.claim}};
+    return {
+        {"one_shot", bytes.one_shot}, {"lend", bytes.lend}, {"piece", bytes.piece}, {"stream", bytes.stream},
+        {"cross", bytes.cross},       {"swap", bytes.swap}, {"claim", bytes.claim}, {"cross_until", bytes.cross_until}};
   }
 
   void close(const std::string& why) { member_->close(why); }

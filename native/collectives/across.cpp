@@ -135,7 +135,7 @@ void read_across(Group& group, int from, const RemoteTensor& source, const Part&
 
 // What fits into a slot of the ring may lie there already: see Contribution::fill_first_slot.
 bool is_worth_copying_across(const Group& group, std::size_t bytes) {
-  return group.size() == 2 && bytes > group.thresholds().piece && bytes >= group.thresholds().cross;
+  return group.size() == 2 && bytes > group.thresholds().piece && group.thresholds().crosses(bytes);
 }
 
 bool copy_across(Group& group, std::uint64_t sequence, int from, const Buffer& tensor, std::atomic<bool>& is_exposed) {

@@ -23,6 +23,7 @@ inline constexpr std::size_t chunk = CrossCopy::chunk;
 inline Thresholds crossing_from(std::uint64_t bytes) {
   Thresholds thresholds = usual_thresholds();
   thresholds.cross = thresholds.swap = bytes;
+  thresholds.cross_until = std::uint64_t{1} << 48;
   return thresholds;
 }
 

@@ -112,15 +112,15 @@ SHIM_TEST(reductions_larger_than_the_caches_give_the_same_bits) {
 
 SHIM_TEST(thresholds_change_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  // One-shot, lend, piece, stream, cross, swap, claim: from the first byte on, never, and the ways to reduce with and without
-  // streaming.
+  // One-shot, lend, piece, stream, cross, swap, claim, cross_until: from the first byte on, never, and the ways to
+  // reduce with and without streaming.
   const std::vector<Thresholds> several = {usual_thresholds(),
-                                           {0, 0, cell_unit, 0, 1, 1, 0},
-                                           {never, never, ring_slot_bytes, never, never, never, 0},
-                                           {never, never, ring_slot_bytes, never, never, 1, never},
-                                           {never, 0, 4096 + cell_unit, 0, 1, never, never},
-                                           {0, never, 4096, 0, never, never, 0},
-                                           {0, never, 1024, never, 1, never, never}};
+                                           {0, 0, cell_unit, 0, 1, 1, 0, never},
+                                           {never, never, ring_slot_bytes, never, never, never, 0, 0},
+                                           {never, never, ring_slot_bytes, never, never, 1, never, 0},
+                                           {never, 0, 4096 + cell_unit, 0, 1, never, never, never},
+                                           {0, never, 4096, 0, never, never, 0, 0},
+                                           {0, never, 1024, never, 1, never, never, 10'000}};
   for (const int size : {2, 3, 4, 7})
     for (const bool is_shared : {false, true})
       for (const std::size_t count : {std::size_t{3}, std::size_t{333}, std::size_t{9'001}}) {
@@ -143,8 +143,9 @@ SHIM_TEST(thresholds_change_no_bit) {
 
 SHIM_TEST(helpers_change_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  const std::vector<Thresholds> several = {
-      usual_thresholds(), {0, 0, ring_slot_bytes, 0, never, never, 0}, {never, never, 4096, never, never, never, never}};
+  const std::vector<Thresholds> several = {usual_thresholds(),
+                                           {0, 0, ring_slot_bytes, 0, never, never, 0, 0},
+                                           {never, never, 4096, never, never, never, never, 0}};
   for (const Thresholds& thresholds : several)
     for (const int size : {2, 3})
       for (const bool is_shared : {false, true})
@@ -168,7 +169,7 @@ SHIM_TEST(helpers_change_no_bit) {
 
 SHIM_TEST(how_slots_are_written_changes_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  const std::vector<Thresholds> several = {usual_thresholds(), {0, never, 64 * 1024, 0, never, never, 0}};
+  const std::vector<Thresholds> several = {usual_thresholds(), {0, never, 64 * 1024, 0, never, never, 0, 0}};
   for (const Thresholds& thresholds : several)
     for (const int size : {2, 3, 7})
       for (const std::size_t count : {std::size_t{9'001}, std::size_t{90'007}}) {

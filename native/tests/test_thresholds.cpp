@@ -24,7 +24,7 @@ SHIM_TEST(where_the_ways_were_compared_they_change_at_the_sizes_seen) {
   for (const Machine& machine : {measured, with(33, 95'000), with(65, 113'000), with(40, 78'000),
                                  with(usual_speeds.line_ns, usual_speeds.copy_bytes_per_us)})
     CHECK(thresholds_for(machine, 2, 2) ==
-          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib, never, never}));
+          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib, never, never, never}));
   CHECK_EQUAL(thresholds_for(measured, 4, 2).one_shot, 32 * kib);
   CHECK_EQUAL(thresholds_for(measured, 8, 2).one_shot, 16 * kib);
 }
@@ -87,13 +87,26 @@ SHIM_TEST(what_is_read_is_claimed_where_that_spares_the_writer_a_third) {
   CHECK_EQUAL(claim_of(200, 300), never);
 }
 
+SHIM_TEST(what_no_cache_holds_is_not_copied_across_where_it_is_claimed) {
+  const auto until = [](std::uint64_t rewrite_ns) {
+    return thresholds_for({{60, 50'000, 13'000, rewrite_ns, 100}, kib, 32 * 1024 * kib}, 2, 2).cross_until;
+  };
+  CHECK_EQUAL(until(600), 12 * 1024 * kib);
+  CHECK_EQUAL(until(100), never);
+  set_cross_memory_from(7);
+  const std::uint64_t chosen = until(600);
+  set_cross_memory_from(0);
+  CHECK_EQUAL(chosen, never);
+}
+
 SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
   for (const std::uint64_t line_ns : {0, 1, 5, 1'000, 1'000'000})
     for (const std::uint64_t copied : {0, 1, 1'000, 1'000'000, 1'000'000'000})
       for (const std::size_t cache : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 45})
         for (const int ranks : {1, 2, 3, 512})
           for (const int processors : {0, 1, 4096}) {
-            const Thresholds all = thresholds_for({{line_ns, copied, copied / 4, line_ns, copied}, cache, cache}, ranks, processors);
+            const Thresholds all =
+                thresholds_for({{line_ns, copied, copied / 4, line_ns, copied}, cache, cache}, ranks, processors);
             CHECK(are_possible(all));
             CHECK(all.one_shot >= 4 * kib && all.one_shot <= 256 * kib && all.lend >= 8 * kib && all.lend <= 256 * kib);
             CHECK(all.piece >= 64 * kib && all.stream >= 1024 * kib);
@@ -101,18 +114,18 @@ SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
 }
 
 SHIM_TEST(a_group_has_what_rank_zero_has_written) {
-  const Thresholds chosen{1, 2, 192, 3, 4, 5, 6};
+  const Thresholds chosen{1, 2, 192, 3, 4, 5, 6, 7};
   on_ranks(3, [&](Rank& me) { CHECK(me.group().thresholds() == chosen); }, 60, chosen);
 }
 
 SHIM_TEST(what_no_rank_zero_writes_is_refused) {
   constexpr std::uint64_t endless = ~std::uint64_t{0};
   for (const Thresholds& wrong :
-       {Thresholds{}, Thresholds{0, 0, 65, 0, 0, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0, 0, 0},
-        Thresholds{endless, 0, 64, 0, 0, 0, 0}, Thresholds{0, endless, 64, 0, 0, 0, 0},
-        Thresholds{0, 0, 64, endless, 0, 0, 0}, Thresholds{0, 0, 64, 0, endless, 0, 0},
-        Thresholds{0, 0, 64, 0, 0, endless, 0}, Thresholds{0, 0, 64, 0, 0, 0, endless},
-        Thresholds{0, 0, endless - 63, 0, 0, 0, 0}})
+       {Thresholds{}, Thresholds{0, 0, 65, 0, 0, 0, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0, 0, 0, 0},
+        Thresholds{endless, 0, 64, 0, 0, 0, 0, 0}, Thresholds{0, endless, 64, 0, 0, 0, 0, 0},
+        Thresholds{0, 0, 64, endless, 0, 0, 0, 0}, Thresholds{0, 0, 64, 0, endless, 0, 0, 0},
+        Thresholds{0, 0, 64, 0, 0, endless, 0, 0}, Thresholds{0, 0, 64, 0, 0, 0, endless, 0},
+        Thresholds{0, 0, 64, 0, 0, 0, 0, endless}, Thresholds{0, 0, endless - 63, 0, 0, 0, 0, 0}})
     try {
       on_ranks(2, [](Rank&) {}, 60, wrong);
       throw std::runtime_error("not refused");
