@@ -32,6 +32,7 @@ class Exchange {
       : group_(group), base_(group.steps), chunk_(chunk), steps_((largest_part + chunk - 1) / chunk) {}
 
   std::size_t chunk() const { return chunk_; }
+  std::uint64_t steps() const { return steps_; }
   std::size_t start_of(std::uint64_t step) const { return step * chunk_; }
   // Which step of the group that is.
   std::uint64_t number_of(std::uint64_t step) const { return base_ + step; }

@@ -13,15 +13,16 @@ class FasterWay {
  public:
   explicit FasterWay(std::size_t pieces) : is_known_(pieces < worth_trying) {}
 
-  // Whether the piece that begins now is to go the first way.
-  bool begin_piece() {
-    if (is_known_) return is_first_;
-    const auto now = Clock::now();
-    if (begun_ > 0) shortest(begun_ - 1) = std::min(shortest(begun_ - 1), now - since_);
-    since_ = now;
-    if (begun_++ < tried) return begun_ % 2 == 1;
+  // Does the next piece: go(whether it is to go the first way).
+  template <class Go>
+  void piece(const Go& go) {
+    if (is_known_) return go(is_first_);
+    const auto since = Clock::now();
+    go(gone_ % 2 == 0);
+    shortest(gone_) = std::min(shortest(gone_), Clock::now() - since);
+    if (++gone_ < tried) return;
     is_known_ = true;
-    return is_first_ = shortest(0) <= shortest(1);
+    is_first_ = shortest(0) <= shortest(1);
   }
 
  private:
@@ -32,10 +33,9 @@ class FasterWay {
 
   Clock::duration& shortest(int piece) { return shortest_[piece % 2]; }
 
-  int begun_ = 0;
+  int gone_ = 0;
   bool is_known_;
   bool is_first_ = true;
-  Clock::time_point since_;
   Clock::duration shortest_[2] = {Clock::duration::max(), Clock::duration::max()};
 };
 

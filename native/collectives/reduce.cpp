@@ -6,6 +6,7 @@
 // (N-1)/N*S out. Direct, where all inputs and outputs lie in shared memory: every rank combines a slice of all inputs
 // and stores it to all outputs. Each rank: S read, S written.
 #include "../exchange.hpp"
+#include "../faster_way.hpp"
 #include "collectives.hpp"
 #include "reductions.hpp"
 
@@ -60,8 +61,7 @@ class Reduce final : public Operation {
   bool is_read() const { return is_for_all() || !output_; }
 
   bool is_two_shot(const Group& group) const {
-    return is_for_all() && input_.bytes() > group.thresholds().one_shot &&
-           group.size() > 1;
+    return is_for_all() && input_.bytes() > group.thresholds().one_shot && group.size() > 1;
   }
 
   // The cells that other ranks combine, of the piece that begins at `start`.
@@ -118,6 +118,7 @@ class Reduce final : public Operation {
     const bool is_large = input_.bytes() * size > group.thresholds().stream;
     const std::size_t cell = balanced_cell(input_.bytes(), size);
     Exchange exchange(group, input_.bytes(), cell * size);
+    FasterWay way(exchange.steps());
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
       return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
     };
@@ -130,16 +131,10 @@ class Reduce final : public Operation {
           const auto source_of = [&](int rank) {
             return rank == group.rank() ? own.data : exchange.cell_of(rank, step, cell);
           };
-          std::byte* to = cell_of(output_->data(), step, me).data;
-          const bool streams = group.ring_stores().stream(own.bytes);
-          std::byte* made = group.made_cell(group.rank(), exchange.number_of(step), cell);
-          if (!is_large && !streams) return combine(to, made, own.bytes, source_of);
-          const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
-            copy_bytes(to + at, block, bytes);
-            (streams ? stream_bytes : copy_bytes)(made + at, block, bytes);
-          };
-          const auto is_own = [&](int rank) { return rank == group.rank(); };
-          combine.in_blocks(is_own, own.bytes, source_of, take);
+          for (int rank = 0; rank < group.size(); ++rank) source_of(rank);  // wait for it here, not while it is timed
+          const Made made{cell_of(output_->data(), step, me).data,
+                          group.made_cell(group.rank(), exchange.number_of(step), cell), own.bytes};
+          make(group, combine, made, source_of, is_large ? &way : nullptr);
         },
         [&](std::uint64_t step) {
           for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
@@ -148,6 +143,32 @@ class Reduce final : public Operation {
             copy_shared(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
           }
         });
+  }
+
+  // What a rank combines of a step: into its output, and into its slot, where the others take it from.
+  struct Made {
+    std::byte* output;
+    std::byte* slot;
+    std::size_t bytes;
+  };
+
+  // Straight into both, or in blocks that are stored as long as they are in the first cache: which is faster for
+  // tensors that no cache holds, which have a `way`, differs between processors. What goes past the caches needs
+  // blocks.
+  template <class SourceOf>
+  static void make(Group& group, const RankCombiner& combine, const Made& made, const SourceOf& source_of,
+                   FasterWay* way) {
+    const bool streams = group.ring_stores().stream(made.bytes);
+    const auto go = [&](bool is_straight) {
+      if (is_straight) return combine(made.output, made.slot, made.bytes, source_of);
+      const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
+        copy_bytes(made.output + at, block, bytes);
+        (streams ? stream_bytes : copy_bytes)(made.slot + at, block, bytes);
+      };
+      combine.in_blocks([&group](int rank) { return rank == group.rank(); }, made.bytes, source_of, take);
+    };
+    if (streams || way == nullptr) return go(!streams);
+    way->piece(go);
   }
 
   void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) override {

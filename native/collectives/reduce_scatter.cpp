@@ -47,6 +47,7 @@ class ReduceScatter final : public Operation {
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
+    FasterWay way(exchange.steps());  // of two where outputs are streamed: see stream_combined
     exchange.run(
         [&](std::uint64_t step) {
           fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
@@ -62,7 +63,11 @@ class ReduceScatter final : public Operation {
           const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
             copy_out(piece.data + at, block, bytes);
           };
-          combine.in_blocks([this](int rank) { return rank == rank_; }, piece.bytes, source_of, take);
+          for (int rank = 0; rank < group.size(); ++rank) source_of(rank);  // waits for it, which is none of the way's
+          way.piece([&](bool leaves_it_to_the_processor) {
+            const auto is_asked_ahead = [&](int rank) { return rank == rank_ && !leaves_it_to_the_processor; };
+            combine.in_blocks(is_asked_ahead, piece.bytes, source_of, take);
+          });
         });
   }
 
@@ -75,11 +80,12 @@ class ReduceScatter final : public Operation {
       FasterWay way((end - begin) / combined_at_once);
       for (std::size_t start = begin; start < end; start += combined_at_once) {
         const std::size_t piece_end = std::min(start + combined_at_once, end);
-        const bool is_first_way = way.begin_piece();
-        if (copy_out.streams())
-          stream_combined(combine, inputs, start, piece_end, end, is_first_way);
-        else
-          store_combined(combine, inputs, start, piece_end, is_first_way);
+        way.piece([&](bool is_first_way) {
+          if (copy_out.streams())
+            stream_combined(combine, inputs, start, piece_end, end, is_first_way);
+          else
+            store_combined(combine, inputs, start, piece_end, is_first_way);
+        });
       }
       if (copy_out.streams()) finish_streaming();
     });
