@@ -53,11 +53,18 @@ def test_the_second_job_uses_what_the_first_has_measured(tmp_path: Path) -> None
             break
     [record] = folder.iterdir()
     lines = record.read_text().splitlines()
-    assert lines[0] == "shim machine 2"
-    record.write_text(
-        "\n".join([*lines[:2], "line_ns 1000", "copy_bytes_per_us 1000000", "cross_bytes_per_us 1000", ""])
-    )
-    assert "lend 262144, one_shot 262144" in started_alone(SHIM_MEASURED=str(folder))
+    assert lines[0] == "shim machine 3"
+    chosen = {
+        "line_ns": 1000,
+        "copy_bytes_per_us": 1000000,
+        "cross_bytes_per_us": 1000,
+        "rewrite_ns": 5000,
+        "claimed_rewrite_ns": 1000,
+    }
+    record.write_text("\n".join([*lines[:2], *(f"{name} {number}" for name, number in chosen.items()), ""]))
+    told = started_alone(SHIM_MEASURED=str(folder))
+    assert "claim 4096," in told
+    assert "lend 262144, one_shot 262144" in told
 
 
 def test_nothing_is_left_where_measuring_is_off(tmp_path: Path) -> None:
@@ -78,7 +85,7 @@ def test_all_ranks_have_the_thresholds_that_explain_tells(world_size: int) -> No
     world = groups.world_of("torch")
     assert world is not None
     mine = dict(world.engine.thresholds())
-    assert set(mine) == {"cross", "lend", "one_shot", "piece", "stream", "swap"}
+    assert set(mine) == {"claim", "cross", "cross_until", "lend", "one_shot", "piece", "stream", "swap"}
     assert all(f"{name} {size}" in shim.explain() or size == NEVER for name, size in mine.items())
     everyone: list[object] = [None] * world_size
     dist.all_gather_object(everyone, mine)
