@@ -39,8 +39,8 @@ void check_op(ReduceOp op, Dtype dtype);
 void check_writable(const TensorArgument& output);
 void check_same_dtype(const TensorArgument& a, const TensorArgument& b);
 void check_same_count(const TensorArgument& a, const TensorArgument& b);
-// `whole` is the parts of so many ranks, stacked or one after the other. Of vectors nothing is asked here: the number of
-// elements, which other checks compare, says it all.
+// `whole` is the parts of so many ranks, stacked or one after the other. Of vectors nothing is asked here: the number
+// of elements, which other checks compare, says it all.
 void check_whole(const TensorArgument& whole, const TensorArgument& part, int ranks);
 
 // The elements of each rank's part of `tensors`. One tensor without splits is cut into equal numbers of rows.

@@ -165,7 +165,8 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
 
 TensorArgument read_whole(nb::handle object, std::string_view role, Owners& owners) {
   if (is_sequence(object))
-    reject(std::string("{role} must be one tensor, got a ") + nb::str(object.type().attr("__qualname__")).c_str(), role);
+    reject(std::string("{role} must be one tensor, got a ") + nb::str(object.type().attr("__qualname__")).c_str(),
+           role);
   return read_tensor(object, role, owners);
 }
 

@@ -100,8 +100,8 @@ SHIM_TEST(what_is_not_as_it_was_written_does_not_count) {
   for (const std::string& bad :
        {std::string(), good.substr(0, good.size() - 1), good + "\n", good + good, replaced("machine 3", "machine 2"),
         replaced("123", "-123"), replaced("123", "0"), replaced("123", "123456"), replaced("123", "0123"),
-        replaced("45678", "99999999999999999999999"), replaced("9012", "9012000"), replaced(" 345", " 0"), replaced(" 67", " 100001"), replaced("processors", "of them"),
-        std::string(100'000, 'x')}) {
+        replaced("45678", "99999999999999999999999"), replaced("9012", "9012000"), replaced(" 345", " 0"),
+        replaced(" 67", " 100001"), replaced("processors", "of them"), std::string(100'000, 'x')}) {
     put(record.path(), bad);
     CHECK(!record.read());
   }
