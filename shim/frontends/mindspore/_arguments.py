@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from shim.core import calls
+from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import Reader, reader_for
 from shim.errors import RankError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
-from shim.frontends.mindspore._groups import known_group
+from shim.frontends.mindspore._groups import FRONTEND, known_group
 
 __all__ = [
     "BASIC_OPS",
@@ -63,7 +63,7 @@ def group_of(caller: Caller, name: str | None) -> ProcessGroup:
 def group_for(caller: Caller, name: str | None, async_op: object) -> ProcessGroup:
     """Return the process group called *name* for a collective, whose *async_op* must be a bool."""
     refuse_tracing(caller)
-    group = known_group(caller, name)
+    group = (name is None and groups.world_of(FRONTEND)) or known_group(caller, name)  # a frame less for the world
     if async_op is not False and async_op is not True:
         calls.refuse(caller, group, ArgumentTypeError(f"async_op must be a bool, got {type(async_op).__name__}"))
     return group
