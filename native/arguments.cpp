@@ -120,8 +120,10 @@ void check_whole(const TensorArgument& whole, const TensorArgument& part, int ra
   const auto is_given = [given](std::int64_t first, std::span<const std::int64_t> rest) {
     return !given.empty() && given.front() == first && std::ranges::equal(given.subspan(1), rest);
   };
-  if (is_given(ranks, one) || (!one.empty() && is_given(ranks * one.front(), one.subspan(1)))) return;
-  const std::string joined = one.empty() ? "" : text_of(ranks * one.front(), one.subspan(1)) + " or ";
+  std::int64_t rows = 0;  // of all ranks; none where there are too many to count
+  const bool can_be_joined = !one.empty() && !__builtin_mul_overflow(one.front(), std::int64_t{ranks}, &rows);
+  if (is_given(ranks, one) || (can_be_joined && is_given(rows, one.subspan(1)))) return;
+  const std::string joined = can_be_joined ? text_of(rows, one.subspan(1)) + " or " : "";
   reject(braced(whole.role) + " must have shape " + joined + text_of(ranks, one) + " for " + braced(part.role) +
          " of shape " + text_of(one) + ", got " + text_of(given));
 }
@@ -136,7 +138,8 @@ Counts part_counts(const TensorArgument& tensors, const SplitArgument& splits, i
   const std::int64_t rows = view.dimensions == 0 ? 1 : view.shape[0];
   if (rows % size != 0)
     reject("dimension 0 of " + braced(tensors.role) + " must be divisible by the " + std::to_string(size) +
-           " ranks of the group, got " + view.describe() + "\nGive split sizes for unequal parts.");
+           " ranks of the group, got " + view.describe() +
+           "\nParts of different sizes need split sizes, where the function takes them.");
   return Counts(size, view.count() / static_cast<std::size_t>(size));
 }
 

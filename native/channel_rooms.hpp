@@ -26,7 +26,8 @@ class ChannelRooms {
   std::byte* to_fill(std::uint64_t number, std::size_t bytes);
   // Where it lies in slot `number` of the channel from `peer`, which is filled.
   const std::byte* to_read(std::uint64_t number, std::size_t bytes) const;
-  // Whether messages have come in slot `number`, and none has gone back in this rank's own slot of the same index.
+  // Whether this rank has not filled the room of its own slot of that index since it exchanged it, or ever: pieces have
+  // come in slot `number`, and none that needs room has gone back.
   bool is_one_way(std::uint64_t number) const;
   // After slot `number` of the channel from `peer` has been read, if its room was used. Of the channel to it, `filled`
   // slots have been filled so far, and of these `emptied` are known to be empty again.

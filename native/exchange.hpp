@@ -146,8 +146,9 @@ class Exchange {
   std::uint64_t steps_;
 };
 
-// After this rank, and no other, has read so much of another one's slot or cell, in an operation in which that one will
-// fill it anew and this one will not. (Ranks that both fill take turns: see Group::ring_slot.)
+// After this rank, and no other, has read so much of another one's slot, cell or room, where that one will fill it anew
+// and this one will not. (Ranks that both fill take turns: see Group::ring_slot.) Worth it where this rank has less to
+// do than the other one; the root of a gather, which copies its own part too, has more.
 inline void claim_read(const Group& group, const std::byte* slot, std::size_t bytes) {
   if (bytes >= group.thresholds().claim) claim_lines(const_cast<std::byte*>(slot), bytes);
 }

@@ -6,9 +6,9 @@
 // in a channel has another tag, it is put aside into the receiver's own memory.
 //
 // One that is longer than the channel is offered before it is sent, where its tensor is lent, or has at least
-// Thresholds::cross bytes: a slot says where it lies. Where a receive waits for it, and can map what is lent or is let
-// reach into the sender's memory, both ranks copy it from tensor to tensor, and the receiver empties that slot when all
-// is there. Else it declines, and the message goes through the channel.
+// Thresholds::cross bytes and less than cross_until: a slot says where it lies. Where a receive waits for it, and can
+// map what is lent or is let reach into the sender's memory, both ranks copy it from tensor to tensor, and the receiver
+// empties that slot when all is there. Else it declines, and the message goes through the channel.
 #pragma once
 
 #include <atomic>
@@ -82,6 +82,7 @@ class PointToPoint final : public BackgroundWork {
 
   // Of the slots, in point_to_point_slots.cpp.
   void see_emptied(int peer);
+  void look_what_is_emptied(int peer);
   void fill_slot(int peer, Transfer& transfer);
   void take_payload(int peer, const ChannelSlot& slot);
   void empty_slot(int peer);

@@ -8,7 +8,11 @@ namespace shim {
 // What `peer` has emptied. Its line is fetched only when there may be no room.
 void PointToPoint::see_emptied(int peer) {
   const auto i = static_cast<std::size_t>(peer);
-  if (filled_[i] - seen_read_[i] < channel_slots) return;
+  if (filled_[i] - seen_read_[i] >= channel_slots) look_what_is_emptied(peer);
+}
+
+void PointToPoint::look_what_is_emptied(int peer) {
+  const auto i = static_cast<std::size_t>(peer);
   const Channel& channel = group_.channel(group_.rank(), peer);
   seen_read_[i] = channel.read.load();
   rooms_[i].see_exchanged(channel.exchanged.load());
@@ -51,7 +55,11 @@ void PointToPoint::take_payload(int peer, const ChannelSlot& slot) {
   if (incoming.target != nullptr) incoming.target->moved += piece.bytes;
   if (piece.bytes <= sizeof(slot.small)) return;
   if (rooms_[i].is_one_way(read_[i])) return claim_read(group_, room, piece.bytes);
-  see_emptied(peer);  // which an answer would have to know anyway
+  // What is exchanged is one way from then on, until it is answered: for what may then be claimed, it is worth a look.
+  if (piece.bytes >= group_.thresholds().claim)
+    look_what_is_emptied(peer);
+  else
+    see_emptied(peer);  // which an answer would have to know anyway
   rooms_[i].exchange(read_[i], filled_[i], seen_read_[i]);
 }
 

@@ -1,4 +1,4 @@
-// Asks the processor for memory before it is needed.
+// Has the processor get memory before it is needed, or hold it for who needs it next.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ inline void prefetch_to_write(const void* place) {
 
 // Makes cache lines that another processor has written, and this one has read, this one's own, by writing to them what
 // is there. Nobody else may read or write them meanwhile. Some processors leave a line that is read to who wrote it: it
-// takes that one long to write it anew while there is a copy of it, and a quarter of that to get it from an owner.
+// takes that one long to write it anew while there is a copy of it, and a fifth of that to get it from an owner.
 inline void claim_lines(std::byte* start, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += cache_line_bytes) {
     auto* const place = static_cast<volatile std::byte*>(start + at);

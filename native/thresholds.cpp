@@ -42,15 +42,16 @@ std::uint64_t swap_threshold(const Machine& machine, bool is_crowded) {
   return is_crowded || 5 * speeds.cross_bytes_per_us < 2 * speeds.copy_bytes_per_us ? no_threshold : 512 * kib;
 }
 
-// Nothing was gained below; and little of what is measured may be chance.
-std::uint64_t claim_threshold(const Speeds& speeds) {
-  return 3 * speeds.claimed_rewrite_ns <= 2 * speeds.rewrite_ns ? 4 * kib : no_threshold;
+// Nothing was gained below; and little of what is measured may be chance. What ranks that share a processor have read
+// is in its caches anyway.
+std::uint64_t claim_threshold(const Speeds& speeds, bool is_crowded) {
+  return !is_crowded && 3 * speeds.claimed_rewrite_ns <= 2 * speeds.rewrite_ns ? 4 * kib : no_threshold;
 }
 
-// Where who reads claims what it has read, the rings give all that memory does. The kernel, which has pages of 4 KB to
-// find, took 1.5 times as long for what no cache holds, and as long as the rings for what one does.
-std::uint64_t end_of_cross(std::uint64_t claim, std::uint64_t stream) {
-  return chosen_cross.load() != 0 || claim == no_threshold ? no_threshold : stream / 2;
+// Where who reads claims what it has read, the rings took two thirds of the kernel's time for what no cache holds and
+// lies in pages of 4 KB, each of which the kernel has to find; in pages of 2 MB, between 0.8 and 1.7 times as long.
+std::uint64_t end_of_cross(std::uint64_t claim, std::size_t last_cache) {
+  return chosen_cross.load() != 0 || claim == no_threshold ? no_threshold : last_cache;
 }
 
 double copied_in_a_way(const Speeds& speeds) {  // bytes
@@ -73,19 +74,20 @@ Thresholds thresholds_for(const Machine& machine, int ranks, int processors) {
   const double turns = std::max(1.0, size / std::max(processors, 1));
   // A two-shot all_reduce waits once more than a one-shot, in which a rank reads so many times the tensor more.
   const double read_more = size - 2 + 1 / size;
-  const std::uint64_t stream = std::max<std::uint64_t>(machine.last_cache / 4 * 3, 1024 * kib);
-  const std::uint64_t claim = claim_threshold(machine.speeds);
+  const std::uint64_t claim = claim_threshold(machine.speeds, turns > 1);
+  const std::uint64_t cross_until = end_of_cross(claim, machine.last_cache);
+  const std::uint64_t cross = cross_threshold(machine, turns > 1);
   return {
       nearest_power_of_two(copied_in_a_wait * turns / read_more, 4 * kib, 256 * kib),
       // The ranks wait for each other in the end, and save the second copy.
       nearest_power_of_two(copied_in_a_wait, 8 * kib, 256 * kib),
       // A slot stays in the second cache beside its source, the ring's other slots and what the caller keeps there.
       std::bit_floor(std::clamp<std::uint64_t>(machine.second_cache / 8, 64 * kib, ring_slot_bytes)),
-      stream,
-      cross_threshold(machine, turns > 1),
+      std::max<std::uint64_t>(machine.last_cache / 4 * 3, 1024 * kib),
+      cross < cross_until ? cross : no_threshold,
       swap_threshold(machine, turns > 1),
       claim,
-      end_of_cross(claim, stream),
+      cross_until,
   };
 }
 

@@ -11,14 +11,15 @@ namespace shim {
 // In bytes. What operations give does not depend on them. All ranks of a group have the same, because by some of them
 // they decide, without a word, which way to go together.
 struct Thresholds {
-  std::uint64_t one_shot;     // an all_reduce of at most so many is one-shot
-  std::uint64_t lend;         // an operation that moves at least so many on a rank lends its tensors
-  std::uint64_t piece;        // what is for all ranks alike goes through a slot of a ring in pieces of at most so many
-  std::uint64_t stream;       // an operation that touches more than so many, on all ranks together, streams its outputs
-  std::uint64_t cross;        // a message of at least so many is copied from tensor to tensor, where it can be
-  std::uint64_t swap;         // and so is what two ranks have for each other, at least so many each
-  std::uint64_t claim;        // who reads at least so many that the other rank will write anew claims their lines
-  std::uint64_t cross_until;  // a message of so many or more is not copied from tensor to tensor, whatever `cross` is
+  std::uint64_t one_shot;  // an all_reduce of at most so many is one-shot
+  std::uint64_t lend;      // an operation that moves at least so many on a rank lends its tensors
+  std::uint64_t piece;     // what is for all ranks alike goes through a slot of a ring in pieces of at most so many
+  std::uint64_t stream;    // an operation that touches more than so many, on all ranks together, streams its outputs
+  std::uint64_t cross;     // a message, or broadcast of two ranks, of at least so many is copied from tensor to tensor,
+                           // where it can be
+  std::uint64_t swap;      // and so is what two ranks have for each other, at least so many each
+  std::uint64_t claim;     // who reads at least so many that the other rank will write anew claims their lines
+  std::uint64_t cross_until;  // what has so many or more is not copied from tensor to tensor, whatever `cross` is
 
   bool crosses(std::uint64_t bytes) const { return cross <= bytes && bytes < cross_until; }
   bool operator==(const Thresholds&) const = default;
@@ -28,7 +29,8 @@ struct Thresholds {
 // follow what measurements of one machine differ by.
 Thresholds thresholds_for(const Machine& machine, int ranks, int processors);
 
-// What groups whose rank 0 this process becomes have for `cross` and `swap`; 0, as at first, leaves it to the machine.
+// What groups whose rank 0 this process becomes have for `cross` and `swap`, without an end; 0, as at first, leaves all
+// three to the machine.
 void set_cross_memory_from(std::uint64_t bytes);
 
 // Whether operations can be carried out with them.

@@ -1,4 +1,5 @@
-// all_gather and gather: every rank fills its ring; those who get the result copy each ring into that rank's part.
+// all_gather and gather: every rank fills its ring, but the root of a gather; those who get the result copy each ring
+// into that rank's part.
 // Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
 // Large, on two ranks that may reach into each other's memory, all_gather: N*S copied by each rank.
 // Direct, where all inputs lie in shared memory: N*S copied by each receiving rank.
@@ -67,6 +68,7 @@ class Gather final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
+            // Not claimed where the root alone reads it: see claim_read.
             if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
           }
         });

@@ -1,10 +1,10 @@
 // all_reduce and reduce, in rank order whichever way, so that all ranks get the same bits.
 //
-// One-shot: every rank fills its ring; those who get the result combine all rings. Each rank: S bytes in; each
-// receiving rank: N*S bytes read, S written. Two-shot, for an all_reduce that is worth another wait: every rank
-// combines one cell of each piece and passes it on. Each rank: (N-1)/N*S in, S read and 2/N*S written to combine,
-// (N-1)/N*S out. Direct, where all inputs and outputs lie in shared memory: every rank combines a slice of all inputs
-// and stores it to all outputs. Each rank: S read, S written.
+// One-shot: every rank fills its ring, but the root of a reduce; those who get the result combine all rings. Each rank:
+// S bytes in; each receiving rank: N*S bytes read, S written. Two-shot, for an all_reduce that is worth another wait:
+// every rank combines one cell of each piece and passes it on. Each rank: (N-1)/N*S in, S read and 2/N*S written to
+// combine, (N-1)/N*S out. Direct, where all inputs and outputs lie in shared memory: every rank combines a slice of all
+// inputs and stores it to all outputs. Each rank: S read, S written.
 #include "../exchange.hpp"
 #include "../faster_way.hpp"
 #include "collectives.hpp"
@@ -105,9 +105,9 @@ class Reduce final : public Operation {
           const std::byte* own = input_.data() + exchange.start_of(step);
           combine(piece.data, nullptr, piece.bytes,
                   [&](int rank) { return rank == group.rank() ? own : exchange.slot_of(rank, step); });
-          if (is_for_all()) return;
-          for (int rank = 0; rank < group.size(); ++rank)
-            if (rank != group.rank()) claim_read(group, exchange.slot_of(rank, step), piece.bytes);
+          // Of more ranks, the root would be busy with all their slots.
+          const int other = 1 - group.rank();
+          if (!is_for_all() && group.size() == 2) claim_read(group, exchange.slot_of(other, step), piece.bytes);
         });
   }
 
@@ -131,7 +131,7 @@ class Reduce final : public Operation {
           const auto source_of = [&](int rank) {
             return rank == group.rank() ? own.data : exchange.cell_of(rank, step, cell);
           };
-          for (int rank = 0; rank < group.size(); ++rank) source_of(rank);  // wait for it here, not while it is timed
+          for (int rank = 0; is_large && rank < group.size(); ++rank) source_of(rank);  // waits, which is not timed
           const Made made{cell_of(output_->data(), step, me).data,
                           group.made_cell(group.rank(), exchange.number_of(step), cell), own.bytes};
           make(group, combine, made, source_of, is_large ? &way : nullptr);
@@ -152,22 +152,22 @@ class Reduce final : public Operation {
     std::size_t bytes;
   };
 
-  // Straight into both, or in blocks that are stored as long as they are in the first cache: which is faster for
+  // In blocks that are stored as long as they are in the first cache, or straight into both: which is faster for
   // tensors that no cache holds, which have a `way`, differs between processors. What goes past the caches needs
   // blocks.
   template <class SourceOf>
   static void make(Group& group, const RankCombiner& combine, const Made& made, const SourceOf& source_of,
                    FasterWay* way) {
     const bool streams = group.ring_stores().stream(made.bytes);
-    const auto go = [&](bool is_straight) {
-      if (is_straight) return combine(made.output, made.slot, made.bytes, source_of);
+    const auto go = [&](bool is_in_blocks) {
+      if (!is_in_blocks) return combine(made.output, made.slot, made.bytes, source_of);
       const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
         copy_bytes(made.output + at, block, bytes);
         (streams ? stream_bytes : copy_bytes)(made.slot + at, block, bytes);
       };
       combine.in_blocks([&group](int rank) { return rank == group.rank(); }, made.bytes, source_of, take);
     };
-    if (streams || way == nullptr) return go(!streams);
+    if (streams || way == nullptr) return go(streams);
     way->piece(go);
   }
 

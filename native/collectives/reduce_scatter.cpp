@@ -47,7 +47,7 @@ class ReduceScatter final : public Operation {
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    FasterWay way(exchange.steps());  // of two where outputs are streamed: see stream_combined
+    FasterWay way(exchange.steps());  // where outputs are streamed: with the own input asked for ahead, or without
     exchange.run(
         [&](std::uint64_t step) {
           fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
@@ -63,9 +63,9 @@ class ReduceScatter final : public Operation {
           const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
             copy_out(piece.data + at, block, bytes);
           };
-          for (int rank = 0; rank < group.size(); ++rank) source_of(rank);  // waits for it, which is none of the way's
-          way.piece([&](bool leaves_it_to_the_processor) {
-            const auto is_asked_ahead = [&](int rank) { return rank == rank_ && !leaves_it_to_the_processor; };
+          for (int rank = 0; rank < group.size(); ++rank) source_of(rank);  // waits, which is not timed
+          way.piece([&](bool asks_ahead) {
+            const auto is_asked_ahead = [&](int rank) { return rank == rank_ && asks_ahead; };
             combine.in_blocks(is_asked_ahead, piece.bytes, source_of, take);
           });
         });

@@ -14,17 +14,21 @@ enum Broken {
   seen_before_emptied,    // what the other one has exchanged
   reader_takes_its_own,   // the room that would be its to fill
   always_reads_own_rooms,
+  claimed_when_emptied,  // a room, after it was told that its slot is empty
 };
 
 constexpr int slots = 2;
 constexpr int pieces = 5;  // each way
-enum At : std::uint8_t { idle, looking, seeing, filling, numbering, reading, telling, emptying };
+enum At : std::uint8_t { idle, looking, seeing, filling, numbering, reading, claiming, telling, emptying };
+
+enum Error : std::uint8_t { none, other_piece, still_claimed };
 
 struct Slot {
   std::uint8_t number, room;  // of its piece, from 1; which room that is in
 };
 struct Room {
   std::uint8_t sender, number, is_whole;
+  std::uint8_t is_claimed;  // at this moment, by who has read it
 };
 struct Rank {
   std::uint8_t at, filled, seen, received;
@@ -48,7 +52,8 @@ class Rooms {
     return state.ranks[0].received == pieces && state.ranks[1].received == pieces;
   }
   const char* violation(const State& state) const {
-    return state.error != 0 ? "a room is read that has another piece in it" : nullptr;
+    if (state.error == other_piece) return "a room is read that has another piece in it";
+    return state.error == still_claimed ? "a room is filled while it is claimed" : nullptr;
   }
 
   template <class Emit>
@@ -81,8 +86,9 @@ class Rooms {
     }
     const std::uint8_t place = own_room(me, me.filled);
     state.channels[rank][me.filled % slots].room = place;
-    state.rooms[rank ^ place][me.filled % slots] = {static_cast<std::uint8_t>(rank),
-                                                    static_cast<std::uint8_t>(me.filled + 1), 0};
+    Room& room = state.rooms[rank ^ place][me.filled % slots];
+    if (room.is_claimed != 0) state.error = still_claimed;
+    room = {static_cast<std::uint8_t>(rank), static_cast<std::uint8_t>(me.filled + 1), 0, 0};
     me.filled_since |= bit_of(me.filled);
     me.at = filling;
     emit(rank, "begins to fill a room", state);
@@ -123,9 +129,19 @@ class Rooms {
         return emit(rank, "numbers its slot", state);
       case reading:
         check(state, rank);
+        if (is_one_way(me)) {
+          room_read(state, rank).is_claimed = 1;
+          if (broken_ == claimed_when_emptied) me.told_read = static_cast<std::uint8_t>(me.received + 1);
+          me.at = claiming;
+          return emit(rank, "has read a room, and begins to claim it", state);
+        }
         exchange(me);
         me.at = telling;
         return emit(rank, "has read a room", state);
+      case claiming:
+        room_read(state, rank).is_claimed = 0;
+        me.at = telling;
+        return emit(rank, "has claimed a room", state);
       case telling:
         if (broken_ == told_after_emptied)
           me.told_read = static_cast<std::uint8_t>(me.received + 1);
@@ -143,21 +159,28 @@ class Rooms {
     }
   }
 
+  static bool is_one_way(const Rank& me) { return (me.filled_since & bit_of(me.received)) == 0; }
+
   void exchange(Rank& me) const {
     const bool is_free = (me.received - me.seen + slots * pieces) % slots >= me.filled - me.seen;
-    if ((!is_free && broken_ != own_slot_is_not_asked) || (me.filled_since & bit_of(me.received)) == 0) return;
+    if ((!is_free && broken_ != own_slot_is_not_asked) || is_one_way(me)) return;
     me.filled_since &= static_cast<std::uint8_t>(~bit_of(me.received));
     me.by_me ^= bit_of(me.received);
   }
 
   void check(State& state, int rank) const {
     const Rank& me = state.ranks[rank];
+    const Room& room = room_read(state, rank);
+    if (room.sender != 1 - rank || room.number != me.received + 1 || room.is_whole == 0) state.error = other_piece;
+  }
+
+  Room& room_read(State& state, int rank) const {
+    const Rank& me = state.ranks[rank];
     const int index = me.received % slots;
     std::uint8_t place = state.channels[1 - rank][index].room;
     if (broken_ == reader_takes_its_own) place = own_room(me, me.received);
     if (broken_ == always_reads_own_rooms) place = 0;
-    const Room& room = state.rooms[(1 - rank) ^ place][index];
-    if (room.sender != 1 - rank || room.number != me.received + 1 || room.is_whole == 0) state.error = 1;
+    return state.rooms[(1 - rank) ^ place][index];
   }
 
   Broken broken_;
@@ -173,7 +196,8 @@ std::vector<Case> rooms_cases() {
                    {"a slot is told empty before the exchange is told", 2},
                    {"what is exchanged is seen before what is empty", 2},
                    {"a reader takes the room that it would fill", 2},
-                   {"a reader knows of no exchange", 2}},
+                   {"a reader knows of no exchange", 2},
+                   {"a room is claimed when it was told that its slot is empty", 2}},
                   &run);
 }
 

@@ -105,8 +105,8 @@ class Rank {
   Progress progress_;
 };
 
-// Those of two ranks on a usual machine, whatever this one is and however many there are.
-// Of a machine on which it is worth claiming what was read.
+// Those of two ranks on a machine that is as usual but that it is worth claiming there what was read, whatever this one
+// is and however many ranks there are.
 inline Thresholds usual_thresholds() {
   Speeds speeds = usual_speeds;
   speeds.claimed_rewrite_ns = speeds.rewrite_ns / 4;

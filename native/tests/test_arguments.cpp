@@ -52,6 +52,18 @@ SHIM_TEST(a_whole_tensor_is_its_parts_stacked_or_one_after_the_other) {
               "{output} must have shape (15,) or (3, 5) for {input} of shape (5,), got (5, 3)");
 }
 
+SHIM_TEST(rows_of_all_ranks_that_overflow_are_no_shape) {
+  std::vector<float> data(1);
+  constexpr std::int64_t many = std::int64_t{1} << 62;
+  TensorArgument part = one("input", data, {many, 0});
+  try {
+    check_whole(one("output", data, {-many, 0}), part, 3);  // what three times as many are in 64 bits
+    throw std::runtime_error("not refused");
+  } catch (const Failure& failure) {
+    CHECK(std::string(failure.what()).find("{output} must have shape (3, " + std::to_string(many) + ", 0) for") == 0);
+  }
+}
+
 SHIM_TEST(a_whole_tensor_of_scalars_is_a_vector) {
   std::vector<float> all(9);
   std::vector<float> own(1);

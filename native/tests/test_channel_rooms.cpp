@@ -1,4 +1,5 @@
 // Rooms of the slots between two ranks: who answers a message writes where it has read that, and nothing gets lost.
+#include <bit>
 #include <random>
 
 #include "ranks.hpp"
@@ -62,6 +63,38 @@ SHIM_TEST(a_room_stays_where_its_slot_is_not_known_to_be_empty) {
   CHECK(second.to_fill(1 + channel_slots, bytes) == mine);
   second.exchange(1, 2, 2);
   CHECK(second.to_fill(1 + channel_slots, bytes) == one);
+}
+
+SHIM_TEST(a_slot_is_one_way_until_its_room_is_filled_and_again_when_that_is_exchanged) {
+  Pair pair;
+  auto& [first, second] = pair.rooms;
+  first.to_fill(0, bytes);
+  CHECK(second.is_one_way(0));
+  second.to_fill(0, sizeof(ChannelSlot::small));
+  CHECK(second.is_one_way(0));
+  second.to_fill(0, bytes);
+  CHECK(!second.is_one_way(0) && second.is_one_way(1));
+  second.exchange(0, 1, 0);  // not known to be empty
+  CHECK(!second.is_one_way(0));
+  second.exchange(0, 1, 1);
+  CHECK(second.is_one_way(0));
+}
+
+SHIM_TEST(one_answer_does_not_keep_what_follows_from_being_one_way) {
+  on_ranks(2, [](Rank& me) {
+    std::vector<std::int64_t> data(1024);  // enough to be claimed
+    const auto pass = [&](int from) {
+      TransferTask(me.progress(), view_of(data), me.rank() == from, 1 - me.rank(), 0).wait(-1);
+      me.run(make_barrier(me.seat()));
+    };
+    pass(1);
+    CHECK_EQUAL(me.group().channel(0, 1).exchanged.load(), 0U);
+    for (std::size_t i = 0; i < channel_slots; ++i) pass(0);
+    const std::uint32_t exchanged = me.group().channel(0, 1).exchanged.load();
+    CHECK_EQUAL(std::popcount(exchanged), 1);  // in the slot of the same index as the one that it had sent in
+    for (std::size_t i = 0; i < channel_slots; ++i) pass(0);
+    CHECK_EQUAL(me.group().channel(0, 1).exchanged.load(), exchanged);
+  });
 }
 
 SHIM_TEST(small_pieces_need_no_room) {

@@ -1,6 +1,11 @@
 // Copies that go past the caches: every byte, and no other.
 #include "../copies.hpp"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <vector>
 
 #include "../caches.hpp"
@@ -31,6 +36,30 @@ SHIM_TEST(claiming_changes_no_byte) {
   for (std::size_t start = 0; start < 70; ++start)
     for (const std::size_t bytes : {0, 1, 63, 64, 65, 930}) claim_lines(data.data() + start, bytes);
   CHECK(data == before);
+}
+
+SHIM_TEST(claiming_writes_to_every_line) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* memory = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(memory != MAP_FAILED);
+  auto* const data = static_cast<std::byte*>(memory);
+  CHECK_EQUAL(::mprotect(data + page, page, PROT_READ), 0);
+  const auto is_refused = [data](std::size_t start, std::size_t bytes) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(SIGSEGV, SIG_DFL);
+      claim_lines(data + start, bytes);
+      ::_exit(0);
+    }
+    int status = 0;
+    CHECK_EQUAL(::waitpid(child, &status, 0), child);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  };
+  CHECK(!is_refused(0, page));
+  CHECK(is_refused(0, page + 1));
+  CHECK(is_refused(page, 1));
+  CHECK(is_refused(page - 64, 128));
+  ::munmap(memory, 2 * page);
 }
 
 SHIM_TEST(streaming_copies_every_byte_and_no_other) {

@@ -81,6 +81,7 @@ SHIM_TEST(what_is_read_is_claimed_where_that_spares_the_writer_a_third) {
   const auto claim_of = [](std::uint64_t rewrite_ns, std::uint64_t claimed_rewrite_ns) {
     return thresholds_for({{60, 50'000, 8'000, rewrite_ns, claimed_rewrite_ns}, kib, kib}, 2, 2).claim;
   };
+  CHECK_EQUAL(thresholds_for({{60, 50'000, 8'000, 600, 150}, kib, kib}, 3, 2).claim, never);  // they share caches
   CHECK_EQUAL(claim_of(600, 150), 4 * kib);
   CHECK_EQUAL(claim_of(300, 200), 4 * kib);
   CHECK_EQUAL(claim_of(300, 201), never);
@@ -88,11 +89,15 @@ SHIM_TEST(what_is_read_is_claimed_where_that_spares_the_writer_a_third) {
 }
 
 SHIM_TEST(what_no_cache_holds_is_not_copied_across_where_it_is_claimed) {
-  const auto until = [](std::uint64_t rewrite_ns) {
-    return thresholds_for({{60, 50'000, 13'000, rewrite_ns, 100}, kib, 32 * 1024 * kib}, 2, 2).cross_until;
+  const auto thresholds_with = [](std::uint64_t rewrite_ns, std::uint64_t cross_bytes_per_us = 13'000) {
+    return thresholds_for({{60, 50'000, cross_bytes_per_us, rewrite_ns, 100}, kib, 32 * 1024 * kib}, 2, 2);
   };
-  CHECK_EQUAL(until(600), 12 * 1024 * kib);
+  const auto until = [&](std::uint64_t rewrite_ns) { return thresholds_with(rewrite_ns).cross_until; };
+  CHECK_EQUAL(until(600), 32 * 1024 * kib);
   CHECK_EQUAL(until(100), never);
+  CHECK_EQUAL(thresholds_with(600, 9'000).cross, never);  // which would begin where it ends
+  const Thresholds some{.cross = 5, .cross_until = 7};
+  CHECK(!some.crosses(4) && some.crosses(5) && some.crosses(6) && !some.crosses(7));
   set_cross_memory_from(7);
   const std::uint64_t chosen = until(600);
   set_cross_memory_from(0);

@@ -17,13 +17,16 @@ def _of(group: ProcessGroup) -> str:
     members = f"group {group.name!r} of ranks {list(group.ranks)}"
     if group.rank < 0:
         return f"{members}: no engine here, as this process is not a member"
-    thresholds = ", ".join(f"{name} {_shown(size)}" for name, size in group.engine.thresholds().items())
+    sizes = group.engine.thresholds()
+    thresholds = ", ".join(f"{name} {_shown(name, size)}" for name, size in sizes.items())
     return (
         f"{members}: engine {group.engine.name}, as all its ranks are on this host; thresholds in bytes: {thresholds} "
-        "(cross, swap: where the system lets ranks read each other's memory); "
+        "(cross to cross_until, swap: where the system lets ranks read each other's memory); "
         f"helper threads: {group.engine.helper_threads()}"
     )
 
 
-def _shown(size: int) -> str:
-    return "never" if size >= NEVER else str(size)
+def _shown(name: str, size: int) -> str:
+    if size >= NEVER:
+        return "any" if name == "cross_until" else "never"
+    return str(size)
