@@ -221,19 +221,3 @@ SHIM_TEST(a_hole_in_what_one_of_two_ranks_has_for_the_other_fails_the_group) {
       },
       60, crossing_from(1));
 }
-
-SHIM_TEST(a_broadcast_as_long_as_the_end_of_crossing_goes_through_the_rings) {
-  Thresholds thresholds = crossing_from(1);
-  thresholds.cross_until = 3 * chunk;
-  on_ranks(
-      2,
-      [](Rank& me) {
-        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
-          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
-          me.run(make_broadcast(me.seat(), one("tensor", data), 0));
-          CHECK(data == message(bytes, 1));
-          CHECK_EQUAL(went_across(me), bytes < 3 * chunk);
-        }
-      },
-      60, thresholds);
-}

@@ -296,23 +296,3 @@ SHIM_TEST(a_receive_stays_exposed_while_a_sender_that_left_may_write) {
       },
       60, crossing_from(1));
 }
-
-SHIM_TEST(what_is_as_long_as_the_end_of_crossing_goes_through_the_channel) {
-  Thresholds thresholds = crossing_from(1);
-  thresholds.cross_until = 3 * chunk;
-  on_ranks(
-      2,
-      [](Rank& me) {
-        std::uint64_t offered = me.group().channel(0, 1).answered.load();
-        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
-          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
-          (me.rank() == 0 ? send(me, data, 1) : receive(me, data, 0))->wait(-1);
-          CHECK(data == message(bytes, 1));
-          me.run(make_barrier(me.seat()));
-          const std::uint64_t answered = me.group().channel(0, 1).answered.load();
-          CHECK_EQUAL(answered != offered, bytes < 3 * chunk);
-          offered = answered;
-        }
-      },
-      60, thresholds);
-}

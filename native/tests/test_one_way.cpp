@@ -1,0 +1,64 @@
+// What goes one way: who fills slots for it, and up to which length it is copied from tensor to tensor.
+#include "cross_memory.hpp"
+
+using namespace shim;
+using namespace shim::tests;
+
+namespace {
+
+Thresholds crossing_up_to(std::uint64_t bytes) {
+  Thresholds thresholds = crossing_from(1);
+  thresholds.cross_until = bytes;
+  return thresholds;
+}
+
+}  // namespace
+
+SHIM_TEST(a_root_that_nobody_reads_fills_nothing) {
+  on_ranks(3, [](Rank& me) {
+    constexpr int root = 1;
+    std::vector<std::int64_t> input(1'000, me.rank() + 1);
+    std::vector<std::int64_t> output(3'000);
+    const auto filled = [&](int rank) { return me.group().arrival(rank, me.group().sequence).filled != 0; };
+    std::vector<std::int64_t> sums(1'000);
+    me.run(make_reduce(me.seat(), one("output", sums), one("input", input), {ReduceOp::sum, 1.0}, root));
+    for (int rank = 0; rank < 3; ++rank) CHECK_EQUAL(filled(rank), rank != root);
+    CHECK_EQUAL(sums[999], me.rank() == root ? 6 : 0);
+    me.run(make_gather(me.seat(), one("output", output), one("input", input), no_splits("output_splits"), root));
+    for (int rank = 0; rank < 3; ++rank) CHECK_EQUAL(filled(rank), rank != root);
+    CHECK_EQUAL(output[2'999], me.rank() == root ? 3 : 0);
+    me.run(make_barrier(me.seat()));
+  });
+}
+
+SHIM_TEST(what_is_as_long_as_the_end_of_crossing_goes_through_the_channel) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        std::uint64_t offered = me.group().channel(0, 1).answered.load();
+        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
+          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
+          (me.rank() == 0 ? send(me, data, 1) : receive(me, data, 0))->wait(-1);
+          CHECK(data == message(bytes, 1));
+          me.run(make_barrier(me.seat()));
+          const std::uint64_t answered = me.group().channel(0, 1).answered.load();
+          CHECK_EQUAL(answered != offered, bytes < 3 * chunk);
+          offered = answered;
+        }
+      },
+      60, crossing_up_to(3 * chunk));
+}
+
+SHIM_TEST(a_broadcast_as_long_as_the_end_of_crossing_goes_through_the_rings) {
+  on_ranks(
+      2,
+      [](Rank& me) {
+        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
+          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
+          me.run(make_broadcast(me.seat(), one("tensor", data), 0));
+          CHECK(data == message(bytes, 1));
+          CHECK_EQUAL(went_across(me), bytes < 3 * chunk);
+        }
+      },
+      60, crossing_up_to(3 * chunk));
+}
