@@ -33,6 +33,12 @@ inline Thresholds lending_only() { return crossing_from(std::uint64_t{1} << 40);
 // For tensors that are lent, or that the kernel is to copy.
 inline Thresholds offering(bool is_shared) { return is_shared ? lending_only() : crossing_from(1); }
 
+// Whether the last operation was copied so.
+inline bool went_across(Rank& me) {
+  const std::uint64_t last = me.group().sequence;
+  return me.group().cross(0).accepted == last || me.group().cross(1).accepted == last;
+}
+
 inline Bytes message(std::size_t bytes, unsigned seed) {
   Bytes data(bytes);
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i * 7 + i / 251 + seed);

@@ -6,16 +6,6 @@
 using namespace shim;
 using namespace shim::tests;
 
-namespace {
-
-// The last operation.
-bool went_across(Rank& me) {
-  const std::uint64_t last = me.group().sequence;
-  return me.group().cross(0).accepted == last || me.group().cross(1).accepted == last;
-}
-
-}  // namespace
-
 SHIM_TEST(broadcasts_between_two_ranks_arrive_whatever_the_root_and_the_size) {
   on_ranks(
       2,
