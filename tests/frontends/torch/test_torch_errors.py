@@ -60,6 +60,11 @@ WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[int, int], Any]
         "output_tensor",
         lambda rank, n: dist.all_gather_single(np.ones((2, n)).T[None], ONE),
     ),
+    "bytes, which are a vector, for matrices": (
+        ValueError,
+        r"output_tensor must have shape .* for input_tensor of shape \(1, 2\)",
+        lambda rank, n: dist.all_gather_single(bytearray(2 * n), np.ones((1, 2), "uint8")),
+    ),
     "too large": (ValueError, "output_tensor", lambda rank, n: dist.all_gather_single(np.ones((n + 1, 2)), ONE)),
     "another input shape": (ValueError, "input", lambda rank, n: dist.reduce_scatter_single(ONE, np.ones((1, n, 2)))),
     "rows not divisible": (
