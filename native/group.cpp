@@ -78,7 +78,7 @@ void Group::check_this_process() const {
 
 void Group::check_usable() const {
   check_this_process();
-  if (failed_.load(std::memory_order_acquire)) throw *failure_;
+  if (failed_.load(std::memory_order_acquire)) throw later_failure();
   if (left_.load(std::memory_order_acquire))
     throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
 }

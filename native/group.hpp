@@ -224,6 +224,7 @@ class Group {
   void wait_for_word_of(int rank) const;
   std::string words_of(int reporter, int lost) const;
   Failure lost_failure(int rank, const Describe& what) const;
+  Failure later_failure() const;  // of a call after the one that failed
 
   std::string name_;
   std::vector<int> world_ranks_;
@@ -250,6 +251,7 @@ class Group {
   std::atomic<bool> left_{false};
   std::atomic<bool> failed_{false};
   std::unique_ptr<Failure> failure_;  // written once, before failed_
+  std::int64_t failed_at_ = 0;        // likewise; steady nanoseconds
   std::mutex failing_;
 };
 

@@ -56,6 +56,7 @@ void Group::record(const Failure& failure) {
     const std::lock_guard lock(failing_);
     if (failed_.load()) return;
     failure_ = std::make_unique<Failure>(failure);
+    failed_at_ = now_ns();
     StatusLine& mine = status(rank_);
     const bool peer_lost = failure.kind == FailureKind::peer_lost && !failure.ranks.empty();
     mine.cause.store(peer_lost ? failure.ranks.front() : -1);
@@ -70,6 +71,13 @@ void Group::record(const Failure& failure) {
 void Group::fail(const Failure& failure) {
   record(failure);
   throw failure;
+}
+
+Failure Group::later_failure() const {
+  const std::string since = std::to_string((now_ns() - failed_at_) / 1'000'000);
+  return {failure_->kind,
+          "the group cannot be used since a call failed " + since + " ms before this one: " + failure_->what(),
+          failure_->ranks};
 }
 
 bool Group::has_died(int rank) const {

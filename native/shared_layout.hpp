@@ -16,7 +16,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 12;
+inline constexpr std::uint32_t protocol_version = 13;
 inline constexpr std::size_t line_bytes = 128;  // two cache lines: the processor prefetches them in pairs
 inline constexpr std::size_t inline_bytes = 40;
 inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
@@ -44,7 +44,8 @@ enum class OperationKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   barrier,
-  refused,  // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
+  coalesced,  // comes before calls that the ranks begin as one; its shape is their number
+  refused,    // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
   count_,
 };
 

@@ -44,10 +44,11 @@ TensorView view_of(const Py_buffer& buffer, std::string_view role) {
 
 void reject(const nb::python_error& error, std::string_view role) {
   if (!error.matches(PyExc_Exception)) throw error;  // Ctrl-C, or the end of the program
-  // Ours say what is wrong; of others, which may carry a backtrace, the first line is quoted.
+  // Ours say what is wrong; of others, which may carry a backtrace, the class and the first line are quoted.
   const std::string text = nb::str(error.value()).c_str();
   if (nb::isinstance(error.value(), nb::module_::import_("shim.errors").attr("ShimError"))) reject(text, role);
-  reject("{role} cannot be read: " + text.substr(0, text.find('\n')), role);
+  const std::string name = nb::str(error.type().attr("__name__")).c_str();
+  reject("{role} cannot be read: " + name + (text.empty() ? "" : ": ") + text.substr(0, text.find('\n')), role);
 }
 
 TensorView read_by_exchange(const DLPackExchangeAPI& exchange, nb::handle object, std::string_view role,

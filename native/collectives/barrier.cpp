@@ -1,4 +1,5 @@
-// barrier: the arrival exchange that begins every operation is all of it.
+// barrier, and what the ranks agree by on how many calls they are going to begin as one: the arrival exchange that
+// begins every operation is all of it.
 #include "collectives.hpp"
 
 namespace shim {
@@ -6,7 +7,7 @@ namespace {
 
 class Barrier final : public Operation {
  public:
-  Barrier() : Operation(Call(OperationKind::barrier, Dtype::none)) {}
+  explicit Barrier(Call&& call) : Operation(std::move(call)) {}
   std::size_t bytes() const override { return 0; }
 
  private:
@@ -22,6 +23,15 @@ class Barrier final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_barrier(Seat) { return std::make_unique<Barrier>(); }
+std::unique_ptr<Operation> make_barrier(Seat) {
+  return std::make_unique<Barrier>(Call(OperationKind::barrier, Dtype::none));
+}
+
+std::unique_ptr<Operation> make_coalesced(Seat, std::int64_t calls) {
+  Call call(OperationKind::coalesced, Dtype::none);
+  call.descriptor.dimensions = 1;
+  call.descriptor.shape[0] = calls;
+  return std::make_unique<Barrier>(std::move(call));
+}
 
 }  // namespace shim

@@ -2,6 +2,7 @@
 // Ranks are group ranks. Throws Failure(argument), Failure(rank) or Failure(tensor).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "../arguments.hpp"
@@ -22,6 +23,8 @@ struct Reduction {
 };
 
 std::unique_ptr<Operation> make_barrier(Seat seat);
+// A barrier of ranks that are each going to begin so many calls as one; they must be as many on all.
+std::unique_ptr<Operation> make_coalesced(Seat seat, std::int64_t calls);
 std::unique_ptr<Operation> make_broadcast(Seat seat, const TensorArgument& tensor, int root);
 std::unique_ptr<Operation> make_all_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input,
                                            Reduction how);

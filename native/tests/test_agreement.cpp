@@ -133,6 +133,27 @@ SHIM_TEST(even_splits_may_be_given_or_not) {
   });
 }
 
+SHIM_TEST(what_comes_before_coalesced_calls_meets_nothing_else) {
+  on_ranks(3, [](Rank& me) {
+    for (const std::int64_t calls : {0, 1, 2}) {
+      me.run(make_coalesced(me.seat(), calls));
+      CHECK(me.failure_of(me.rank() == 1 ? make_barrier(me.seat()) : make_coalesced(me.seat(), calls)) ==
+            FailureKind::mismatch);
+      std::string said;
+      try {
+        me.run(make_coalesced(me.seat(), me.rank() == 2 ? calls + 1 : calls));
+      } catch (const Failure& failure) {
+        said = failure.what();
+      }
+      CHECK(said.find("disagree on the number of calls") != std::string::npos);
+      CHECK(said.find("rank 2: coalesced(" + std::to_string(calls + 1) + " call") != std::string::npos);
+    }
+    std::vector<std::int64_t> data = {me.rank()};
+    me.run(make_all_reduce(me.seat(), one("output", data), one("input", data), sum));
+    CHECK_EQUAL(data[0], 3);
+  });
+}
+
 SHIM_TEST(a_refused_call_tells_the_others) {
   for (const int refusals : {1, 2, 5})
     on_ranks(3, [&](Rank& me) {

@@ -76,7 +76,7 @@ SHIM_TEST(the_first_failure_of_a_rank_is_the_one_that_others_hear_of) {
       me.group().record(Failure(FailureKind::peer_lost, "gone", {1}));
       me.group().record(Failure(FailureKind::engine, "a message was given up"));
       me.group().record(Failure(FailureKind::peer_lost, "gone", {2}));
-      CHECK_EQUAL(std::string(failure_of_sum(me).what()), "gone");
+      CHECK(std::string(failure_of_sum(me).what()).ends_with(" before this one: gone"));
     }
     all.arrive_and_wait();
     if (me.rank() == 2) check_lost(failure_of_sum(me), 1, " was lost, as rank 0 reports");
@@ -127,6 +127,24 @@ SHIM_TEST(ranks_that_blame_each_other_are_no_endless_chain) {
     all.arrive_and_wait();
     if (me.rank() == 2) CHECK(failure_of_sum(me).kind == FailureKind::peer_lost);
     all.arrive_and_wait();
+  });
+}
+
+SHIM_TEST(a_later_call_says_how_long_ago_the_group_was_lost) {
+  on_ranks(2, [](Rank& me) {
+    if (me.rank() == 1) return;
+    me.group().mark_lost(1);
+    const Failure first = failure_of_sum(me);
+    check_lost(first, 1, process_died());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const Failure later = failure_of_sum(me);
+    CHECK(later.kind == FailureKind::peer_lost);
+    CHECK_EQUAL(later.ranks.at(0), 1);
+    const std::string text = later.what();
+    const std::string begin = "the group cannot be used since a call failed ";
+    CHECK_EQUAL(text.find(begin), std::size_t{0});
+    CHECK(std::stoi(text.substr(begin.size())) >= 20);
+    CHECK(text.ends_with(std::string(" ms before this one: ") + first.what()));
   });
 }
 

@@ -50,7 +50,8 @@ def _lines(processes: list[ProcessFacts]) -> Iterator[str]:
         yield from _job(sorted(members, key=lambda process: process.widest.rank))
     for process in without_groups:
         what = "is in no group any more" if process.answers else "does not answer"
-        yield f"[bold]{_who(process)}[/]: {what}{_at(process)}  {escape(process.command)}"
+        at = _at(process)
+        yield f"[bold]{_who(process)}[/]: {what}{',' if at else ''}{at}  {escape(process.command)}"
 
 
 def _job(members: list[ProcessFacts]) -> Iterator[str]:

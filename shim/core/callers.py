@@ -51,7 +51,9 @@ class Caller:
     def explain(self, error: ShimError, group: ProcessGroup | None = None) -> ShimError:
         """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines."""
         what, newline, hint = str(error).partition("\n")
-        place = "" if group is None else f" (rank {group.rank} of {group.size}, group {group.name!r})"
+        place = (
+            "" if group is None or not group.ranks else f" (rank {group.rank} of {group.size}, group {group.name!r})"
+        )
         text = self._in_my_words(f"{self.function}: {what}{place}{newline}{hint}")
         explained = self._class_for(type(error))(text)
         if isinstance(error, (PeerLostError, CollectiveTimeoutError)):

@@ -166,10 +166,10 @@ def all_to_all(
     return ENDED if operation is None else Work(caller, group, operation)
 
 
-def barrier(caller: Caller, group: ProcessGroup, now: bool = False) -> Work:
-    """End on no rank before every rank has begun."""
+def barrier(caller: Caller, group: ProcessGroup, now: bool = False, coalesced: int | None = None) -> Work:
+    """End on no rank before every rank has begun. Ranks that are about to begin *coalesced* calls as one must have as many of them."""
     try:
-        operation = group.engine.barrier(now)
+        operation = group.engine.barrier(now, coalesced)
     except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)

@@ -58,7 +58,7 @@ WORLD_NAME = "world"
 class ProcessGroup:
     """An ordered set of ranks of the world that communicate; every frontend's group is a view of one.
 
-    ``ranks`` are world ranks in the order of their group ranks; ``rank`` is the caller's group rank, -1 outside.
+    ``ranks`` are world ranks in the order of their group ranks, and ``places`` the group ranks by them; ``rank`` is the caller's, -1 outside.
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
     ``engine`` serves the group while it ``is_alive``; what is asked of it then raises NotMemberError outside it, StateError once it is destroyed.
     """
@@ -68,6 +68,7 @@ class ProcessGroup:
     ) -> None:
         self.name = name
         self.ranks = ranks
+        self.places = {rank: place for place, rank in enumerate(ranks)}
         self.rank = rank
         self.size = len(ranks)
         self.backend = backend
@@ -94,9 +95,8 @@ class ProcessGroup:
     def _why_there_is_no_engine(self) -> ShimError:
         if self.rank < 0:
             mine = _state.world.rank if _state.world else "?"
-            return NotMemberError(
-                f"rank {mine} does not belong to group {self.name!r}, whose ranks are {list(self.ranks)}"
-            )
+            which = f"group {self.name!r}, whose ranks are {list(self.ranks)}" if self.ranks else "the given group"
+            return NotMemberError(f"rank {mine} does not belong to {which}")
         return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
 
     def _close(self, why: str = "") -> None:

@@ -137,6 +137,8 @@ def dtype_name(tensor: Any) -> str:
 
 def reader_for(kind: type) -> Reader:
     """Choose how tensors of type *kind* are read. Raises TensorError for what is no tensor."""
+    if issubclass(kind, type):
+        raise TensorError("{role} must be a tensor, got a class\nPass an object of it.")
     framework = framework_of(kind)
     if framework in _READERS:
         return _READERS[framework](kind)
@@ -187,6 +189,8 @@ def _samples_of_is_neg() -> list[Sample]:
 def _describe_torch(tensor: Any) -> Description:
     if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
         tensor = tensor.trigger_wait()
+    if tensor.is_nested:
+        raise TensorError("{role} must be dense, got a nested tensor\nPass the tensors of tensor.unbind().")
     if tensor.layout is not sys.modules["torch"].strided:
         raise TensorError(f"{{role}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense().")
     if tensor.device.type != "cpu":
@@ -258,7 +262,9 @@ def _name_of_mindspore_dtype(dtype: Any) -> str:
 
 def _numpy_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["numpy"].ndarray):
-        raise TensorError(f"{{role}} must be an array that can be written to, got {kind.__qualname__}")
+        raise TensorError(
+            f"{{role}} must be an array, got {kind.__module__}.{kind.__qualname__}\nPass numpy.array() of it."
+        )
     if issubclass(kind, sys.modules["numpy"].ma.MaskedArray):
         raise TensorError(
             "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled()."

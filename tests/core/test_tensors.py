@@ -87,7 +87,8 @@ def test_numpy_dtypes(alone: ProcessGroup, dtype: str) -> None:
         (np.zeros(3, "V0"), "dtype |V0"),
         (np.zeros(3, "V4"), "dtype |V4"),
         (np.array([None]), "object"),
-        (np.float32(1), "writ"),
+        (np.float32(1), "must be an array, got numpy.float32"),
+        (np.ndarray, "must be a tensor, got a class"),
         ([1.0, 2.0], "must be a tensor, got builtins.list"),
         (None, "must be a tensor, got builtins.NoneType"),
         ("abc", "must be a tensor, got builtins.str"),
@@ -107,7 +108,7 @@ def test_a_list_that_cannot_be_iterated_is_a_tensor_error(alone: ProcessGroup) -
         def __iter__(self) -> Iterator[Any]:
             raise KeyError("broken")
 
-    with pytest.raises(TensorError, match="out cannot be read: 'broken'"):
+    with pytest.raises(TensorError, match="out cannot be read: KeyError: 'broken'"):
         copy(alone, Broken([np.ones(3)]), np.ones(3))
 
 
@@ -176,5 +177,7 @@ def test_a_class_with_values_for_properties_is_refused(
     monkeypatch.setitem(sys.modules, "mindspore", SimpleNamespace(Tensor=kind))
     monkeypatch.setitem(sys.modules, "mindspore._c_expression", in_module)
     for _ in range(2):
-        with pytest.raises(TensorError, match=f"tensor cannot be read: {told} is no descriptor .* but 'CPU'"):
+        with pytest.raises(
+            TensorError, match=f"tensor cannot be read: TypeError: {told} is no descriptor .* but 'CPU'"
+        ):
             sum_up(alone, kind())

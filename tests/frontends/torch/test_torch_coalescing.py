@@ -187,12 +187,31 @@ def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
 def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
         calls = [functools.partial(dist.all_reduce, numbers(rank, 3)) for _ in range(2 + (rank == 1))]
-        with pytest.raises(MismatchError, match="_coalescing_manager"):
+        with pytest.raises(MismatchError, match="_coalescing_manager") as raised:
             in_a_block(*calls, async_ops=async_ops)
+        assert "the number of calls" in str(raised.value)
+        assert "rank 1: coalesced(3 calls)" in str(raised.value)
         assert_in_step(rank, world_size)
         with dist._coalescing_manager(async_ops=async_ops) as manager:
             pass
         manager.wait()
+
+
+@SIZES
+def test_no_call_of_a_users_meets_the_end_of_a_block(rank: int, world_size: int) -> None:
+    """Not even one that moves what the ranks could compare the numbers of their calls with."""
+    with world():
+        for call in (
+            lambda: dist.all_reduce(np.zeros(2, np.uint8), dist.ReduceOp.BOR),
+            lambda: dist.barrier(),
+        ):
+            tensors = [numbers(rank, 3) for _ in range(2)]
+            block = functools.partial(in_a_block, *(functools.partial(dist.all_reduce, tensor) for tensor in tensors))
+            with pytest.raises(MismatchError, match="the operation"):
+                (call if rank == 1 else block)()
+            for tensor in tensors:
+                check("numpy", tensor, numbers(rank, 3))
+        assert_in_step(rank, world_size)
 
 
 @pytest.mark.ranks(1)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import framework_of
 from shim.core.work import Work
 from shim.errors import ArgumentError, ShimError, TensorError, UnsupportedError
@@ -108,8 +107,7 @@ class _Agreement(SignalPrimitive):
         self.add_prim_attr("number", number)
 
     def signal(self, group: ProcessGroup) -> Work:
-        places = bytearray(self.number)  # its shape is compared
-        return calls.all_reduce(self.caller, group, places, places, ReduceOp.BOR)
+        return calls.barrier(self.caller, group, coalesced=self.number)
 
 
 class SizedPrimitive(CellPrimitive):

@@ -30,7 +30,6 @@ __all__ = [
     "refuse",
     "renamed",
     "root_of",
-    "source_of",
     "splits_of",
     "tag_of",
     "told",
@@ -159,8 +158,8 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
 
 def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
     """Return the group rank of the root, named by its rank in the world or in the group; *default* is a world rank."""
-    if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
-        return members.ranks.index(world_rank)
+    if group_rank is None and type(world_rank) is int and world_rank in members.places:
+        return members.places[world_rank]
     try:
         return _rank_in(members, world_rank, group_rank, default)
     except BaseException as error:  # what its own methods raise: the others are told of that too
@@ -169,8 +168,8 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
 
 def peer_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
-    if group_rank is None and type(world_rank) is int and world_rank in members.ranks:
-        peer = members.ranks.index(world_rank)
+    if group_rank is None and type(world_rank) is int and world_rank in members.places:
+        peer = members.places[world_rank]
     else:
         peer = partner_of(caller, members, world_rank, group_rank)
     if peer == members.rank:
@@ -184,11 +183,6 @@ def partner_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_ran
         return _rank_in(members, world_rank, group_rank, None)
     except ShimError as error:
         raise caller.explain(error, members) from None
-
-
-def source_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:
-    """Return the group rank to receive from, None for any."""
-    return None if world_rank is None and group_rank is None else peer_of(caller, members, world_rank, group_rank)
 
 
 def partner_or_any(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:

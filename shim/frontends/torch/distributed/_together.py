@@ -7,7 +7,6 @@ from typing import Any
 
 from shim.core import calls, groups, work
 from shim.core.callers import Caller
-from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError
 from shim.frontends.torch.distributed._arguments import is_now, list_of, outputs_of, refuse, told
 from shim.frontends.torch.distributed._groups import group_of
@@ -44,8 +43,7 @@ def together(caller: Caller, members: groups.ProcessGroup, works: Sequence[work.
     """
     if work.ABSENT in works:
         return work.ABSENT
-    places = bytearray(len(works))  # its shape is compared
-    return _Together(calls.all_reduce(caller, members, places, places, ReduceOp.BOR), works)
+    return _Together(calls.barrier(caller, members, coalesced=len(works)), works)
 
 
 def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Work:
