@@ -69,7 +69,10 @@ constexpr Aspect dtype{"the dtype", [](const CallDescriptor& call) { return std:
 constexpr Aspect reduce_op{"the reduce op", [](const CallDescriptor& call) { return std::string(name_of(call.op)); }};
 constexpr Aspect root{"the root", [](const CallDescriptor& call) { return std::to_string(call.root); }};
 constexpr Aspect shape{"the shape", shape_of};
-constexpr Aspect number{"the number of calls", calls_of};
+constexpr Aspect purpose{"what the barrier is for", [](const CallDescriptor& call) {
+                           const std::string said = before_of(call);
+                           return said.empty() ? "a plain barrier" : said;
+                         }};
 constexpr Aspect parts{"the sizes of the parts", nullptr};  // of which each is said by two ranks
 
 bool same_shape(const Calls& calls) {
@@ -96,7 +99,7 @@ const Aspect* difference(const Calls& calls) {
   if (takes_op(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.op; })) return &reduce_op;
   if (takes_root(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.root; })) return &root;
   if (kind != OperationKind::all_to_all && !calls.any_varied() && !same_shape(calls))
-    return kind == OperationKind::coalesced ? &number : &shape;
+    return kind == OperationKind::barrier ? &purpose : &shape;
   if (!same_counts(calls)) return &parts;
   return nullptr;
 }

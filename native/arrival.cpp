@@ -121,6 +121,14 @@ Call refused_call(const Refusal& refusal) {
 
 }  // namespace
 
+void Call::set_before(std::string_view text) {
+  text = fitting(text, sizeof(descriptor.shape));
+  constexpr std::size_t each = sizeof(descriptor.shape[0]);
+  descriptor.dimensions = static_cast<std::uint8_t>((text.size() + each - 1) / each);
+  std::fill_n(descriptor.shape, descriptor.dimensions, 0);
+  text.copy(reinterpret_cast<char*>(descriptor.shape), text.size());
+}
+
 void Call::set_shape(const TensorView& view) {
   descriptor.dimensions = static_cast<std::uint8_t>(view.dimensions);
   std::copy_n(view.shape.begin(), view.dimensions, descriptor.shape);

@@ -29,6 +29,7 @@ struct Call {
     descriptor.dtype = dtype;
   }
   void set_shape(const TensorView& view);
+  void set_before(std::string_view text);  // of a barrier
   // Takes one number where all are the same, the table where they are not.
   void set_sends(const Counts& counts);
   void set_receives(const Counts& counts);

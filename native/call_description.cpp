@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace shim {
 namespace {
 
-constexpr std::string_view kind_names[] = {"none",       "broadcast", "all_reduce", "reduce",
-                                           "all_gather", "gather",    "scatter",    "reduce_scatter",
-                                           "all_to_all", "barrier",   "coalesced",  "refused"};
+constexpr std::string_view kind_names[] = {"none",    "broadcast",      "all_reduce", "reduce",  "all_gather", "gather",
+                                           "scatter", "reduce_scatter", "all_to_all", "barrier", "refused"};
 static_assert(std::size(kind_names) == static_cast<std::size_t>(OperationKind::count_));
 
 // Whether all numbers in it stand for something.
@@ -44,8 +44,12 @@ std::string shape_of(const CallDescriptor& call) {
   return text + "]";
 }
 
-std::string calls_of(const CallDescriptor& call) {
-  return std::to_string(call.shape[0]) + (call.shape[0] == 1 ? " call" : " calls");
+std::string before_of(const CallDescriptor& call) {
+  const char* text = reinterpret_cast<const char*>(call.shape);
+  std::string shown(text, ::strnlen(text, call.dimensions * sizeof(call.shape[0])));
+  const auto is_shown = [](char byte) { return byte >= ' ' && byte <= '~'; };
+  std::replace_if(shown.begin(), shown.end(), std::not_fn(is_shown), '?');  // a call that is being written over
+  return shown.empty() ? shown : "before " + shown;
 }
 
 std::string describe_call(const Group& group, int rank, std::uint64_t sequence) {
@@ -56,7 +60,7 @@ std::string describe_call(const Group& group, int rank, std::uint64_t sequence) 
     const std::string_view reason(text, ::strnlen(text, refusal_bytes));
     return "refused: " + std::string(reason.substr(0, reason.find('\n')));
   }
-  if (call.kind == OperationKind::coalesced) return "coalesced(" + calls_of(call) + ")";
+  if (call.kind == OperationKind::barrier) return "barrier(" + before_of(call) + ")";
   const std::uint64_t* counts = group.call_table(rank, sequence);
   const bool has_shape = call.kind != OperationKind::all_to_all;  // its parts are what it has to say
   std::string text(name_of(call.kind));

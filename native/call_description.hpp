@@ -13,7 +13,7 @@ std::string_view name_of(OperationKind kind);
 bool takes_root(OperationKind kind);
 bool takes_op(OperationKind kind);
 std::string shape_of(const CallDescriptor& call);
-std::string calls_of(const CallDescriptor& call);  // "2 calls", which are coalesced
+std::string before_of(const CallDescriptor& call);  // "before a new group"; of a plain barrier nothing
 
 // One line: all_reduce(float32 [2, 3], SUM). May be asked of a call that is being written over; then it is anything,
 // or empty.

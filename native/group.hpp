@@ -83,6 +83,8 @@ class Group {
   bool is_gone(int rank) const;
   // Whether `rank` died or left; not, whether it gave the group up, after which it may make another with the survivors.
   bool has_ended(int rank) const;
+  // Whether the process of `rank` ended before it said that it left or gave the group up.
+  bool has_died(int rank) const;
   // Whether the process of `rank` is no more. One that left may still be at something that it had begun.
   bool process_has_ended(int rank) const { return losses_[static_cast<std::size_t>(rank)].since.load() != 0; }
   // Reads from the pidfds which processes the others are; before anything needs them. Else they are this process.
@@ -219,12 +221,11 @@ class Group {
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
-  bool has_died(int rank) const;
   int first_missed(const ReadyTest& ready_for) const;
   void wait_for_word_of(int rank) const;
   std::string words_of(int reporter, int lost) const;
   Failure lost_failure(int rank, const Describe& what) const;
-  Failure later_failure() const;  // of a call after the one that failed
+  Failure later_failure() const;  // of a call after it
 
   std::string name_;
   std::vector<int> world_ranks_;

@@ -1,4 +1,5 @@
 // How a rank leaves a group or fails in it, and whom the others name for it.
+#include <cctype>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -75,8 +76,7 @@ void Group::fail(const Failure& failure) {
 
 Failure Group::later_failure() const {
   const std::string since = std::to_string((now_ns() - failed_at_) / 1'000'000);
-  return {failure_->kind,
-          "the group cannot be used since a call failed " + since + " ms before this one: " + failure_->what(),
+  return {failure_->kind, "the group was given up " + since + " ms ago, as was said then: " + failure_->what(),
           failure_->ranks};
 }
 
@@ -126,8 +126,10 @@ std::string Group::ending_of(int rank) const {
   const Loss& loss = losses_[static_cast<std::size_t>(rank)];
   const std::int64_t since = loss.since.load();
   if (since == 0) return " was lost";
+  const bool ends_in_number = !loss.how.empty() && std::isdigit(static_cast<unsigned char>(loss.how.back())) != 0;
   return "'s process (pid " + std::to_string(note(rank).process.load()) + ") " +
-         (loss.how.empty() ? "died" : loss.how) + " " + std::to_string((now_ns() - since) / 1'000'000) + " ms ago";
+         (loss.how.empty() ? "died" : loss.how) + (ends_in_number ? ", " : " ") +
+         std::to_string((now_ns() - since) / 1'000'000) + " ms ago";
 }
 
 // Another rank may have heard of a death a little earlier, and say so before this process's own watcher knows how it

@@ -44,8 +44,7 @@ enum class OperationKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   barrier,
-  coalesced,  // comes before calls that the ranks begin as one; its shape is their number
-  refused,    // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
+  refused,  // the rank's arguments were wrong: it raised, and takes part in order that the others need not wait
   count_,
 };
 
@@ -78,11 +77,12 @@ struct CallDescriptor {
   ReduceOp op = ReduceOp::sum;
   std::uint8_t dimensions = 0;
   std::int32_t root = -1;
-  std::uint64_t sends = 0;             // to each rank
-  std::uint64_t receives = 0;          // from each rank
-  std::uint64_t largest = 0;           // bytes of the largest part this rank sends or receives
-  double factor = 1.0;                 // PREMUL_SUM
-  std::int64_t shape[max_dimensions];  // the first `dimensions` of them
+  std::uint64_t sends = 0;     // to each rank
+  std::uint64_t receives = 0;  // from each rank
+  std::uint64_t largest = 0;   // bytes of the largest part this rank sends or receives
+  double factor = 1.0;         // PREMUL_SUM
+  std::int64_t
+      shape[max_dimensions];  // the first `dimensions` of them; a barrier's are the text of what it comes before
 };
 
 // Where in a rank's program a call was made, told only where the ranks disagree.

@@ -5,7 +5,8 @@
 namespace shim {
 
 std::string elements_in(Dtype dtype, std::uint64_t bytes) {
-  return std::to_string(bytes / bytes_of(dtype)) + " elements of " + std::string(name_of(dtype));
+  const std::size_t count = bytes / bytes_of(dtype);
+  return std::to_string(count) + (count == 1 ? " element of " : " elements of ") + std::string(name_of(dtype));
 }
 
 std::string Transfer::describe() const {

@@ -136,9 +136,9 @@ class PyGroup {
     return made(make_all_to_all(seat(), to, from, to_splits, from_splits), owners, now);
   }
 
-  Prepared barrier(bool now, std::optional<std::int64_t> coalesced) {
+  Prepared barrier(bool now, const char* before) {
     Owners owners;
-    return made(coalesced ? make_coalesced(seat(), *coalesced) : make_barrier(seat()), owners, now);
+    return made(make_barrier(seat(), before), owners, now);
   }
 
   Prepared send(nb::handle tensor, int peer, nb::handle tag, bool now) {
@@ -281,7 +281,7 @@ NB_MODULE(_native, module) {
            "op"_a, "factor"_a, "now"_a = false, "whole"_a = false)
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
            "input_splits"_a.none(), "now"_a = false, "whole"_a = false)
-      .def("barrier", &PyGroup::barrier, "now"_a = false, "coalesced"_a = nb::none())
+      .def("barrier", &PyGroup::barrier, "now"_a = false, "before"_a = "")
       .def("send", &PyGroup::send, "tensor"_a.none(), "peer"_a, "tag"_a, "now"_a = false)
       .def("receive", &PyGroup::receive, "tensor"_a.none(), "peer"_a.none(), "tag"_a, "now"_a = false)
       .def("refuse", &PyGroup::refuse, "reason"_a)

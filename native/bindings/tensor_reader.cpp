@@ -153,6 +153,19 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   return view;
 }
 
+// Errors name the item.
+TensorView view_of_item(nb::handle item, std::size_t place, std::string_view role, Owners& owners) {
+  try {
+    return view_of(item, role, owners);
+  } catch (const Failure& failure) {
+    std::string text = failure.what();
+    const std::string name = "{" + std::string(role) + "}";
+    if (const std::size_t at = text.find(name); at != std::string::npos)
+      text.insert(at + name.size(), "[" + std::to_string(place) + "]");
+    throw Failure(failure.kind, text);
+  }
+}
+
 bool is_sequence(nb::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
 
 }  // namespace
@@ -175,7 +188,7 @@ TensorArgument read_tensors(nb::handle object, std::string_view role, Owners& ow
   TensorArgument argument{role, std::nullopt, {}, true};
   argument.list.reserve(static_cast<std::size_t>(Py_SIZE(object.ptr())));
   try {
-    for (nb::handle item : object) argument.list.push_back(view_of(item, role, owners));
+    for (nb::handle item : object) argument.list.push_back(view_of_item(item, argument.list.size(), role, owners));
   } catch (const nb::python_error& error) {  // a subclass of list iterates as it likes
     reject(error, role);
   }

@@ -78,8 +78,11 @@ TensorView read_by_dlpack(nb::handle object, std::string_view role, Owners& owne
     check_version(managed->version, role);
     return view_of(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, role);
   }
+  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor"))
+    reject(std::string("{role} must have a __dlpack__ that returns a capsule, got a ") +
+               nb::str(capsule.type().attr("__qualname__")).c_str(),
+           role);
   const auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  if (managed == nullptr) reject(nb::python_error(), role);
   return view_of(managed->dl_tensor, false, role);
 }
 

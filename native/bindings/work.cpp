@@ -20,10 +20,13 @@ namespace {
 // Above this, moving the data takes longer than giving up the interpreter's lock and getting it back.
 constexpr std::size_t large_bytes = 64 * 1024;
 
-// Where the world is lost on this rank, its survivors make a new group, and have given the world up as well.
+// Where the world is lost on this rank, its survivors make a new group, and have given the world up as well. One that
+// died is named before those that left, who may have done so for that.
 void check_all_there(const Meeting& meeting, const Group& world) {
   const bool is_lost = !world.is_usable();
   int lost = -1;
+  for (const int rank : meeting.world_ranks)
+    if (lost < 0 && rank != world.rank() && world.has_died(rank)) lost = rank;
   for (std::size_t rank = 0; rank < meeting.world_ranks.size() && lost < 0; ++rank) {
     const int there = meeting.world_ranks[rank];
     if (there == world.rank()) continue;

@@ -1,5 +1,4 @@
-// barrier, and what the ranks agree by on how many calls they are going to begin as one: the arrival exchange that
-// begins every operation is all of it.
+// barrier: the arrival exchange that begins every operation is all of it.
 #include "collectives.hpp"
 
 namespace shim {
@@ -7,7 +6,9 @@ namespace {
 
 class Barrier final : public Operation {
  public:
-  explicit Barrier(Call&& call) : Operation(std::move(call)) {}
+  explicit Barrier(std::string_view before) : Operation(Call(OperationKind::barrier, Dtype::none)) {
+    if (!before.empty()) call_.set_before(before);
+  }
   std::size_t bytes() const override { return 0; }
 
  private:
@@ -23,15 +24,6 @@ class Barrier final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_barrier(Seat) {
-  return std::make_unique<Barrier>(Call(OperationKind::barrier, Dtype::none));
-}
-
-std::unique_ptr<Operation> make_coalesced(Seat, std::int64_t calls) {
-  Call call(OperationKind::coalesced, Dtype::none);
-  call.descriptor.dimensions = 1;
-  call.descriptor.shape[0] = calls;
-  return std::make_unique<Barrier>(std::move(call));
-}
+std::unique_ptr<Operation> make_barrier(Seat, std::string_view before) { return std::make_unique<Barrier>(before); }
 
 }  // namespace shim

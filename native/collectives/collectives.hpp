@@ -2,8 +2,8 @@
 // Ranks are group ranks. Throws Failure(argument), Failure(rank) or Failure(tensor).
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "../arguments.hpp"
 #include "../operation.hpp"
@@ -22,9 +22,8 @@ struct Reduction {
   double factor;  // of this rank's elements, for PREMUL_SUM
 };
 
-std::unique_ptr<Operation> make_barrier(Seat seat);
-// A barrier of ranks that are each going to begin so many calls as one; they must be as many on all.
-std::unique_ptr<Operation> make_coalesced(Seat seat, std::int64_t calls);
+// What the ranks say that it comes `before` must be the same text, of which 128 bytes count.
+std::unique_ptr<Operation> make_barrier(Seat seat, std::string_view before = {});
 std::unique_ptr<Operation> make_broadcast(Seat seat, const TensorArgument& tensor, int root);
 std::unique_ptr<Operation> make_all_reduce(Seat seat, const TensorArgument& output, const TensorArgument& input,
                                            Reduction how);

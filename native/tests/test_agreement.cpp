@@ -133,22 +133,33 @@ SHIM_TEST(even_splits_may_be_given_or_not) {
   });
 }
 
-SHIM_TEST(what_comes_before_coalesced_calls_meets_nothing_else) {
+std::string mismatch_of(Rank& me, std::unique_ptr<Operation> operation) {
+  try {
+    me.run(std::move(operation));
+  } catch (const Failure& failure) {
+    if (failure.kind == FailureKind::mismatch) return failure.what();
+  }
+  throw std::runtime_error("no mismatch");
+}
+
+SHIM_TEST(a_barrier_before_something_meets_no_other_call) {
   on_ranks(3, [](Rank& me) {
-    for (const std::int64_t calls : {0, 1, 2}) {
-      me.run(make_coalesced(me.seat(), calls));
-      CHECK(me.failure_of(me.rank() == 1 ? make_barrier(me.seat()) : make_coalesced(me.seat(), calls)) ==
-            FailureKind::mismatch);
-      std::string said;
-      try {
-        me.run(make_coalesced(me.seat(), me.rank() == 2 ? calls + 1 : calls));
-      } catch (const Failure& failure) {
-        said = failure.what();
-      }
-      CHECK(said.find("disagree on the number of calls") != std::string::npos);
-      CHECK(said.find("rank 2: coalesced(" + std::to_string(calls + 1) + " call") != std::string::npos);
-    }
     std::vector<std::int64_t> data = {me.rank()};
+    const std::string longest(200, 'x');
+    for (const std::string& what : {std::string("2 coalesced calls"), std::string("1"), longest}) {
+      me.run(make_barrier(me.seat(), what));
+      const std::string plain = mismatch_of(me, make_barrier(me.seat(), me.rank() == 1 ? "" : what));
+      CHECK(plain.find("disagree on what the barrier is for") != std::string::npos);
+      CHECK(plain.find("rank 0: barrier(before " + what.substr(0, 128) + ")") != std::string::npos);
+      CHECK(plain.find("rank 1: barrier()") != std::string::npos);
+      CHECK(plain.find("a plain barrier on rank 1") != std::string::npos);
+      const std::string other = mismatch_of(me, make_barrier(me.seat(), me.rank() == 2 ? "a new group" : what));
+      CHECK(other.find("rank 2: barrier(before a new group)") != std::string::npos);
+      const std::string sum_there =
+          mismatch_of(me, me.rank() == 1 ? make_all_reduce(me.seat(), one("output", data), one("input", data), sum)
+                                         : make_barrier(me.seat(), what));
+      CHECK(sum_there.find("disagree on the operation") != std::string::npos);
+    }
     me.run(make_all_reduce(me.seat(), one("output", data), one("input", data), sum));
     CHECK_EQUAL(data[0], 3);
   });

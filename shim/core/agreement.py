@@ -31,13 +31,14 @@ def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[in
     """Compare the *members* of the next group on all ranks of *everyone*, of which they are some.
 
     Return the highest of the ranks' numbers *made*, and whether all said the same members; several groups at once are as
-    good where each of their members says the same. Otherwise raise MismatchError, on all ranks. It is an all_gather in
-    *everyone*, in the order of its other collectives: a rank that calls another one there, has refused its call, or
-    died, ends it on all of them.
+    good where each of their members says the same. Otherwise raise MismatchError, on all ranks. It is a barrier that
+    says so and an all_gather in *everyone*, in the order of its other collectives: a rank that calls another one there, has
+    refused its call, or died, ends it on all of them.
     """
     width = 1 + everyone.size  # the number, then the members and nothing
     mine = array("q", [made, *members, *[-1] * (everyone.size - len(members))])
     said = array("q", bytes(8 * width * everyone.size))
+    everyone.engine.barrier(True, "a new group")
     everyone.engine.all_gather(said, mine, None, now=True)
     rows = [said[start : start + width] for start in range(0, len(said), width)]
     number = max(row[0] for row in rows)

@@ -49,7 +49,7 @@ class Caller:
         self.outsider = outsider
 
     def explain(self, error: ShimError, group: ProcessGroup | None = None) -> ShimError:
-        """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines."""
+        """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines; of no ranks, nothing is said of the group."""
         what, newline, hint = str(error).partition("\n")
         place = (
             "" if group is None or not group.ranks else f" (rank {group.rank} of {group.size}, group {group.name!r})"

@@ -166,10 +166,13 @@ def all_to_all(
     return ENDED if operation is None else Work(caller, group, operation)
 
 
-def barrier(caller: Caller, group: ProcessGroup, now: bool = False, coalesced: int | None = None) -> Work:
-    """End on no rank before every rank has begun. Ranks that are about to begin *coalesced* calls as one must have as many of them."""
+def barrier(caller: Caller, group: ProcessGroup, now: bool = False, before: str = "") -> Work:
+    """End on no rank before every rank has begun.
+
+    Where the ranks are to agree on something by themselves, *before* says for what, in the same words on all: so none of a user's own calls meets that.
+    """
     try:
-        operation = group.engine.barrier(now, coalesced)
+        operation = group.engine.barrier(now, before)
     except BaseException as error:
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)

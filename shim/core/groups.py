@@ -58,7 +58,7 @@ WORLD_NAME = "world"
 class ProcessGroup:
     """An ordered set of ranks of the world that communicate; every frontend's group is a view of one.
 
-    ``ranks`` are world ranks in the order of their group ranks, and ``places`` the group ranks by them; ``rank`` is the caller's, -1 outside.
+    ``ranks`` are world ranks in the order of their group ranks, which ``group_ranks`` has by them; ``rank`` is the caller's group rank, -1 outside.
     ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
     ``engine`` serves the group while it ``is_alive``; what is asked of it then raises NotMemberError outside it, StateError once it is destroyed.
     """
@@ -68,7 +68,7 @@ class ProcessGroup:
     ) -> None:
         self.name = name
         self.ranks = ranks
-        self.places = {rank: place for place, rank in enumerate(ranks)}
+        self.group_ranks = {rank: group_rank for group_rank, rank in enumerate(ranks)}
         self.rank = rank
         self.size = len(ranks)
         self.backend = backend

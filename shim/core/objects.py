@@ -1,4 +1,4 @@
-"""Collectives of Python objects: pickled, their sizes sent first, then their bytes.
+"""Collectives of Python objects: pickled, their sizes sent first, then their bytes, after a barrier that says so.
 
 Unpickling runs code that the pickle names, so whoever can write to a group can run code in its processes. That is no
 more than they can do already: a group's memory is handed to processes of the same user alone.
@@ -54,11 +54,10 @@ def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | No
     """Return every rank's *item*, in the order of group ranks."""
     _begin(caller, group)
     packed = _pack(caller, group, item)
-    sizes = array("q", bytes(8 * group.size))  # bytes of each rank's pickle
-    exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
-    if exchange is ABSENT:
+    if calls.barrier(caller, group, True, "all_gather of objects") is ABSENT:
         return None
-    exchange.wait()
+    sizes = array("q", bytes(8 * group.size))  # bytes of each rank's pickle
+    calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes))
     calls.all_gather(caller, group, everything, packed, sizes.tolist()).wait()
     return _unpack(everything, sizes)
@@ -68,11 +67,10 @@ def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[An
     """Return every rank's *item* on *root*, in the order of group ranks, and None elsewhere."""
     _begin(caller, group)
     packed = _pack(caller, group, item)
-    sizes = array("q", bytes(8 * group.size))
-    exchange = calls.all_gather(caller, group, sizes, array("q", [len(packed)]))
-    if exchange is ABSENT:
+    if calls.barrier(caller, group, True, "gather of objects") is ABSENT:
         return None
-    exchange.wait()
+    sizes = array("q", bytes(8 * group.size))
+    calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes) if group.rank == root else 0)
     calls.gather(caller, group, everything, packed, root, sizes.tolist()).wait()
     return _unpack(everything, sizes) if group.rank == root else None
@@ -82,11 +80,10 @@ def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: i
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
     _begin(caller, group)
     packed = [_pack(caller, group, item) for item in items] if group.rank == root else []
-    sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
-    exchange = calls.broadcast(caller, group, sizes, root)
-    if exchange is ABSENT:
+    if calls.barrier(caller, group, True, "broadcast of objects") is ABSENT:
         return None
-    exchange.wait()
+    sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
+    calls.broadcast(caller, group, sizes, root, now=True)
     everything = _joined(caller, group, packed) if group.rank == root else _room(caller, group, sum(sizes))
     calls.broadcast(caller, group, everything, root).wait()
     return list(items) if group.rank == root else _unpack(everything, sizes)
@@ -96,12 +93,11 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     """Return this rank's place in *root*'s *items*, one for each rank; elsewhere *items* is not looked at."""
     _begin(caller, group)
     packed = [_pack(caller, group, item) for item in items or ()] if group.rank == root else []
+    if calls.barrier(caller, group, True, "scatter of objects") is ABSENT:
+        return None
     sizes = array("q", map(len, packed))
     size = array("q", [0])
-    exchange = calls.scatter(caller, group, size, sizes, root)
-    if exchange is ABSENT:
-        return None
-    exchange.wait()
+    calls.scatter(caller, group, size, sizes, root, now=True)
     mine = _room(caller, group, size[0])
     calls.scatter(caller, group, mine, _joined(caller, group, packed), root, sizes.tolist() or None).wait()
     return pickle.loads(mine)

@@ -151,7 +151,7 @@ def reader_for(kind: type) -> Reader:
         return Reader("buffer")
     raise TensorError(
         f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
-        "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, and buffers of bytes and array.array."
+        "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, bytearray, memoryview and array.array."
     )
 
 
@@ -263,7 +263,7 @@ def _name_of_mindspore_dtype(dtype: Any) -> str:
 def _numpy_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["numpy"].ndarray):
         raise TensorError(
-            f"{{role}} must be an array, got {kind.__module__}.{kind.__qualname__}\nPass numpy.array() of it."
+            f"{{role}} must be an array, got {kind.__module__}.{kind.__qualname__}\nPass numpy.array(value), and read the result there."
         )
     if issubclass(kind, sys.modules["numpy"].ma.MaskedArray):
         raise TensorError(

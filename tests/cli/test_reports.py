@@ -108,7 +108,7 @@ if rank != 3: step()
     assert re.search(rf"rank 1 \(pid \d+, sleeping\) is at {program}:8 in load_batch\n", report), report
     assert re.search(r"rank 2 \(pid \d+, stopped\) is stopped, as by SIGSTOP", report), report
     assert re.search(
-        rf"rank 3 \(pid \d+, \w+\) has waited .* s: receiving 1 elements of float64 from rank 1 with tag 0, at {program}:14\n",
+        rf"rank 3 \(pid \d+, \w+\) has waited .* s: receiving 1 element of float64 from rank 1 with tag 0, at {program}:14\n",
         report,
     ), report
     assert report.count("last calls: 2 all_reduce(float64 [3], SUM), 1 broadcast") == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -96,8 +97,20 @@ def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, wor
         for odd in range(world_size):
             for lonely in (rank == odd, rank != odd):
                 call = (lambda: groups.new_group(ME, [0])) if lonely else calls.barrier(ME, group).wait
-                assert_raises_soon(MismatchError, "disagree on the operation", call)
+                assert_raises_soon(MismatchError, "disagree on what the barrier is for", call)
             assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(3)
+def test_no_call_of_a_users_is_taken_for_a_word_on_the_group(rank: int, world_size: int) -> None:
+    """Not even a gathering of as many integers as the ranks' words are, in which a group without rank 1 could be read."""
+    with world() as group:
+        mine, everyone = array("q", [-5, -1, -1, -1]), array("q", bytes(8 * 4 * world_size))
+        gathering = partial(calls.all_gather, ME, group, everyone, mine, now=True)
+        making = partial(groups.new_group, ME, [0, 2])
+        assert_raises_soon(MismatchError, "disagree on the operation", gathering if rank == 1 else making)
+        assert not any(everyone)
+        assert_all_goes_on(group)
 
 
 @pytest.mark.ranks(2, 3, 4)

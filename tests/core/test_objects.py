@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from shim.core import groups, objects
+from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError, MismatchError, ShimError, TensorError, UnsupportedError
@@ -38,6 +39,25 @@ def unpicklable() -> Any:
 def test_all_gather(rank: int, world_size: int) -> None:
     with world() as group:
         assert objects.all_gather(ME, group, item(rank)) == [item(other) for other in range(world_size)]
+
+
+@pytest.mark.ranks(3)
+def test_no_call_of_a_users_meets_the_sizes_of_objects(rank: int, world_size: int) -> None:
+    with world() as group:
+        for send in (
+            lambda: objects.all_gather(ME, group, "x"),
+            lambda: objects.gather(ME, group, "x", 0),
+            lambda: objects.broadcast(ME, group, ["x"], 0),
+            lambda: objects.scatter(ME, group, ["x"] * world_size if rank == 0 else None, 0),
+        ):
+            for meet in (
+                lambda: calls.all_gather(ME, group, array("q", bytes(8 * world_size)), array("q", [1]), now=True),
+                lambda: calls.broadcast(ME, group, array("q", [1]), 0, now=True),
+                lambda: calls.barrier(ME, group, True),
+            ):
+                with pytest.raises(MismatchError, match=r"barrier\(before \w+ of objects\)"):
+                    (meet if rank == 1 else send)()
+        assert objects.all_gather(ME, group, rank) == list(range(world_size))
 
 
 @pytest.mark.ranks(1, 2, 3, 7)

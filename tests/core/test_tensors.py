@@ -146,6 +146,20 @@ def test_any_object_with_dlpack(alone: ProcessGroup) -> None:
     assert target.tolist() == [0, 1, 2]
 
 
+def test_an_object_whose_dlpack_gives_something_else(alone: ProcessGroup) -> None:
+    class Wrong:
+        def __dlpack__(self) -> int:
+            return 3
+
+    with pytest.raises(TensorError, match="tensor must have a __dlpack__ that returns a capsule, got a int"):
+        sum_up(alone, Wrong())
+
+
+def test_a_wrong_tensor_in_a_list_is_named_by_its_place(alone: ProcessGroup) -> None:
+    with pytest.raises(TensorError, match=r"out\[0\] must be a tensor, got builtins.str"):
+        copy(alone, ["abc"], np.ones(3))
+
+
 def test_a_new_tensor_like_one() -> None:
     new = new_like(np.ones((2, 3), np.int16), (4,))
     assert (new.shape, new.dtype) == ((4,), np.int16)

@@ -86,8 +86,8 @@ class Engine(Protocol):
     ) -> EngineWork | None: ...
 
     @abstractmethod
-    def barrier(self, now: bool = False, coalesced: int | None = None) -> EngineWork | None:
-        """With ``coalesced``, the number of calls that each rank begins as one next, all must have the same; it meets no other barrier."""
+    def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
+        """What the ranks say it comes *before* must be the same on all, in up to 128 bytes."""
 
     @abstractmethod
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None: ...

@@ -172,7 +172,10 @@ def assert_usable(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize(
     ("length", "told"),
-    [(2, r"uint8 \[2\](.|\n)*broadcast\(float64 \[1\], root 0\)"), (3, r"uint8 \[3\](.|\n)*uint8 \[2\]")],
+    [
+        (2, r"barrier\(before a tuple of 2 tensors\)(.|\n)*broadcast\(float64 \[1\], root 0\)"),
+        (3, r"before a tuple of 3 tensors(.|\n)*before a tuple of 2 tensors"),
+    ],
 )
 def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int, length: int, told: str) -> None:
     with world():
@@ -180,5 +183,7 @@ def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int, length: i
         for _ in range(2):
             with pytest.raises(MismatchError, match=told):
                 primitive(tuple(np.full(1, rank + 1.0) for _ in range(length - rank)))
+        with pytest.raises(MismatchError, match="disagree on the operation"):
+            primitive((np.ones(1), np.ones(1))) if rank == 0 else dist.all_reduce(np.zeros(2, np.uint8), "max")
         (same,) = primitive((np.full(1, rank + 5.0),))
         assert same.tolist() == [5.0]

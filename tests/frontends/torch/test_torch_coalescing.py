@@ -1,4 +1,4 @@
-"""The coalescing manager and all_gather_coalesced of the torch frontend."""
+"""The coalescing manager of the torch frontend."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import EVERY_SIZE, SIZES, check, make, numbers, world
+from torch_world import EVERY_SIZE, SIZES, assert_in_step, check, make, numbers, total, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, TensorError, UnsupportedError
+from shim.errors import MismatchError, ShimError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 KINDS = ("numpy", "torch")
-
-
-def total(world_size: int, count: int, add: int = 0) -> Any:
-    return sum(numbers(other + add, count) for other in range(world_size))
 
 
 def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
@@ -183,14 +179,34 @@ def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
 
 
 @SIZES
+@pytest.mark.parametrize("wrong", [{"tensor": "x"}, {"op": "x"}])
+def test_a_refused_call_that_a_block_goes_on_after(rank: int, world_size: int, wrong: dict[str, Any]) -> None:
+    """Its others do not begin, as those of the other ranks do not, and the ranks stay in step."""
+    with world():
+        tensors = [numbers(rank + add, 3) for add in range(2)]
+        made = functools.partial(in_a_block, *(functools.partial(dist.all_reduce, tensor) for tensor in tensors))
+        if rank == 1:
+            block = dist._coalescing_manager()
+            block.__enter__()
+            dist.all_reduce(tensors[0])
+            with pytest.raises(TypeError):
+                dist.all_reduce(**{"tensor": tensors[1], **wrong})
+            made = functools.partial(block.__exit__, None, None, None)
+        with pytest.raises(RuntimeError, match="so none of them has begun" if rank == 1 else "refused"):
+            made()
+        for add, tensor in enumerate(tensors):
+            check("numpy", tensor, numbers(rank + add, 3))
+        assert_in_step(rank, world_size)
+
+
+@SIZES
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
         calls = [functools.partial(dist.all_reduce, numbers(rank, 3)) for _ in range(2 + (rank == 1))]
         with pytest.raises(MismatchError, match="_coalescing_manager") as raised:
             in_a_block(*calls, async_ops=async_ops)
-        assert "the number of calls" in str(raised.value)
-        assert "rank 1: coalesced(3 calls)" in str(raised.value)
+        assert "rank 1: barrier(before 3 coalesced calls)" in str(raised.value)
         assert_in_step(rank, world_size)
         with dist._coalescing_manager(async_ops=async_ops) as manager:
             pass
@@ -207,11 +223,30 @@ def test_no_call_of_a_users_meets_the_end_of_a_block(rank: int, world_size: int)
         ):
             tensors = [numbers(rank, 3) for _ in range(2)]
             block = functools.partial(in_a_block, *(functools.partial(dist.all_reduce, tensor) for tensor in tensors))
-            with pytest.raises(MismatchError, match="the operation"):
+            with pytest.raises(MismatchError, match=r"disagree on (the operation|what the barrier is for)"):
                 (call if rank == 1 else block)()
             for tensor in tensors:
                 check("numpy", tensor, numbers(rank, 3))
         assert_in_step(rank, world_size)
+
+
+@SIZES
+@pytest.mark.parametrize("async_ops", [False, True])
+def test_a_block_that_is_entered_again_begins_anew(rank: int, world_size: int, async_ops: bool) -> None:
+    with world():
+        block, tensors = dist._coalescing_manager(async_ops=async_ops), [numbers(rank, 3) for _ in range(3)]
+        with block:
+            dist.all_reduce(tensors[0])
+        block.__enter__()
+        dist.all_reduce(unfinished := numbers(rank, 3))
+        block.__exit__(KeyError, KeyError(), None)  # as where the block raises
+        for tensor in tensors[1:]:
+            with block as manager:
+                dist.all_reduce(tensor)
+            manager.wait()
+        check("numpy", unfinished, numbers(rank, 3))
+        for tensor in tensors:
+            check("numpy", tensor, total(world_size, 3))
 
 
 @pytest.mark.ranks(1)
@@ -257,162 +292,3 @@ def test_a_call_keeps_what_it_is_given() -> None:
         dist.ReduceOp.SUM,
         3,
     )
-
-
-@EVERY_SIZE
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
-    shapes = [(2, 2), (1,), (0,), ()]
-    with world():
-        outputs = [[make(kind, np.zeros(shape)) for shape in shapes] for _ in range(world_size)]
-        inputs = [make(kind, numbers(rank + place, shape)) for place, shape in enumerate(shapes)]
-        assert dist.all_gather_coalesced(outputs, inputs) is None
-        for other, tensors in enumerate(outputs):
-            for place, (tensor, shape) in enumerate(zip(tensors, shapes, strict=True)):
-                check(kind, tensor, numbers(other + place, shape))
-
-
-@pytest.mark.ranks(2)
-def test_all_gather_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
-    import torch
-
-    with world():
-        outputs = [[torch.zeros(2), torch.zeros(3)] for _ in range(world_size)]
-        with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_gather_coalesced; call"):
-            future = dist.all_gather_coalesced(outputs, [torch.ones(2) * rank, torch.ones(3)], async_op=True)
-        received = future.wait()
-        assert [[tensor.sum().item() for tensor in tensors] for tensors in received] == [[0.0, 3.0], [2.0, 3.0]]
-        assert received[1][1] is outputs[1][1]
-
-
-MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
-    "tuple of lists": (TypeError, "output_tensor_lists", lambda n: ((), [np.ones(2)])),
-    "no list of lists": (TypeError, "output_tensor_lists", lambda n: ([np.ones(2)] * n, [np.ones(2)])),
-    "too few lists": (ValueError, "output_tensor_lists", lambda n: ([[np.ones(2)]] * (n - 1), [np.ones(2)])),
-    "too many tensors": (
-        ValueError,
-        r"output_tensor_lists\[0\]",
-        lambda n: ([[np.ones(2), np.ones(2)] for _ in range(n)], [np.ones(2)]),
-    ),
-    "tuple of inputs": (
-        TypeError,
-        "input_tensor_list",
-        lambda n: ([[np.ones(2)] for _ in range(n)], (np.ones(2),)),
-    ),
-    "nothing": (ValueError, "input_tensor_list", lambda n: ([[] for _ in range(n)], [])),
-    "dtypes": (
-        ValueError,
-        "input_tensor_list",
-        lambda n: ([[np.ones(2), np.ones(2)] for _ in range(n)], [np.ones(2), np.ones(2, int)]),
-    ),
-    "sizes": (ValueError, "output_tensor_lists", lambda n: ([[np.ones(3)] for _ in range(n)], [np.ones(2)])),
-}
-
-
-@SIZES
-@pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong = MISTAKES[name]
-    with world():
-        with pytest.raises(kind, match=words) as caught:
-            dist.all_gather_coalesced(*wrong(world_size))
-        assert isinstance(caught.value, ShimError)
-        dist.barrier()
-        with pytest.raises(kind if rank == 1 else MismatchError):
-            dist.all_gather_coalesced(
-                *(wrong(world_size) if rank == 1 else ([[np.ones(2)] for _ in range(world_size)], [np.ones(2)]))
-            )
-        dist.barrier()
-
-
-def in_front(options: Any) -> Any:
-    options.asyncOp = False
-    return options
-
-
-def lists_for(tensors: list[Any], world_size: int) -> list[list[Any]]:
-    return [[np.zeros(2) for _ in tensors] for _ in range(world_size)]
-
-
-def places_for(tensors: list[Any], world_size: int) -> list[Any]:
-    return [np.zeros(2 * world_size) for _ in tensors]
-
-
-# Each call takes the rank's list of tensors, (2) each, and the world size.
-TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
-    "all_reduce": lambda tensors, n: dist.all_reduce_coalesced(tensors),
-    "all_reduce in the background": lambda tensors, n: dist.all_reduce_coalesced(tensors, async_op=True).wait(),
-    "all_gather": lambda tensors, n: dist.all_gather_coalesced(lists_for(tensors, n), tensors),
-    "all_gather in the background": lambda tensors, n: dist.all_gather_coalesced(
-        lists_for(tensors, n), tensors, async_op=True
-    ).wait(),
-    "method": lambda tensors, n: dist.group.WORLD.allreduce_coalesced(tensors).wait(),
-    "method in front": lambda tensors, n: dist.group.WORLD.allreduce_coalesced(
-        tensors, in_front(c10d.AllreduceCoalescedOptions())
-    ),
-    "method of lists": lambda tensors, n: dist.group.WORLD.allgather_coalesced(lists_for(tensors, n), tensors).wait(),
-    "method of single outputs": lambda tensors, n: dist.group.WORLD.all_gather_single_coalesced(
-        places_for(tensors, n), tensors
-    ).wait(),
-    "method of single inputs": lambda tensors, n: dist.group.WORLD.reduce_scatter_single_coalesced(
-        tensors, places_for(tensors, n)
-    ).wait(),
-}
-
-
-@SIZES
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-@pytest.mark.parametrize("form", TOGETHER)
-def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
-    """Every rank is told, no tensor is written, and none meets a later collective."""
-    import torch  # noqa: F401  # the futures are torch's
-
-    with world():
-        tensors = [numbers(rank + place, 2) for place in range(3 if rank == 1 else 2)]
-        with pytest.raises(RuntimeError, match="coalesced"):
-            TOGETHER[form](tensors, world_size)
-        for place, tensor in enumerate(tensors):
-            check("numpy", tensor, numbers(rank + place, 2))
-        assert_in_step(rank, world_size)
-
-
-@SIZES
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-@pytest.mark.parametrize("form", TOGETHER)
-@pytest.mark.parametrize("place", [0, 2])
-def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
-    """Its rank refuses it once, and the other ranks' lists are not begun."""
-    import torch  # noqa: F401  # the futures are torch's
-
-    with world():
-        tensors: list[Any] = [numbers(rank + place, 2) for place in range(3)]
-        if rank == 1:
-            tensors[place] = object()
-        with pytest.raises(TensorError if rank == 1 else MismatchError, match="coalesced"):
-            TOGETHER[form](tensors, world_size)
-        assert_in_step(rank, world_size)
-
-
-def assert_in_step(rank: int, world_size: int) -> None:
-    """Reduce as often as the longest list is long, so that whatever is left of it would be met."""
-    for add in range(4):
-        dist.all_reduce(tensor := numbers(rank + add, 2))
-        check("numpy", tensor, total(world_size, 2, add))
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("form", ["all_gather", "gather", "all_to_all"])
-def test_a_tensor_that_is_an_output_twice(rank: int, world_size: int, form: str) -> None:
-    """Every rank would write into it; only empty ones may be given twice."""
-    calls = {
-        "all_gather": lambda outputs, size: dist.all_gather(outputs, np.ones(size)),
-        "gather": lambda outputs, size: dist.gather(np.ones(size), outputs if rank == 0 else None),
-        "all_to_all": lambda outputs, size: dist.all_to_all(outputs, [np.ones(size) for _ in range(world_size)]),
-    }
-    with world():
-        calls[form]([np.zeros(0)] * world_size, 0)
-        with pytest.raises(ValueError if rank == 0 or form != "gather" else MismatchError, match="the same at 0 and 1"):
-            calls[form]([np.zeros(2)] * world_size, 2)
-        dist.barrier()

@@ -49,7 +49,7 @@ def test_reduce_in_a_subgroup(rank: int, world_size: int) -> None:
         for name, dst in (("dst", 0), ("group_dst", 1)):
             tensor = numbers(rank, 3)
             if rank == 1:
-                with pytest.warns(UserWarning, match="rank 1 does not belong"):
+                with pytest.warns(UserWarning, match="rank 1 does not belong to the given group$"):
                     assert dist.reduce(tensor, group=group, **{name: dst}) is None
             else:
                 work = dist.reduce(tensor, group=group, async_op=True, **{name: dst})

@@ -62,3 +62,14 @@ def assert_usable(rank: int, world_size: int) -> None:
     tensor = numbers(rank, 3)
     dist.all_reduce(tensor)
     check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
+
+
+def total(world_size: int, count: int, add: int = 0) -> Any:
+    return sum(numbers(other + add, count) for other in range(world_size))
+
+
+def assert_in_step(rank: int, world_size: int) -> None:
+    """Reduce as often as the longest list is long, so that whatever is left of it would be met."""
+    for add in range(4):
+        dist.all_reduce(tensor := numbers(rank + add, 2))
+        check("numpy", tensor, total(world_size, 2, add))

@@ -107,7 +107,7 @@ class _Agreement(SignalPrimitive):
         self.add_prim_attr("number", number)
 
     def signal(self, group: ProcessGroup) -> Work:
-        return calls.barrier(self.caller, group, coalesced=self.number)
+        return calls.barrier(self.caller, group, before=f"a tuple of {self.number} tensors")
 
 
 class SizedPrimitive(CellPrimitive):

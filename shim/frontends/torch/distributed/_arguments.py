@@ -11,7 +11,7 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors import has_repeated
-from shim.errors import ArgumentError, ShimError, TensorError
+from shim.errors import ArgumentError, RankError, ShimError, TensorError
 from shim.frontends.torch.distributed._errors import ArgumentTypeError
 from shim.frontends.torch.distributed._groups import group_of
 
@@ -30,6 +30,7 @@ __all__ = [
     "refuse",
     "renamed",
     "root_of",
+    "source_of",
     "splits_of",
     "tag_of",
     "told",
@@ -158,8 +159,8 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
 
 def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any, default: int | None = None) -> int:
     """Return the group rank of the root, named by its rank in the world or in the group; *default* is a world rank."""
-    if group_rank is None and type(world_rank) is int and world_rank in members.places:
-        return members.places[world_rank]
+    if group_rank is None and type(world_rank) is int and world_rank in members.group_ranks:
+        return members.group_ranks[world_rank]
     try:
         return _rank_in(members, world_rank, group_rank, default)
     except BaseException as error:  # what its own methods raise: the others are told of that too
@@ -168,12 +169,13 @@ def root_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: 
 
 def peer_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int:
     """Return the group rank of the other rank of a send or receive, which must not be the caller's own."""
-    if group_rank is None and type(world_rank) is int and world_rank in members.places:
-        peer = members.places[world_rank]
+    if group_rank is None and type(world_rank) is int and world_rank in members.group_ranks:
+        peer = members.group_ranks[world_rank]
     else:
         peer = partner_of(caller, members, world_rank, group_rank)
     if peer == members.rank:
-        raise caller.explain(ArgumentError(f"{{peer}} must be another rank than the caller's own, got {peer}"), members)
+        name = "{peer}" if group_rank is None else "group_{peer}"
+        raise caller.explain(ArgumentError(f"{name} must be another rank than the caller's own, got {peer}"), members)
     return peer
 
 
@@ -183,6 +185,11 @@ def partner_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_ran
         return _rank_in(members, world_rank, group_rank, None)
     except ShimError as error:
         raise caller.explain(error, members) from None
+
+
+def source_of(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:
+    """Return the group rank to receive from, None for any."""
+    return None if world_rank is None and group_rank is None else peer_of(caller, members, world_rank, group_rank)
 
 
 def partner_or_any(caller: Caller, members: ProcessGroup, world_rank: Any, group_rank: Any) -> int | None:
@@ -215,8 +222,10 @@ def _rank_in(members: ProcessGroup, world_rank: Any, group_rank: Any, default: i
     if world_rank is not None and group_rank is not None:
         raise ArgumentError(f"{{root}} and group_{{root}} must not both be given, got {world_rank} and {group_rank}")
     if group_rank is not None:
-        members.world_rank(_integer("group_{root}", group_rank))
-        return index(group_rank)
+        rank = _integer("group_{root}", group_rank)
+        if not 0 <= rank < members.size:
+            raise RankError(f"group_{{root}} must be in 0..{members.size - 1}, got {rank}")
+        return rank
     if world_rank is None:
         world_rank = default
     if world_rank is None:

@@ -22,6 +22,7 @@ __all__ = [
     "_IllegalWork",
     "_coalescing_manager",
     "_time_estimator",
+    "begins_at_once",
     "finish_or_collect",
     "open_blocks",
 ]
@@ -41,7 +42,7 @@ class _IllegalWork(Work):
     def __getattribute__(self, name: str) -> Any:
         if hasattr(Work, name) and not name.startswith("__"):
             raise _BLOCK.explain(
-                StateError(f"{name} is not for the work of one call\nWait for what the block binds, after it.")
+                StateError(f"{name} cannot be asked of one call's work\nWait for what the block binds, after it.")
             )
         return object.__getattribute__(self, name)
 
@@ -93,6 +94,8 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         self._key = (0, members)  # the thread is the one that enters it
         self._works = _CoalescingManager()
         self._names: set[str] = set()
+        self._asked = 0  # calls that were to be collected; those that were refused have not been
+        self._taken = 0
         self._collected: list[work.Work] = []
         self._outputs: list[Any] = []
 
@@ -107,22 +110,34 @@ class _Block(AbstractContextManager[_CoalescingManager]):
 
     def __exit__(self, *raised: object) -> None:
         open_blocks.pop(self._key, None)
-        if any(raised) or not self._collected:
+        names, collected, outputs, refused = self._names, self._collected, self._outputs, self._asked - self._taken
+        self._names, self._collected, self._outputs, self._asked, self._taken = set(), [], [], 0, 0  # for the next time
+        if any(raised):
             return
-        everything = together(_BLOCK, self._members, self._collected)
-        if self._async_ops and len(self._names) < 2:
-            self._works.append(begin(everything, self._outputs))
+        if refused:  # which the others were told, in place of what would begin now
+            raise _BLOCK.explain(
+                StateError("a call of the block was refused, so none of them has begun"), self._members
+            )
+        if not collected:
+            return
+        everything = together(_BLOCK, self._members, collected)
+        if self._async_ops and len(names) < 2:
+            self._works.append(begin(everything, outputs))
             return
         everything.wait()
-        if len(self._names) > 1:
+        if len(names) > 1:
             raise _BLOCK.explain(
-                StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(self._names))}"),
-                self._members,
+                StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(names))}"), self._members
             )
+
+    def expect(self) -> None:
+        """Count a call that is going to be collected, unless it is refused."""
+        self._asked += 1
 
     def take(self, name: str, prepared: work.Work, async_op: bool, outputs: Any) -> Work | None:
         """Collect *prepared*, a call of the collective *name*; return what its caller gets."""
         self._names.add(name)
+        self._taken += 1
         if prepared is not work.ABSENT:
             self._collected.append(prepared)
             self._outputs.append(outputs)
@@ -131,6 +146,14 @@ class _Block(AbstractContextManager[_CoalescingManager]):
 
 # By thread and group. While there are any, no call is carried out as soon as it is made.
 open_blocks: dict[tuple[int, groups.ProcessGroup], _Block] = {}
+
+
+def begins_at_once(members: groups.ProcessGroup) -> bool:
+    """Return whether a call that may be collected is carried out as soon as it is made; ask before it can be refused."""
+    block = open_blocks.get((threading.get_ident(), members)) if open_blocks else None
+    if block is not None:
+        block.expect()
+    return not open_blocks
 
 
 def finish_or_collect(
@@ -149,6 +172,7 @@ def _coalescing_manager(
     """Make a block whose all_reduce, all_gather_single or reduce_scatter_single calls of *group* run together.
 
     They begin at its end, when all ranks are there, and have ended after it or, when *async_ops*, the ``wait`` of what it binds.
+    A block without calls takes no part. One that an error ends begins none of them.
     Raises: UnsupportedError for a *device*; RuntimeError after the block for calls of several kinds.
     """
     if device is not None:

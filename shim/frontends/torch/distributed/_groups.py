@@ -262,7 +262,8 @@ def view_of(caller: Caller, group: Any) -> ProcessGroup:
 def member_of(caller: Caller, group: Any) -> ProcessGroup:
     """Return *group* if it is a group of which the caller is a member, and not destroyed."""
     if not isinstance(group, ProcessGroup) or not (is_registered(group) or is_apart(group)):
-        raise caller.explain(ArgumentError(f"{{group}} must be a process group that this process is in, got {group!r}"))
+        what = "that was not destroyed" if isinstance(group, ProcessGroup) else "that this process is in"
+        raise caller.explain(ArgumentError(f"{{group}} must be a process group {what}, got {group!r}"))
     return group
 
 

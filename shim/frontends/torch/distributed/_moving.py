@@ -17,7 +17,7 @@ from shim.frontends.torch.distributed._arguments import (
     root_of,
     splits_of,
 )
-from shim.frontends.torch.distributed._coalescing import finish_or_collect, open_blocks
+from shim.frontends.torch.distributed._coalescing import begins_at_once, finish_or_collect, open_blocks
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._options import barrier_seconds_of, host_group_of
 from shim.frontends.torch.distributed._work import Work, finish
@@ -105,6 +105,7 @@ def barrier(caller: Caller, group: Any, async_op: bool, device_ids: Any, timeout
 
 def all_gather_whole(caller: Caller, output: Any, input: Any, group: Any, async_op: bool) -> Work | None:
     members = group_of(caller, group)
+    at_once = not open_blocks or begins_at_once(members)
     now = async_op is False or is_now(caller, members, async_op)
-    work = calls.all_gather(caller, members, output, input, None, now and not open_blocks, True)
+    work = calls.all_gather(caller, members, output, input, None, now and at_once, True)
     return None if work is ENDED else finish_or_collect(caller, group, "all_gather_single", work, async_op, output)

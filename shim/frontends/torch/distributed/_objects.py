@@ -8,7 +8,7 @@ from typing import Any
 from shim.core import objects
 from shim.core.callers import Caller
 from shim.errors import ArgumentError
-from shim.frontends.torch.distributed._arguments import list_at_root, list_of, peer_of, refuse, root_of, told
+from shim.frontends.torch.distributed._arguments import list_at_root, list_of, peer_of, refuse, root_of, source_of, told
 from shim.frontends.torch.distributed._errors import ArgumentTypeError, SlotsMissingError
 from shim.frontends.torch.distributed._groups import group_of
 from shim.frontends.torch.distributed._options import refuse_device
@@ -91,7 +91,7 @@ def receive_list(caller: Caller, group: Any, slots: Any, src: Any, group_src: An
     _check_use_batch(caller, use_batch)
     members = group_of(caller, group)
     refuse_device(caller, "device", device)
-    peer = None if src is None and group_src is None else peer_of(caller, members, src, group_src)
+    peer = source_of(caller, members, src, group_src)
     places = _some(caller, group, "output", slots)
     received = objects.receive(caller, members, len(places), peer)
     if received is None:

@@ -43,7 +43,7 @@ def together(caller: Caller, members: groups.ProcessGroup, works: Sequence[work.
     """
     if work.ABSENT in works:
         return work.ABSENT
-    return _Together(calls.barrier(caller, members, coalesced=len(works)), works)
+    return _Together(calls.barrier(caller, members, before=f"{len(works)} coalesced calls"), works)
 
 
 def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Work:
