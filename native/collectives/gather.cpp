@@ -68,8 +68,13 @@ class Gather final : public Operation {
           for (int i = 1; i < group.size(); ++i) {
             const int peer = (rank_ + i) % group.size();  // staggered, so that ranks do not crowd at one ring
             const Part piece = piece_of(outputs_[peer], exchange.start_of(step), exchange.chunk());
-            // Not claimed where the root alone reads it: see claim_read.
-            if (piece.bytes > 0) copy_out(piece.data, exchange.slot_of(peer, step), piece.bytes);
+            if (piece.bytes == 0) continue;
+            const std::byte* const slot = exchange.slot_of(peer, step);
+            copy_out(piece.data, slot, piece.bytes);
+            // Of two ranks, this one writes next where it has read, but no more than its own part. With larger parts it
+            // would only have more to do. What the root of a gather alone reads is not claimed: see claim_read.
+            if (is_for_all() && group.size() == 2 && exchange.steps() == 1 && piece.bytes > own.bytes)
+              claim_read(group, slot + own.bytes, piece.bytes - own.bytes);
           }
         });
   }

@@ -31,6 +31,20 @@ SHIM_TEST(a_root_that_nobody_reads_fills_nothing) {
   });
 }
 
+SHIM_TEST(what_the_longer_of_two_parts_has_more_is_claimed) {
+  on_ranks(2, [](Rank& me) {
+    constexpr std::size_t counts[] = {1'500, 3'000};
+    std::vector<std::int64_t> mine(counts[me.rank()]);
+    std::vector<std::int64_t> all(counts[0] + counts[1]);
+    const SplitArgument rows{"output_splits", {{counts[0], counts[1]}}};
+    for (std::int64_t call = 0; call < 12; ++call) {
+      std::fill(mine.begin(), mine.end(), 10 * call + me.rank());
+      me.run(make_all_gather(me.seat(), one("output", all), one("input", mine), rows));
+      for (std::size_t i = 0; i < all.size(); ++i) CHECK_EQUAL(all[i], 10 * call + (i < counts[0] ? 0 : 1));
+    }
+  });
+}
+
 SHIM_TEST(what_is_as_long_as_the_end_of_crossing_goes_through_the_channel) {
   on_ranks(
       2,
