@@ -68,7 +68,8 @@ static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival i
 
 // A rank's call in full, beside its arrival. Counts are elements. Two tables of `size` counts follow it in memory,
 // for what is sent to each rank and what is received from each; they are used when a count here is `in_table`. After
-// them come `refusal_bytes` of text, which say why a call was refused, and a CallPlace.
+// them come `refusal_bytes` of text, which say why a call was refused, and a CallPlace. The shape of a barrier is the
+// text of what it comes before.
 struct CallDescriptor {
   static constexpr std::uint64_t in_table = ~std::uint64_t{0};
 
@@ -77,12 +78,11 @@ struct CallDescriptor {
   ReduceOp op = ReduceOp::sum;
   std::uint8_t dimensions = 0;
   std::int32_t root = -1;
-  std::uint64_t sends = 0;     // to each rank
-  std::uint64_t receives = 0;  // from each rank
-  std::uint64_t largest = 0;   // bytes of the largest part this rank sends or receives
-  double factor = 1.0;         // PREMUL_SUM
-  std::int64_t
-      shape[max_dimensions];  // the first `dimensions` of them; a barrier's are the text of what it comes before
+  std::uint64_t sends = 0;             // to each rank
+  std::uint64_t receives = 0;          // from each rank
+  std::uint64_t largest = 0;           // bytes of the largest part this rank sends or receives
+  double factor = 1.0;                 // PREMUL_SUM
+  std::int64_t shape[max_dimensions];  // the first `dimensions` of them
 };
 
 // Where in a rank's program a call was made, told only where the ranks disagree.
