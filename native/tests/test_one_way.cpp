@@ -31,7 +31,7 @@ SHIM_TEST(a_root_that_nobody_reads_fills_nothing) {
   });
 }
 
-SHIM_TEST(what_the_longer_of_two_parts_has_more_is_claimed) {
+SHIM_TEST(claiming_what_the_longer_of_two_parts_has_more_changes_nothing) {
   on_ranks(2, [](Rank& me) {
     constexpr std::size_t counts[] = {1'500, 3'000};
     std::vector<std::int64_t> mine(counts[me.rank()]);
