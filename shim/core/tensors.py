@@ -28,6 +28,7 @@ __all__ = [
     "has_repeated",
     "new_like",
     "reader_for",
+    "why_not_dense",
 ]
 
 _HOST = 1  # DLPack's kDLCPU
@@ -186,13 +187,20 @@ def _samples_of_is_neg() -> list[Sample]:
         return []
 
 
+def why_not_dense(tensor: Any) -> str:
+    """Return what to say of a torch tensor whose elements do not lie in plain memory, '' of one whose do."""
+    if tensor.is_nested:
+        return "{role} must be dense, got a nested tensor\nPass the tensors of tensor.unbind()."
+    if tensor.layout is not sys.modules["torch"].strided:
+        return f"{{role}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense()."
+    return ""
+
+
 def _describe_torch(tensor: Any) -> Description:
     if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
         tensor = tensor.trigger_wait()
-    if tensor.is_nested:
-        raise TensorError("{role} must be dense, got a nested tensor\nPass the tensors of tensor.unbind().")
-    if tensor.layout is not sys.modules["torch"].strided:
-        raise TensorError(f"{{role}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense().")
+    if why := why_not_dense(tensor):
+        raise TensorError(why)
     if tensor.device.type != "cpu":
         raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .cpu().")
     address = tensor.data_ptr()

@@ -194,6 +194,21 @@ dist.all_reduce(np.ones(3))
     assert f"rank 1 (pid {pids[1]}, sleeping) is at {program}:8" in shown
 
 
+def test_the_doctor_shows_a_rank_that_has_left(ranks: Callable[[str], str]) -> None:
+    program = ranks("""
+dist.destroy_process_group()
+print("pid", os.getpid(), flush=True)
+time.sleep(60)
+""")
+    with start("-n", "1", program) as process:
+        (pid,) = read_pids(process, 1)
+        time.sleep(1)
+        shown = doctor()
+        process.terminate()
+        process.communicate(timeout=DEADLINE)
+    assert re.search(rf"pid {pid}\b.*: is in no group any more, is at {program}:9\b", shown), shown
+
+
 def doctor(*options: str) -> str:
     command = [sys.executable, "-m", "shim", "doctor", *options]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=DEADLINE).stdout

@@ -46,3 +46,18 @@ def test_a_rank_that_goes_is_noticed(how: str, name: str, tmp_path: object) -> N
     printed = [rank.communicate(timeout=60)[0].strip() for rank in ranks]
     assert [printed[0], printed[2]] == [f"True (1,) {bool(name)}"] * 2
     assert ranks[1].returncode == (-signal.SIGKILL if how == "dies" else os.EX_OK)
+
+
+def test_who_died_is_named_before_who_left_for_it(tmp_path: object) -> None:
+    program = PROGRAM.replace("    time.sleep(2)", "    sys.exit(0)").replace(
+        "begin = time", "if world.rank == 2: time.sleep(3)\nbegin = time"
+    )
+    command = [sys.executable, "-c", program]
+    ranks = [
+        subprocess.Popen(
+            [*command, str(rank), f"file://{tmp_path}/meeting", "dies", "of members"], stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(3)
+    ]
+    printed = [rank.communicate(timeout=60)[0].strip() for rank in ranks]
+    assert [printed[0], printed[2]] == ["True (1,) True"] * 2

@@ -64,7 +64,7 @@ class Gradients:
         with _paddle.no_grad():
             owners = [parameter.grad is not None for parameter in self.parameters]
             used = _paddle.to_tensor(owners, dtype="int32")
-            calls.barrier(self.caller, self.group, True, f"the gradients of {len(owners)} parameters")
+            calls.barrier(self.caller, self.group, True, "averaging gradients")
             self._all_reduce(used, ReduceOp.SUM)
             having = [one for one, ranks in zip(self.parameters, used.tolist(), strict=True) if ranks]
             for parameter in having:

@@ -345,3 +345,17 @@ def test_a_placeholder_of_another_shape(rank: int, world_size: int) -> None:
         with pytest.raises(RuntimeError, match="like the root's" if rank else None):
             nn.scatter([np.ones(2 + rank)] * 2, 0)
         assert_usable(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_no_call_of_a_users_is_taken_for_shapes(rank: int, world_size: int) -> None:
+    with world():
+        came, tensor = np.zeros(22 * world_size, np.int64), np.ones(2)
+        for announced, send in (
+            ("gathering tensors of any shapes", lambda: nn.all_gather(tensor)),
+            ("scattering tensors of any shapes", lambda: nn.scatter([tensor] * world_size, 0)),
+        ):
+            with pytest.raises(MismatchError, match=rf"barrier\(before {announced}\)"):
+                send() if rank == 0 else dist.all_gather_single(came, np.zeros(22, np.int64))
+            assert not came.any()
+        assert_usable(rank, world_size)

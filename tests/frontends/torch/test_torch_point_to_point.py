@@ -161,7 +161,16 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
     "isend to nobody": (ValueError, "dst", lambda rank, n: dist.isend(ONE)),
     "two names": (ValueError, "group_dst", lambda rank, n: dist.isend(ONE, 0, group_dst=0)),
     "outside": (ValueError, "9", lambda rank, n: dist.isend(ONE, 9)),
-    "irecv outside": (ValueError, "9", lambda rank, n: dist.irecv(np.ones(2), group_src=9)),
+    "irecv outside": (
+        ValueError,
+        r"group_src must be in 0\.\.1, got 9",
+        lambda rank, n: dist.irecv(np.ones(2), group_src=9),
+    ),
+    "recv from itself": (
+        ValueError,
+        "group_src must be another",
+        lambda rank, n: dist.recv(np.ones(2), group_src=rank),
+    ),
     "tag is text": (TypeError, "tag", lambda rank, n: dist.isend(ONE, (rank + 1) % n, tag="a")),
     "irecv tag is text": (TypeError, "tag", lambda rank, n: dist.irecv(np.ones(2), tag=1.5)),
     "no tensor": (TypeError, "tensor", lambda rank, n: dist.isend(None, (rank + 1) % n)),

@@ -93,9 +93,11 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         self._async_ops = async_ops
         self._key = (0, members)  # the thread is the one that enters it
         self._works = _CoalescingManager()
+        self._begin()
+
+    def _begin(self) -> None:
         self._names: set[str] = set()
-        self._asked = 0  # calls that were to be collected; those that were refused have not been
-        self._taken = 0
+        self._awaited = 0  # a call that is being made and not collected yet; one that was refused never is
         self._collected: list[work.Work] = []
         self._outputs: list[Any] = []
 
@@ -105,39 +107,42 @@ class _Block(AbstractContextManager[_CoalescingManager]):
         self._key = (threading.get_ident(), self._members)
         if self._key in open_blocks:
             raise _BLOCK.explain(StateError("a block of this group is open already"), self._members)
+        self._begin()
         open_blocks[self._key] = self
         return self._works
 
     def __exit__(self, *raised: object) -> None:
         open_blocks.pop(self._key, None)
-        names, collected, outputs, refused = self._names, self._collected, self._outputs, self._asked - self._taken
-        self._names, self._collected, self._outputs, self._asked, self._taken = set(), [], [], 0, 0  # for the next time
         if any(raised):
             return
-        if refused:  # which the others were told, in place of what would begin now
-            raise _BLOCK.explain(
-                StateError("a call of the block was refused, so none of them has begun"), self._members
-            )
-        if not collected:
+        self._check()
+        if not self._collected:
             return
-        everything = together(_BLOCK, self._members, collected)
-        if self._async_ops and len(names) < 2:
-            self._works.append(begin(everything, outputs))
+        everything = together(_BLOCK, self._members, self._collected)
+        if self._async_ops and len(self._names) < 2:
+            self._works.append(begin(everything, self._outputs))
             return
         everything.wait()
-        if len(names) > 1:
+        if len(self._names) > 1:
             raise _BLOCK.explain(
-                StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(names))}"), self._members
+                StateError(f"all calls of a block must be of one kind, got {', '.join(sorted(self._names))}"),
+                self._members,
             )
 
+    def _check(self) -> None:
+        """Raise where a call was refused. The others were told, in place of what would begin at the end: once is enough."""
+        if self._awaited:
+            raise _BLOCK.explain(StateError("a call of the block was refused, so none of them begins"), self._members)
+
     def expect(self) -> None:
-        """Count a call that is going to be collected, unless it is refused."""
-        self._asked += 1
+        """Note that a call is being made, which is collected next unless it is refused."""
+        self._check()
+        self._awaited += 1
 
     def take(self, name: str, prepared: work.Work, async_op: bool, outputs: Any) -> Work | None:
         """Collect *prepared*, a call of the collective *name*; return what its caller gets."""
         self._names.add(name)
-        self._taken += 1
+        self._awaited -= 1
         if prepared is not work.ABSENT:
             self._collected.append(prepared)
             self._outputs.append(outputs)
@@ -149,7 +154,10 @@ open_blocks: dict[tuple[int, groups.ProcessGroup], _Block] = {}
 
 
 def begins_at_once(members: groups.ProcessGroup) -> bool:
-    """Return whether a call that may be collected is carried out as soon as it is made; ask before it can be refused."""
+    """Return whether a call that may be collected is carried out as soon as it is made; ask before it can be refused.
+
+    Raises StateError in a block of which a call was refused.
+    """
     block = open_blocks.get((threading.get_ident(), members)) if open_blocks else None
     if block is not None:
         block.expect()

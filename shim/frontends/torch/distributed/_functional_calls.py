@@ -13,7 +13,7 @@ from shim.core.callers import Caller
 from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import copy_of, framework_of, new_like
+from shim.core.tensors import copy_of, framework_of, new_like, why_not_dense
 from shim.core.work import Work, finish
 from shim.errors import ShimError, TensorError
 
@@ -62,10 +62,8 @@ class Call(NamedTuple):
             framework = framework_of(type(tensor))
             if not framework:
                 self.refuse(TensorError(f"{{{role}}} must be a tensor, got a {type(tensor).__qualname__}"))
-            if framework == "torch" and (tensor.is_nested or str(tensor.layout) != "torch.strided"):
-                self.refuse(
-                    TensorError(f"{{{role}}} must be dense, got layout {tensor.layout}\nPass tensor.to_dense().")
-                )
+            if framework == "torch" and (why := why_not_dense(tensor)):
+                self.refuse(TensorError(why.replace("{role}", f"{{{role}}}")))
 
     def steady(self, tensor: Any) -> Any:
         """Return *tensor*, or a copy where the caller may change it before the collective has read it."""

@@ -31,7 +31,9 @@ class Header(NamedTuple):
 def all_headers(call: Call, tensor: Any) -> list[Header]:
     """Return the headers of all ranks' *tensor*, by group rank."""
     everyone = array("q", bytes(8 * _LENGTH * call.group.size))
-    calls.all_gather(call.caller, call.group, everyone, _packed(call, tensor)).wait()
+    packed = _packed(call, tensor)
+    calls.barrier(call.caller, call.group, True, "gathering tensors of any shapes")
+    calls.all_gather(call.caller, call.group, everyone, packed).wait()
     return [_unpacked(everyone[start : start + _LENGTH]) for start in range(0, len(everyone), _LENGTH)]
 
 
@@ -43,6 +45,7 @@ def header_from(call: Call, parts: Sequence[Any] | None, root: int) -> Header:
         sent = array("q")
         for part in parts or ():
             sent.extend(_packed(call, part))
+    calls.barrier(call.caller, call.group, True, "scattering tensors of any shapes")
     calls.scatter(call.caller, call.group, mine, sent, root).wait()
     return _unpacked(mine)
 

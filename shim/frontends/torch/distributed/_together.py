@@ -43,7 +43,8 @@ def together(caller: Caller, members: groups.ProcessGroup, works: Sequence[work.
     """
     if work.ABSENT in works:
         return work.ABSENT
-    return _Together(calls.barrier(caller, members, before=f"{len(works)} coalesced calls"), works)
+    number = f"{len(works)} coalesced call{'' if len(works) == 1 else 's'}"
+    return _Together(calls.barrier(caller, members, before=number), works)
 
 
 def reduced(caller: Caller, group: Any, tensors: list[Any], op: Any) -> work.Work:
