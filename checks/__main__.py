@@ -1,4 +1,7 @@
-"""Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings."""
+"""Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings.
+
+``python -m checks nightly [job ...]`` runs what takes too long for every change.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from checks import (
     frontend_docstrings,
     frontend_functions,
     import_time,
+    native_includes,
+    nightly,
     prose,
     sizes,
     support,
@@ -31,6 +36,7 @@ CHECKS: dict[str, Check] = {
     "frontend-docstrings": frontend_docstrings.check,
     "exports": exports.check,
     "import-time": import_time.check,
+    "native-includes": native_includes.check,
     "sizes": sizes.check,
     "deviations": deviations.check,
     "support": support.check,
@@ -41,6 +47,8 @@ CHECKS: dict[str, Check] = {
 
 def main(names: list[str]) -> int:
     """Run the checks called *names*, or all, print a line for each, and return the exit status."""
+    if names[:1] == ["nightly"]:
+        return nightly.main(names[1:])
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
         print(f"no check is called {', '.join(unknown)}; there are {', '.join(CHECKS)}")

@@ -19,11 +19,9 @@ PAGE = Path("docs/deviations.md")
 _PREAMBLE = """\
 # Deviations
 
-Where a frontend knowingly does something else than the framework it stands for. Everything that is not listed here
-and differs is a mistake: please report it.
+This page lists where a frontend deliberately differs from its framework. Any other difference is a bug: please report it.
 
-This page is written from the `Deviates:` lines of the frontends' docstrings by `python -m checks.deviations`;
-change it there.
+`python -m checks.deviations` generates this page from the `Deviates:` lines of the docstrings. Edit them there.
 """
 _SECTION = re.compile(r"^(?:Raises|Deviates|See|Returns):")
 

@@ -20,11 +20,11 @@ RECORDS = Path("shim/conformance/examples/judging/recorded")
 _PREAMBLE = """\
 # What the frameworks themselves do on a CPU
 
-How the examples in the frameworks' docstrings, and this project's cases of five documents, end on the installed frameworks, on one machine
-without accelerators. Every run of `shim conformance --reference` compares its verdicts with these, and looks for the evidence that the
-reasons are still true; [conformance.md](conformance.md) explains the verdicts.
+This page shows how the examples in the frameworks' docstrings, and this project's cases of five documents, end on the
+frameworks themselves, on one machine without accelerators. Every run of `shim conformance --reference` compares its
+verdicts with these, and checks that the reasons are still true. [conformance.md](conformance.md) explains the verdicts.
 
-This page is written from the records by `python -m checks.frameworks`; it is not edited.
+`python -m checks.frameworks` generates this page from the records. Do not edit it.
 """
 _Rows = Mapping[str, Mapping[str, Any]]
 

@@ -1,6 +1,6 @@
 """What the pages name exists: files of this project, and things one imports from it.
 
-A code span that starts like a path of ours (``native/group.hpp``) must be one, and a dotted name that starts with
+A code span that starts like a path of ours (``native/group/group.hpp``) must be one, and a dotted name that starts with
 ``shim.`` must be a module or something at the top of one. A span with a placeholder (``<name>``, ``N``, ``*``) is left alone;
 one that was to be filled in (``@@PROFILE@@``) is found anywhere.
 """

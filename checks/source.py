@@ -34,7 +34,39 @@ def modules(root: Path, folder: str) -> Iterator[Module]:
         path = file.relative_to(root)
         parts = path.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        yield Module(path, name, ast.parse(file.read_text(encoding="utf-8"), filename=str(path)))
+        yield Module(path, name, _written_out(root, file))
+
+
+def _written_out(root: Path, file: Path) -> ast.Module:
+    """Return the syntax tree of *file*, with the names in place of ``from M import *``.
+
+    Where ``M`` is ours, ``from M import __all__ as names`` lets ``[*names, "more"]`` be a list of strings like any other.
+    """
+    tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file.relative_to(root)))
+    lists: dict[str, list[str]] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom):
+            for alias in list(statement.names):
+                if alias.name == "*":
+                    statement.names = [ast.alias(name) for name in _listed(root, statement.module)]
+                elif alias.name == "__all__":
+                    lists[alias.asname or alias.name] = _listed(root, statement.module)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List):
+            statement.value.elts = [each for item in statement.value.elts for each in _items(item, lists)]
+    return tree
+
+
+def _listed(root: Path, module: str | None) -> list[str]:
+    """Return what *module*, one of ours, lists in ``__all__``."""
+    path = root.joinpath(*(module or "").split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return string_list(_written_out(root, file), "__all__") or []
+
+
+def _items(item: ast.expr, lists: Mapping[str, list[str]]) -> list[ast.expr]:
+    if isinstance(item, ast.Starred) and isinstance(item.value, ast.Name) and item.value.id in lists:
+        return [ast.Constant(name) for name in lists[item.value.id]]
+    return [item]
 
 
 def is_public(name: str) -> bool:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from checks.reach import collectives_of
 from checks.source import Module, definition, is_public, modules, string_list
-from shim.conformance.signatures import recorded_of
 from shim.conformance.signatures.exceptions import EXCEPTIONS
+from shim.record import recorded_of
 
 __all__ = ["PAGE", "check", "render"]
 
@@ -22,12 +22,15 @@ PAGE = Path("docs/support.md")
 _PREAMBLE = """\
 # What each frontend has
 
-Every name of the frameworks' modules, as recorded of the versions that the frontends stand for: the collectives of core
-that it is carried out by, and how each engine carries those out. *native*: by the engine itself; *default*: by the
-plain version over send, receive and barrier in `shim/core/engines/base.py`; *unsupported*: it raises UnsupportedError, with the reason.
-A dash stands for what communicates nothing: questions, classes, constants.
+This page lists every name of the frameworks' modules, for the recorded versions: the collectives that the function uses,
+and how each engine carries them out.
 
-This page is written from the frontends' and engines' source by `python -m checks.support`; it is not edited.
+- *own*: the engine has its own implementation.
+- *default*: the engine uses the plain implementation over its messages and its agreement.
+- *unsupported*: the function raises UnsupportedError, for the reason given.
+- A dash: the name communicates nothing, such as queries, classes and constants.
+
+`python -m checks.support` generates this page from the source. Do not edit it.
 """
 _ALWAYS = re.compile(r"UnsupportedError, always: (.*?)(?:\n\w+:|\Z)", re.DOTALL)
 
@@ -71,7 +74,7 @@ def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, s
         for node in module.tree.body if module.name.startswith("shim.core.engines.") else ():
             if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine":
                 bases = [_native_class(root, base.attr) for base in node.bases if isinstance(base, ast.Attribute)]
-                yield module.name.rpartition(".")[2], set().union(*map(_methods, [node, *bases]))
+                yield module.name.split(".")[3], set().union(*map(_methods, [node, *bases]))
 
 
 def _native_class(root: Path, name: str) -> ast.ClassDef:
@@ -101,7 +104,7 @@ def _cells(by_name: Mapping[str, Module], module: Module, name: str, engines: Ma
 
 def _how(used: list[str], native: set[str]) -> str:
     missing = [name for name in used if name not in native]
-    return "native" if not missing else f"default: {', '.join(missing)}"
+    return "own" if not missing else f"default: {', '.join(missing)}"
 
 
 if __name__ == "__main__":

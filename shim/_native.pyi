@@ -47,19 +47,9 @@ def dtype_bytes(name: str) -> int:
     The bytes of an element of the dtype called so, 0 when there is none.
     """
 
-def set_helper_threads(count: int) -> None:
-    """
-    Have so many threads help this process with large operations.
-    """
-
-def helper_threads() -> int:
-    """
-    How many threads help this process with large operations.
-    """
-
 def set_cross_memory_from(bytes: int) -> None:
     """
-    Have messages, and broadcasts of two ranks, of at least so many bytes copied between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
+    Have what two ranks have for each other, at least so many bytes each, read between processes in groups whose rank 0 this process becomes; as the machine is, with 0.
     """
 
 def set_stall_warning(seconds: float) -> None:
@@ -72,9 +62,29 @@ def ask_process(address: str, timeout: float) -> tuple[bytes, bytes | None]:
     Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.
     """
 
+def are_of_two_jobs(one: tuple[str, str, bool, bool], other: tuple[str, str, bool, bool]) -> bool:
+    """
+    Tell whether processes of two origins are to be taken for ranks of two jobs.
+    """
+
 def set_before_exec(function: Callable[[], object]) -> None:
     """
     Set the function that is called before os.execv and its like put another program into this process.
+    """
+
+def circle_from(start: int, awaited: Sequence[Sequence[int]]) -> list[int]:
+    """
+    Return a short circle that can be reached from a number along those which each of them awaits, or nothing.
+    """
+
+def told_circle(waits: Sequence[tuple[int, str, int]]) -> str:
+    """
+    Tell of ranks, of where they wait and of what that holds up, that they wait for each other.
+    """
+
+def set_makes_no_calls(makes_none: bool) -> None:
+    """
+    Say of this thread that it makes no calls in groups; take it back before it ends.
     """
 
 def process_state(pid: int) -> str:
@@ -90,11 +100,60 @@ class SharedMemory:
     def __init__(self, bytes: int) -> None: ...
     def address(self) -> int: ...
 
+def check_call(
+    collective: str,
+    rank: int,
+    size: int,
+    *,
+    outputs: object | None = None,
+    inputs: object | None = None,
+    output_splits: object | None = None,
+    input_splits: object | None = None,
+    op: object = 0,
+    factor: float = 1.0,
+    root: int = -1,
+    whole: bool = False,
+    before: str = "",
+) -> Request:
+    """
+    Check one rank's call of a collective.
+    """
+
+class View:
+    """A tensor of a request; strides are in elements."""
+
+    role: str
+    address: int
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    device: str
+
+class Request:
+    """A checked call; see shim.core.engines.base.Engine.arrive."""
+
+    collective: str
+    rank: int
+    size: int
+    root: int
+    op: int
+    factor: float
+    dtype: str
+    views: list[View]
+    inputs: list[memoryview]
+    outputs: list[memoryview]
+    def combine(self, output: object, of_ranks: list[memoryview], factors: Sequence[float]) -> None:
+        """
+        Combine the bytes of all ranks, in their order, into those of output.
+        """
+
 class Work:
     """A prepared call; see shim.core.work.EngineWork."""
 
     def start(self) -> None: ...
     def wait(self, timeout: float = -1.0) -> None: ...
+    def hold_memory(self) -> None: ...
+    def read_before_others_write(self, others: list[Work]) -> None: ...
     def is_completed(self) -> bool: ...
     def exception(self) -> ShimError | None: ...
     def source_rank(self) -> int: ...
@@ -111,6 +170,8 @@ class Group:
         timeout: float,
         parent: Group | None = None,
         measurements: str | None = None,
+        origin: tuple[str, str, bool, bool] = ("", "", False, False),
+        engine: tuple[str, str] = ("", ""),
     ) -> None: ...
     def broadcast(self, tensor: object | None, root: int, now: bool = False) -> Work | None: ...
     def all_reduce(
@@ -153,11 +214,13 @@ class Group:
         whole: bool = False,
     ) -> Work | None: ...
     def barrier(self, now: bool = False, before: str = "") -> Work | None: ...
+    def arrive(self, request: object, move: object, now: bool = False) -> Work | None: ...
     def send(self, tensor: object | None, peer: int, tag: object, now: bool = False) -> Work | None: ...
     def receive(self, tensor: object | None, peer: int | None, tag: object, now: bool = False) -> Work | int: ...
     def refuse(self, reason: str) -> None: ...
     def is_gone(self, rank: int) -> bool: ...
-    def has_ended(self, rank: int) -> bool: ...
+    def ending_of(self, rank: int) -> str: ...
     def is_usable(self) -> bool: ...
+    def set_timeout(self, seconds: float) -> None: ...
     def thresholds(self) -> dict[str, int]: ...
     def close(self, why: str = "") -> None: ...

@@ -6,8 +6,8 @@
     ├── ArgumentError            (ValueError)           wrong value or size
     │   └── RankError                                   rank outside the group, or not a member
     │       └── NotMemberError                          the calling process is not in the group
-    ├── TensorError              (TypeError)            dtype, device, layout or object that cannot be carried
-    ├── UnsupportedError         (NotImplementedError)  known, deliberate gap; names frontend and engine
+    ├── TensorError              (TypeError)            dtype, device, layout or object that the engine cannot use
+    ├── UnsupportedError         (NotImplementedError)  something shim deliberately lacks; names frontend and engine
     ├── StateError               (RuntimeError)         not initialised, destroyed group
     ├── OutOfMemoryError         (MemoryError)          no memory for a call; the group is still usable
     ├── MismatchError            (RuntimeError)         ranks disagree; the group is still usable
@@ -19,10 +19,15 @@
         ├── PeerLostError                               which rank, how, since when
         └── CollectiveTimeoutError (TimeoutError)       which collective, which ranks had not arrived
 
-A frontend whose framework documents another class for the same mistake raises a class that is both.
+If a framework documents another class for the same mistake, its frontend raises a class that is both, and a traceback shows the name above.
+If the framework has its own class, such as ``torch.distributed.DistBackendError``, and is loaded, the error is an instance of that, too.
 """
 
 from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, ClassVar
 
 __all__ = [
     "ArgumentError",
@@ -45,7 +50,73 @@ __all__ = [
 
 
 class ShimError(Exception):
-    """Every error of this project."""
+    """The base class of all errors of this project.
+
+    A traceback shows a frontend's class under the name of its base class in this module or, with *public*, under its name in that package,
+    which mirrors the framework's.
+    """
+
+    _home: ClassVar[tuple[str, str]] = (__name__, "ShimError")  # the module and name at which the class itself is found
+    _framework: ClassVar[tuple[str, str] | None] = None  # those of the framework's own class
+
+    def __init_subclass__(cls, public: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "_home" in vars(cls):  # of both, made below
+            return
+        cls._home = (cls.__module__, cls.__qualname__)
+        if public is not None:
+            cls.__module__ = public
+            cls._framework = (public.removeprefix(_FRONTENDS), cls.__name__)
+        elif cls.__module__.startswith(_FRONTENDS):
+            shown = next(base for base in cls.__mro__ if base.__module__ == __name__)
+            cls.__module__, cls.__name__, cls.__qualname__ = __name__, shown.__name__, shown.__qualname__
+
+    def __new__(cls, *arguments: Any, **_: Any) -> ShimError:
+        """Make an error that is also of the framework's own class, where that is loaded. Keywords are for an ``__init__`` that takes them."""
+        kind = _with_frameworks_own(cls)
+        builtin: Any = kind  # the one whose fields the error has, as OSError's: Python refuses another's __new__
+        while issubclass(builtin, ShimError):
+            builtin = builtin.__base__
+        made: ShimError = builtin.__new__(kind, *arguments)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go through pickle by the place of the class itself; where it arrives, the framework may be loaded or not."""
+        reduced: Any = super().__reduce__()
+        kind, arguments, *state = reduced
+        plain = _of_both.get(kind, kind)
+        if plain._home == (plain.__module__, plain.__qualname__):
+            return plain, arguments, *state
+        return _made_again, (plain._home, *arguments), *state
+
+
+_FRONTENDS = "shim.frontends."
+# From the classes that are a framework's too to ours that they were made of.
+_of_both: dict[type[ShimError], type[ShimError]] = {}
+
+
+def _with_frameworks_own(kind: type[ShimError]) -> type[ShimError]:
+    if kind._framework is None or kind in _of_both:
+        return kind
+    module, name = kind._framework
+    own = getattr(sys.modules.get(module), name, None)
+    if own is None:
+        return kind
+    for both, plain in _of_both.items():
+        if plain is kind:
+            return both
+    names = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__", "_home")}
+    both = type(kind.__name__, (kind, own), names)
+    _of_both[both] = kind
+    return both
+
+
+def _made_again(home: tuple[str, str], *arguments: Any) -> ShimError:
+    found: Any = importlib.import_module(home[0])
+    for name in home[1].split("."):
+        found = getattr(found, name)
+    made: ShimError = found(*arguments)
+    return made
 
 
 class ArgumentError(ShimError, ValueError):
@@ -61,7 +132,12 @@ class NotMemberError(RankError):
 
 
 class TensorError(ShimError, TypeError):
-    """An object is not a tensor, or a tensor's dtype, device or layout cannot be carried."""
+    """An object is not a tensor, cannot be pickled, or a tensor's dtype, device or layout cannot be carried.
+
+    ``raised`` is what an object's own class raised when it was pickled. The error that a caller gets is of that class, too.
+    """
+
+    raised: Exception | None = None
 
 
 class UnsupportedError(ShimError, NotImplementedError):

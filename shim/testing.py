@@ -17,13 +17,20 @@ and after a failure new processes are started. See docs/testing.md.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import pytest
 
+from shim.core.engines.shared_memory.inquiries import GroupFacts, ProcessFacts, ask_all
+from shim.core.engines.shared_memory.waits import absent_ranks
+from shim.errors import ShimError
 from shim.launch.original import Original
 from shim.launch.pool import Outcome, RankPool
-from shim.testing_rank import Report, TestCall
+from shim.launch.tracebacks import without_our_frames
+from shim.testing_raises import raises, ranks_in_words
+from shim.testing_rank import Failure, TestCall
 
 __all__ = [
     "pytest_addoption",
@@ -31,13 +38,16 @@ __all__ = [
     "pytest_configure",
     "pytest_generate_tests",
     "pytest_pyfunc_call",
+    "pytest_runtest_makereport",
     "pytest_unconfigure",
+    "raises",
     "rank",
     "world_size",
 ]
 
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
 _IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
+_CAN_GO = (pytest.MonkeyPatch, pytest.TempPathFactory)  # those of pytest's own objects that work on a rank as well
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory
 # The pool's job, and the name and path of each test module that its processes have loaded.
 _LOADED = pytest.StashKey[set[tuple[str, str, str]]]()
@@ -170,12 +180,33 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     outcomes = _load(pyfuncitem.config, pool, call)
     if not outcomes:
         outcomes = pool.run("shim.testing_rank:run_test", call, deadline=deadline)
-    failures = [f"rank {outcome.rank} of {size}:\n{text}" for outcome, text in _failures(outcomes)]
+    shown: Callable[[str], str] = str if pyfuncitem.config.getoption("fulltrace") else _without_our_frames
+    failures = sorted(_failures(outcomes))
     if failures:
         pool.close()  # the next test gets new processes, whatever this one did to its own
-        pytest.fail("\n\n".join(failures), pytrace=False)
+        texts = [f"rank {failed.rank} of {size}:\n{shown(failed.text)}" for failed in failures]
+        pytest.fail("\n\n".join([_headline(failures), *texts]), pytrace=False)
     _end_as_all_did(outcomes)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[object]) -> None:
+    """Have pytest leave our frames out of the traceback of an error of ours, and show them in all others."""
+    error: BaseException | None = None if call.excinfo is None else call.excinfo.value
+    seen: set[int] = set()  # an error may be its own cause
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if frame.f_globals.get("__name__", "").startswith(("shim.core.", "shim.frontends.")):
+                frame.f_globals["__tracebackhide__"] = isinstance(error, ShimError)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _without_our_frames(text: str) -> str:
+    return b"\n".join(without_our_frames(text.encode(errors="surrogateescape").split(b"\n"))).decode(
+        errors="surrogateescape"
+    )
 
 
 def _load(config: pytest.Config, pool: RankPool, call: TestCall) -> list[Outcome]:
@@ -198,7 +229,7 @@ def _pool_of(config: pytest.Config, size: int) -> RankPool:
     if not pools or pools[0].size != size:
         for pool in pools:
             pool.close()
-        pools[:] = [RankPool(size, original=config.stash[_ORIGINAL])]
+        pools[:] = [RankPool(size, original=config.stash[_ORIGINAL], describe=_stalls)]
     return pools[0]
 
 
@@ -211,7 +242,7 @@ def _call_of(item: pytest.Function) -> TestCall:
             continue
         if isinstance(value, pytest.MonkeyPatch):
             value = pytest.MonkeyPatch()  # each rank has its own, and not what this process has to undo
-        arguments[name] = _pickled(name, value)
+        arguments[name] = _pickled(name, value, name not in item.callspec.params)
     return TestCall(
         path=str(item.path),
         module=item.module.__name__,
@@ -224,20 +255,22 @@ def _call_of(item: pytest.Function) -> TestCall:
             *_marked_filters(item),
         ),
         as_installed=str(item.config.rootpath) if item.config.getini("ranks_as_installed") else None,
+        hides_frames=not item.config.getoption("fulltrace"),
     )
 
 
-def _pickled(name: str, value: object) -> bytes:
-    problem = None
-    try:
-        return pickle.dumps(value)
-    except Exception as error:  # pickling runs the value's own code, which may raise anything
-        problem = error
-    pytest.fail(
-        f"the value of {name!r} cannot be sent to the rank processes, as it cannot be pickled: {problem}\n"
-        "Make it inside the test, or pass what it is made from.",
-        pytrace=False,
-    )
+def _pickled(name: str, value: object, is_fixture: bool) -> bytes:
+    what = f"the fixture {name!r}" if is_fixture else f"the parameter {name!r}"
+    if type(value).__module__.startswith("_pytest.") and not isinstance(value, _CAN_GO):
+        problem = "it works in pytest's own process alone"
+        hint = "Do inside the test what it is for."
+    else:
+        try:
+            return pickle.dumps(value)
+        except Exception as error:  # pickling runs the value's own code, which may raise anything
+            problem = f"its value cannot be pickled: {error}"
+        hint = "Make it inside the test, or pass what it is made from."
+    pytest.fail(f"{what} cannot go to the rank processes: {problem}\n{hint}", pytrace=False)
 
 
 def _marked_filters(item: pytest.Function) -> Iterator[str]:
@@ -245,16 +278,72 @@ def _marked_filters(item: pytest.Function) -> Iterator[str]:
         yield from mark.args
 
 
-def _failures(outcomes: Iterable[Outcome]) -> Iterator[tuple[Outcome, str]]:
+class _Failed(NamedTuple):
+    """How the test failed on a rank. What comes first is what the others follow from: a death, then the earliest error."""
+
+    order: int
+    when: float
+    rank: int
+    headline: str
+    text: str
+    raised: Failure | None = None
+
+
+_DIED, _RAISED, _DIFFERS, _LATE = range(4)
+_AT, _WAITS = "\nit is at ", ": has waited "  # in what is said of a late rank
+
+
+def _failures(outcomes: Iterable[Outcome]) -> Iterator[_Failed]:
     """Find the ranks that failed, and those that skipped, or failed as expected, while others did not."""
     all_outcomes = list(outcomes)
     ended = {outcome.value.ended for outcome in all_outcomes if outcome.value is not None}
     for outcome in all_outcomes:
-        report: Report | None = outcome.value
+        rank, report = outcome.rank, outcome.value
         if outcome.error is not None or report is None:
-            yield outcome, outcome.error or "it gave no report"
+            text = outcome.error or "it gave no report"
+            waits = _WAITS in text  # for a rank that does not, perhaps
+            headline = ": ".join(text.split("\n")[: 2 if _AT in text else 1])
+            yield _Failed(_LATE if outcome.is_late else _DIED, waits, rank, headline, text)
+        elif report.failure is not None:
+            printed = f"\nrank {rank} printed:\n{outcome.printed}" if outcome.printed else ""
+            headline = f"rank {rank}: {report.failure.headline}"
+            text = report.failure.traceback + printed
+            yield _Failed(_RAISED, report.failure.when, rank, headline, text, report.failure)
         elif report.ended not in ("passed", "loaded") and len(ended) > 1:
-            yield outcome, f"{report.ended}, while other ranks did not: {report.reason}"
+            text = f"{report.ended}, while other ranks did not: {report.reason}"
+            yield _Failed(_DIFFERS, 0, rank, f"rank {rank} {text}", text)
+
+
+def _headline(failures: Sequence[_Failed]) -> str:
+    """Return the first failure in a line. Where other ranks had raised what that rank was to raise as well, it begins with these."""
+    first = failures[0]
+    others: dict[str, list[int]] = {}
+    for failed in sorted(failures[1:], key=lambda failed: failed.rank):
+        if failed.raised is not None and failed.raised.is_as_expected:
+            others.setdefault(failed.raised.outcome, []).append(failed.rank)
+    if first.raised is None or not others:
+        return first.headline
+    own = first.raised.outcome + first.raised.place if first.raised.outcome else f"raised {first.raised.headline}"
+    return ", ".join(
+        [*(f"{ranks_in_words(ranks)} {what}" for what, ranks in others.items()), f"rank {first.rank} {own}"]
+    )
+
+
+def _stalls(pids: Mapping[int, int]) -> dict[int, str]:
+    """Return of each late rank that is in a group where it is, and whom it waits for there."""
+    answers = {each.pid: each for each in ask_all()}
+    known = {rank: answers[pid] for rank, pid in pids.items() if pid in answers and answers[pid].groups}
+    return {
+        rank: "\n".join([f"it is at {process.place}"] + [_stall(group, known.values()) for group in process.groups])
+        for rank, process in known.items()
+        if process.place
+    }
+
+
+def _stall(group: GroupFacts, processes: Iterable[ProcessFacts]) -> str:
+    absent = sorted(group.ranks[rank] for rank in absent_ranks(group, processes))
+    missing = f"; not arrived: {ranks_in_words(absent)}" if absent else ""
+    return f"group {group.name!r}: {group.waits or 'waits for nobody'}{missing}"
 
 
 def _end_as_all_did(outcomes: list[Outcome]) -> None:

@@ -14,18 +14,29 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-_COMPARED = pytest.StashKey[dict[str, list[int]]]()
-
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["SHIM_MEASURED"] = "off"  # tests leave nothing in the user's home
+    if hasattr(config, "workerinput"):
+        os.setpgid(0, 0)  # tests that look for processes left behind see this worker's alone
     config.addinivalue_line(
         "markers",
         "differential(framework, calls=1): the test makes so many calls on each rank with this project and with the real "
         "framework and compares what they do",
     )
     config.addinivalue_line("markers", "frameworks: the test needs the three frameworks installed")
-    config.stash[_COMPARED] = defaultdict(list)
+    config.addinivalue_line(
+        "markers", "engine(name): the test is about this engine alone; it is deselected where SHIM_ENGINE is another"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what is about another engine than the one that the ranks will have; pytest tells how many those are."""
+    chosen = os.environ.get("SHIM_ENGINE") or "shared_memory"
+    others = [item for item in items if (mark := item.get_closest_marker("engine")) and mark.args[0] != chosen]
+    if others:
+        items[:] = [item for item in items if item not in others]
+        config.hook.pytest_deselected(items=others)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -33,11 +44,16 @@ def pytest_runtest_makereport(item: pytest.Item):
     report = yield
     mark = item.get_closest_marker("differential")
     if mark is not None and report.when == "call" and report.passed:
-        item.config.stash[_COMPARED][mark.args[0]].append(mark.kwargs.get("calls", 1))
+        report.compared = (mark.args[0], mark.kwargs.get("calls", 1))  # what a worker of pytest-xdist reports too
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for framework, calls in sorted(config.stash[_COMPARED].items()):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    compared = defaultdict(list)
+    for report in terminalreporter.getreports("passed"):
+        if hasattr(report, "compared"):
+            framework, calls = report.compared
+            compared[framework].append(calls)
+    for framework, calls in sorted(compared.items()):
         told = f"{sum(calls)} calls in {len(calls)} tests, as their marks count them"
         terminalreporter.write_line(f"compared with the real {framework}: {told}")

@@ -12,7 +12,7 @@ import shim.frontends.mindspore.communication as mindspore_communication
 import shim.frontends.mindspore.mint.distributed as mint
 import shim.frontends.paddle_3.distributed as paddle_dist
 import shim.frontends.torch.distributed as torch_dist
-from shim.core import rendezvous
+from shim.core.job import rendezvous
 
 
 def main(folder: str) -> None:

@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from shim.conformance.examples.adapting.places import free_ports
+from shim.launch.identity import launcher_variables, rank_variables
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).with_name("launched_program.py")
@@ -76,10 +77,10 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def launch(command: list[str]) -> None:
-    """Run a launcher to its end. Fails with all it wrote unless its status is 0."""
+def launch(command: list[str], around: Mapping[str, str] | None = None) -> None:
+    """Run a launcher to its end, with the variables of the one *around* it. Fails with all it wrote unless its status is 0."""
     unwanted = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted} | {**(around or {})}
     environment |= {"PYTHONPATH": str(ROOT), "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE
@@ -87,24 +88,35 @@ def launch(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def in_shim_run(rank: int, size: int) -> dict[str, str]:
+    """Return what a rank of `shim run` sees, which starts the launcher."""
+    endpoints = [f"127.0.0.1:{4000 + other}" for other in range(size)]
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "5000"}
+    return rank_variables(rank, size, "5eed.0") | launcher_variables(rank, size, "5eed", endpoints) | address
+
+
+ALONE: dict[str, str] = {}
+IN_SHIM_RUN = in_shim_run(1, 2)
+
+
 @pytest.mark.parametrize(
-    ("command", "size", "name"),
+    ("command", "size", "name", "around"),
     [
-        (shim_run, 1, "shim run"),
-        (shim_run, 3, "shim run"),
-        (torchrun, 2, "torchrun"),
-        (torchrun_standalone, 2, "torchrun"),
-        (paddle_launch, 2, "paddle.distributed.launch"),
-        (paddle_spawn, 2, "paddle.distributed.launch"),
-        (msrun, 2, "msrun"),
-        (mpirun, 3, "Open MPI"),
-        (by_hand, 2, "variables set by hand"),
+        (shim_run, 1, "shim run", ALONE),
+        (shim_run, 3, "shim run", IN_SHIM_RUN),
+        (torchrun, 2, "torchrun", ALONE),
+        (torchrun_standalone, 2, "torchrun", IN_SHIM_RUN),
+        (paddle_launch, 2, "paddle.distributed.launch", IN_SHIM_RUN),
+        (paddle_spawn, 2, "paddle.distributed.launch", in_shim_run(0, 1)),  # Paddle refuses it in a rank of several
+        (msrun, 2, "msrun", IN_SHIM_RUN),
+        (mpirun, 3, "Open MPI", IN_SHIM_RUN),
+        (by_hand, 2, "variables set by hand", ALONE),
     ],
 )
 def test_every_rank_finds_its_place(
-    command: Callable[[int, Path], list[str]], size: int, name: str, tmp_path: Path
+    command: Callable[[int, Path], list[str]], size: int, name: str, around: dict[str, str], tmp_path: Path
 ) -> None:
-    launch(command(size, tmp_path))
+    launch(command(size, tmp_path), around)
     seen = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("rank*.json")}
     assert seen == {
         f"rank{rank}.json": {

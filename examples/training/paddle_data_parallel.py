@@ -57,7 +57,7 @@ def main() -> None:
             optimizer.clear_grad()
         dist.all_reduce(total)
         if dist.get_rank() == 0 and epoch % 5 == 4:
-            print(f"step {epoch + 1}: loss {float(total) / len(loader) / dist.get_world_size():.5f}", flush=True)
+            print(f"step {epoch + 1}: loss {total.item() / len(loader) / dist.get_world_size():.5f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def main() -> None:
         losses = []
         paddle.distributed.all_gather(losses, loss.detach().reshape([1]))
         if rank == 0 and step % 10 == 9:
-            print(f"step {step + 1}: loss {sum(map(float, losses)) / world_size:.5f}", flush=True)
+            print(f"step {step + 1}: loss {sum(each.item() for each in losses) / world_size:.5f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-#include "array_allocations.hpp"
+#include "bindings/array_allocations.hpp"
 
 #include <cstdint>
 
-#include "../allocation_hook.hpp"
+#include "hooks/allocation_hook.hpp"
 
 namespace nb = nanobind;
 

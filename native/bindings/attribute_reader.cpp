@@ -1,4 +1,4 @@
-#include "attribute_reader.hpp"
+#include "bindings/attribute_reader.hpp"
 
 #include <nanobind/stl/string.h>
 

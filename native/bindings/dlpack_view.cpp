@@ -1,10 +1,10 @@
-#include "dlpack_view.hpp"
+#include "bindings/dlpack_view.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
-#include "view_checks.hpp"
+#include "bindings/view_checks.hpp"
 
 namespace shim::bindings {
 namespace {

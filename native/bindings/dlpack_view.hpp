@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "../tensor_view.hpp"
+#include "tensors/tensor_view.hpp"
 
 namespace shim::bindings {
 

@@ -1,11 +1,11 @@
-#include "errors.hpp"
+#include "bindings/errors.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include <new>
 
-#include "../failure.hpp"
-#include "work.hpp"
+#include "bindings/work.hpp"
+#include "platform/failure.hpp"
 
 namespace nb = nanobind;
 

@@ -1,4 +1,4 @@
-#include "interpreter.hpp"
+#include "bindings/interpreter.hpp"
 
 #include <unistd.h>
 

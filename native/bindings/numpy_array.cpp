@@ -1,11 +1,11 @@
-#include "numpy_array.hpp"
+#include "bindings/numpy_array.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <string>
 
-#include "ways_to_read.hpp"
+#include "bindings/ways_to_read.hpp"
 
 namespace nb = nanobind;
 

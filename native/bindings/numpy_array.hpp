@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tensor_reader.hpp"
+#include "bindings/tensor_reader.hpp"
 
 namespace shim::bindings {
 

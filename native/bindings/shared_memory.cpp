@@ -1,16 +1,16 @@
 // Memory for tensors, as Python holds it.
-#include "shared_memory.hpp"
+#include "bindings/shared_memory.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "../allocation_hook.hpp"
-#include "../dtypes.hpp"
-#include "../shared_allocation.hpp"
-#include "../shared_arena.hpp"
-#include "array_allocations.hpp"
+#include "bindings/array_allocations.hpp"
+#include "hooks/allocation_hook.hpp"
+#include "lending/shared_allocation.hpp"
+#include "lending/shared_arena.hpp"
+#include "tensors/dtypes.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

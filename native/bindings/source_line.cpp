@@ -1,11 +1,12 @@
-#include "source_line.hpp"
+#include "bindings/source_line.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <string_view>
 
-#include "gil_at_end.hpp"
+#include "bindings/gil_at_end.hpp"
+#include "bindings/program_threads.hpp"
 
 namespace nb = nanobind;
 
@@ -26,7 +27,7 @@ std::string text_of(nb::handle object) {
 // Whether a module is part of what stands between the program and the engine.
 bool is_between(std::string_view module) {
   if (module == "shim") return true;
-  for (const std::string_view package : {"shim.core", "shim.frontends", "shim.substitution"})
+  for (const std::string_view package : {"shim.core", "shim.frontends", "shim.substitution", "shim.testing_raises"})
     if (module.substr(0, package.size()) == package) return true;
   return false;
 }
@@ -73,6 +74,7 @@ std::string source_line() {
 std::string source_line_of_program() {
   if (program_thread.load() == 0 || !Py_IsInitialized()) return {};
   PyGILState_STATE state{};
+  set_place_asking(true);
   take_or_stay([&state] { state = PyGILState_Ensure(); });
   std::string place;
   try {
@@ -81,6 +83,7 @@ std::string source_line_of_program() {
     // It is told that there is no answer.
   }
   PyGILState_Release(state);
+  set_place_asking(false);
   return place;
 }
 

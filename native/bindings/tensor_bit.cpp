@@ -1,5 +1,6 @@
-#include "tensor_bit.hpp"
+#include "bindings/tensor_bit.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -10,8 +11,6 @@ namespace shim::bindings {
 namespace {
 
 static_assert(sizeof(void*) == sizeof(std::uint64_t));
-// Of the C++ object, that are looked at: as many as torch 2.13's has, which has the bit in its last one.
-constexpr std::size_t object_words = 22;
 
 std::uint64_t word_of(const void* object, std::size_t index) {
   std::uint64_t word = 0;
@@ -47,13 +46,13 @@ const void* at(std::uint64_t address) { return reinterpret_cast<const void*>(add
 
 }  // namespace
 
-std::optional<TensorBit> TensorBit::find(nb::handle sample_list) {
+std::optional<TensorBit> TensorBit::find(nb::handle sample_list, std::size_t words) {
   const std::vector<Sample> samples = read_samples(sample_list);
   if (samples.empty()) return std::nullopt;
   const std::optional<std::size_t> pointer = find_pointer(samples);
   if (!pointer) return std::nullopt;
   std::optional<TensorBit> found;
-  for (std::size_t i = 0; i < object_words; ++i) {
+  for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t bits = ~std::uint64_t{0};  // which agree with all answers
     for (const Sample& sample : samples) {
       const std::uint64_t word = word_of(at(sample.address), i);
@@ -66,8 +65,16 @@ std::optional<TensorBit> TensorBit::find(nb::handle sample_list) {
   return found;
 }
 
-bool TensorBit::is_set(nb::handle tensor) const {
-  return (word_of(at(word_of(tensor.ptr(), pointer_)), word_) & mask_) != 0;
+bool TensorBit::is_set(nb::handle tensor) const { return (word_of(object_of(tensor), word_) & mask_) != 0; }
+
+void TensorBit::set(nb::handle tensor, bool to) const {
+  auto* const word = static_cast<std::uint64_t*>(const_cast<void*>(object_of(tensor))) + word_;
+  if (to)
+    std::atomic_ref(*word).fetch_or(mask_);
+  else
+    std::atomic_ref(*word).fetch_and(~mask_);
 }
+
+const void* TensorBit::object_of(nb::handle tensor) const { return at(word_of(tensor.ptr(), pointer_)); }
 
 }  // namespace shim::bindings

@@ -1,4 +1,4 @@
-#include "tensor_reader.hpp"
+#include "bindings/tensor_reader.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "../failure.hpp"
-#include "attribute_reader.hpp"
-#include "numpy_array.hpp"
-#include "tensor_bit.hpp"
-#include "ways_to_read.hpp"
+#include "bindings/attribute_reader.hpp"
+#include "bindings/numpy_array.hpp"
+#include "bindings/tensor_bit.hpp"
+#include "bindings/ways_to_read.hpp"
+#include "platform/failure.hpp"
 
 namespace nb = nanobind;
 
@@ -36,6 +36,8 @@ struct Reader {
   nb::object describe;  // or None
   std::vector<Guard> guards;
   std::shared_ptr<ArrayReader> arrays;
+  const TensorVersion* version = nullptr;
+  const TensorMemory* memory = nullptr;
 };
 
 // Never destroyed: Python objects must not be released after the interpreter has ended.
@@ -66,6 +68,8 @@ const DLPackExchangeAPI* exchange_of(nb::handle capsule) {
 }
 
 Reader make_reader(nb::handle type) {
+  if (!readers().chooser.is_valid())
+    throw Failure(FailureKind::state, "no engine was loaded, with which tensors are read");
   const nb::object answer = readers().chooser(type);
   Reader reader{
       way_named(nb::cast<std::string>(answer.attr("way"))), nullptr, nullptr, answer.attr("describe"), {}, nullptr};
@@ -78,6 +82,9 @@ Reader make_reader(nb::handle type) {
     reader.exchange = exchange_of(answer.attr("exchange"));
     if (reader.exchange == nullptr) reader.way = Way::dlpack;
   }
+  if (const nb::object versions = answer.attr("versions"); !versions.is_none())
+    reader.version = &TensorVersion::of(versions);
+  if (const nb::object memory = answer.attr("memory"); !memory.is_none()) reader.memory = &TensorMemory::of(memory);
   for (nb::handle guard : answer.attr("guards")) {
     nb::object method = type.attr(nb::handle(guard[0]));
     reader.guards.push_back(
@@ -143,6 +150,10 @@ TensorView read_or_describe(const Reader& reader, nb::handle object, std::string
 TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   const Reader& reader = reader_of(object, role);
   const TensorView view = read_or_describe(reader, object, role, owners);
+  if (reader.version != nullptr || reader.memory != nullptr) {
+    if (reader.way == Way::dlpack) owners.push_back(nb::borrow(object));  // beside its capsule
+    owners.set_tracking_of_last(reader.version, reader.memory);
+  }
   for (const Guard& guard : reader.guards) {
     if (guard.only_complex && !is_complex(view.dtype)) continue;
     if (guard.bit && !guard.bit->is_set(object)) continue;

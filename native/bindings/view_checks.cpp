@@ -1,10 +1,10 @@
-#include "view_checks.hpp"
+#include "bindings/view_checks.hpp"
 
 #include <dlpack/dlpack.h>
 
 #include <algorithm>
 
-#include "../failure.hpp"
+#include "platform/failure.hpp"
 
 namespace shim::bindings {
 namespace {
@@ -25,7 +25,7 @@ void reject(const std::string& message, std::string_view role) {
 void check_device(int device_type, std::string_view role) {
   if (device_type == kDLCPU || device_type == kDLCUDAHost || device_type == kDLROCMHost) return;
   reject("{role} must be in host memory, got a tensor on a device of DLPack type " + std::to_string(device_type) +
-             "\nThe engine shared_memory reaches host memory alone: move it with .cpu().",
+             "\nThe engine shared_memory reaches host memory alone: pass tensor.cpu(), and read the result there.",
          role);
 }
 

@@ -1,8 +1,8 @@
-#include "ways_to_read.hpp"
+#include "bindings/ways_to_read.hpp"
 
 #include <nanobind/stl/string.h>
 
-#include "dlpack_view.hpp"
+#include "bindings/dlpack_view.hpp"
 
 namespace nb = nanobind;
 

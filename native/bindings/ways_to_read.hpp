@@ -6,8 +6,8 @@
 
 #include <string_view>
 
-#include "tensor_reader.hpp"
-#include "view_checks.hpp"
+#include "bindings/tensor_reader.hpp"
+#include "bindings/view_checks.hpp"
 
 namespace shim::bindings {
 

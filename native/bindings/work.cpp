@@ -1,16 +1,21 @@
-#include "work.hpp"
+#include "bindings/work.hpp"
 
 #include <sys/stat.h>
 
-#include <atomic>
+#include <cstddef>
+#include <optional>
 #include <utility>
 
-#include "../inquiries.hpp"
-#include "../loans.hpp"
-#include "../process.hpp"
-#include "../watcher.hpp"
-#include "gil_at_end.hpp"
-#include "source_line.hpp"
+#include "bindings/begun_calls.hpp"
+#include "bindings/gil_at_end.hpp"
+#include "bindings/program_threads.hpp"
+#include "bindings/source_line.hpp"
+#include "group/call_description.hpp"
+#include "group/loans.hpp"
+#include "group/watcher.hpp"
+#include "meeting/meeting_watch.hpp"
+#include "platform/process.hpp"
+#include "reports/inquiries.hpp"
 
 namespace nb = nanobind;
 
@@ -49,32 +54,11 @@ void check_all_there(const Meeting& meeting, const Group& world) {
 void check_none_has_gone(const Group& group) {
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank() || !group.has_ended(rank)) continue;
-    const std::string name = "rank " + std::to_string(rank);
+    const std::string name = rank_label(group, rank);
     throw Failure(FailureKind::peer_lost,
                   name + " went while group '" + group.name() + "' was being formed: " + name + group.ending_of(rank),
                   {rank});
   }
-}
-
-// Calls that go on although Python has let go of them. Guarded by the GIL, and never destroyed, like their members.
-std::list<PreparedCall>& abandoned() {
-  static auto* calls = new std::list<PreparedCall>();
-  return *calls;
-}
-
-std::atomic<std::size_t> abandoned_calls{0};
-std::atomic<bool> is_asked{false};
-
-int let_go_when_asked(void*) {
-  is_asked.store(false);
-  let_go_of_ended();
-  return 0;
-}
-
-// Called by any thread that ends a call, without the GIL: the interpreter's main thread does it soon.
-void ask_to_let_go() {
-  if (abandoned_calls.load() == 0 || !Py_IsInitialized() || is_asked.exchange(true)) return;
-  if (Py_AddPendingCall(&let_go_when_asked, nullptr) != 0) is_asked.store(false);  // the next call's end will ask
 }
 
 }  // namespace
@@ -85,6 +69,7 @@ void GilHooks::about_to_block() {
 
 void GilHooks::check_interrupted() {
   take_back();
+  held_ = is_only_thread() && !handles_signals() ? Held::program : Held::thread;
   if (PyErr_CheckSignals() != 0) throw Interrupted();  // the Python error stays set for the boundary
   about_to_block();
 }
@@ -102,19 +87,29 @@ void GilHooks::take_back() {
   take_or_stay([this] { PyEval_RestoreThread(std::exchange(released_, nullptr)); });
 }
 
-std::shared_ptr<Member> Member::join(const Meeting& meeting, const Member* parent) {
+std::shared_ptr<Member> Member::join(const Meeting& meeting, Member* parent) {
   std::shared_ptr<Member> member;
+  GilHooks hooks;
+  std::optional<MeetingWatch> watch;
+  if (parent != nullptr) watch.emplace(parent->group, meeting, hooks);
   try {
-    GilHooks hooks;
     hooks.about_to_block();
     const auto check_interrupted = [&] {
       hooks.check_interrupted();
+      if (watch) watch->look();
       if (parent != nullptr) check_all_there(meeting, parent->group);
       if (member != nullptr) check_none_has_gone(member->group);
     };
     meet(meeting, check_interrupted, [&](Encounter&& encounter) { make(member, meeting, std::move(encounter)); });
   } catch (const Interrupted&) {
     throw nb::python_error();
+  } catch (const Failure& failure) {  // perhaps what another of them has said or done for the same reason
+    if (watch && !watch->is_proved() && failure.kind == FailureKind::timeout)
+      throw Failure(failure.kind, failure.what() + watch->circle_now(), failure.ranks);
+    if (!watch || !watch->is_proved()) throw;
+    if (watch->is_awaited_in_world() && parent->group.is_usable())
+      parent->progress.refuse({watch->failure().what(), hooks.place()});
+    throw watch->failure();
   }
   return member;
 }
@@ -132,6 +127,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   this_thread_is_the_program();
   set_place_teller(&source_line_of_program);
   Group& group = member->group;
+  group.engine = meeting.engine + ", as " + meeting.engine_reason;
   group.set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
@@ -141,28 +137,58 @@ void Member::close(const std::string& why) {
   if (!group.is_of_this_process()) return;
   Inquiries::forget(group);
   Watcher::forget(group);
-  progress.stop(why);
-  let_go_of_ended();
-}
-
-Work::~Work() {
-  if (task == nullptr || !task->is_started() || task->is_completed() || !member->group.is_of_this_process()) return;
-  set_end_listener(&ask_to_let_go);
-  place.front() = std::move(*this);
-  abandoned().splice(abandoned().end(), place);
-  abandoned_calls.store(abandoned().size());
-  ask_to_let_go();  // it may have ended before it was counted
-}
-
-void let_go_of_ended() {
-  if (abandoned_calls.load() == 0) return;
-  std::list<PreparedCall> ended;  // letting go of them may run any code, this function too
-  for (auto call = abandoned().begin(); call != abandoned().end();) {
-    const auto next = std::next(call);
-    if (call->task->is_completed()) ended.splice(ended.end(), abandoned(), call);
-    call = next;
+  {
+    GilHooks hooks;
+    if (PyGILState_Check() != 0) hooks.about_to_block();  // an operation on its thread may want the lock, to end
+    progress.stop(why);
   }
-  abandoned_calls.store(abandoned().size());
+  note_ends();
+}
+
+void start(Work& work) {
+  note_ends_if_asked();
+  PreparedCall& call = *work.call;
+  if (call.task->is_started()) return;
+  if (std::string* place = call.task->place(); place != nullptr) *place = source_line();
+  call.owners.hold_memory();
+  note_begin(work.call);
+  try {
+    call.task->start();
+  } catch (...) {
+    take_from_begun(call);
+    throw;
+  }
+  call.owners.raise_versions();  // from now on it may write at any time
+}
+
+void wait(Work& work, double timeout) {
+  note_ends_if_asked();
+  Task& task = *work.call->task;
+  if (timeout >= 0) start(work);
+  try {
+    wait_for(task, timeout);
+  } catch (...) {
+    if (task.is_started()) keep_until_end(work.call);
+    throw;
+  }
+  note_end(work.call);
+}
+
+bool is_completed(Work& work) {
+  note_ends_if_asked();
+  if (!work.call->task->is_completed()) return false;
+  note_end(work.call);
+  return true;
+}
+
+void read_before_others_write(Work& work, const nb::typed<nb::list, Work>& others) {
+  std::vector<Accesses> calls{work.call->task->accesses()};
+  for (nb::handle other : others) calls.push_back(nb::cast<Work&>(other).call->task->accesses());
+  try {
+    read_before_others_write(calls);
+  } catch (const std::bad_alloc&) {
+    throw Failure(FailureKind::memory, "there is not enough memory to copy tensors that other calls of the list write");
+  }
 }
 
 bool carry_out(Member& member, Operation& operation, Owners& owners) {
@@ -171,11 +197,14 @@ bool carry_out(Member& member, Operation& operation, Owners& owners) {
     const WaitHooksScope scope(hooks);
     if (operation.bytes() > large_bytes) hooks.about_to_block();
     return member.progress.run_now(operation);
-  } catch (const Failure&) {
-    keep_while_exposed(operation, owners);
+  } catch (const Failure& failure) {
+    if (!has_written_nothing(failure)) owners.raise_versions();
     throw;
   } catch (const Interrupted&) {
-    keep_while_exposed(operation, owners);
+    {
+      const nb::error_scope pending;
+      owners.raise_versions();
+    }
     throw nb::python_error();
   }
 }
@@ -189,6 +218,19 @@ void wait_for(Task& task, double timeout) {
   } catch (const Interrupted&) {
     throw nb::python_error();
   }
+}
+
+void carry_out(Task& receive, Owners& owners) {
+  try {
+    wait_for(receive, -1.0);
+  } catch (const Failure& failure) {
+    if (!has_written_nothing(failure)) owners.raise_versions();
+    throw;
+  } catch (const nb::python_error&) {  // interrupted: a part may have come
+    owners.raise_versions();
+    throw;
+  }
+  owners.raise_versions();
 }
 
 }  // namespace shim::bindings

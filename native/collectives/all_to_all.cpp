@@ -2,10 +2,10 @@
 // Each rank: (N-1)/N*S bytes in and out through the ring, its own part copied directly.
 // Large, on two ranks that may reach into each other's memory: S copied by each rank.
 // Direct, where all inputs lie in shared memory: S copied.
-#include "../direct.hpp"
-#include "../exchange.hpp"
-#include "across.hpp"
-#include "collectives.hpp"
+#include "collectives/across.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/direct.hpp"
+#include "collectives/exchange.hpp"
 
 namespace shim {
 namespace {
@@ -14,11 +14,13 @@ class AllToAll final : public Operation {
  public:
   AllToAll(Call&& call, Seat seat, Parts&& outputs, Parts&& inputs)
       : Operation(std::move(call)), rank_(seat.rank), outputs_(std::move(outputs)), inputs_(std::move(inputs)) {
+    outputs_.write_in_order();
     for (Buffer& input : inputs_.buffers())
       for (const Buffer& output : outputs_.buffers())
         if (input.shares_memory_with(output)) input.detach();
   }
   std::size_t bytes() const override { return inputs_.total_bytes() + outputs_.total_bytes(); }
+  Accesses accesses() override { return {inputs_.pointers(), outputs_.pointers()}; }
 
  private:
   void load() override {

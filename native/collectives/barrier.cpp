@@ -1,5 +1,5 @@
 // barrier: the arrival exchange that begins every operation is all of it.
-#include "collectives.hpp"
+#include "collectives/collectives.hpp"
 
 namespace shim {
 namespace {
@@ -10,6 +10,7 @@ class Barrier final : public Operation {
     if (!before.empty()) call_.set_before(before);
   }
   std::size_t bytes() const override { return 0; }
+  Accesses accesses() override { return {}; }
 
  private:
   void load() override {}

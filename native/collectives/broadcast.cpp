@@ -1,9 +1,7 @@
 // broadcast: the root fills its ring, the others copy out of it. Root: S bytes in; others: S bytes out.
-// Large, on two ranks that may reach into each other's memory: S/2 copied by each rank.
 // Direct, where all tensors lie in shared memory: (N-1)/N*S copied by each rank.
-#include "../exchange.hpp"
-#include "across.hpp"
-#include "collectives.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/exchange.hpp"
 
 namespace shim {
 namespace {
@@ -22,7 +20,7 @@ class Broadcast final : public Operation {
   Broadcast(Call&& call, Seat seat, const TensorView& tensor, int root)
       : Operation(std::move(call)), is_root_(seat.rank == root), root_(root), tensor_(tensor) {}
   std::size_t bytes() const override { return tensor_.bytes(); }
-  bool is_exposed() const override { return is_exposed_.load(); }
+  Accesses accesses() override { return is_root_ ? Accesses{{&tensor_}, {}} : Accesses{{}, {&tensor_}}; }
 
  private:
   void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
@@ -39,9 +37,6 @@ class Broadcast final : public Operation {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    if (is_worth_copying_across(group, agreement.largest) &&
-        copy_across(group, agreement.sequence, root_, tensor_, is_exposed_))
-      return;
     Exchange exchange(group, agreement.largest, piece_for(group, agreement.largest));
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()), group.thresholds());
@@ -82,7 +77,6 @@ class Broadcast final : public Operation {
   bool is_root_;
   int root_;
   Buffer tensor_;
-  std::atomic<bool> is_exposed_{false};
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string_view>
 
-#include "../arguments.hpp"
-#include "../operation.hpp"
+#include "collectives/operation.hpp"
+#include "tensors/arguments.hpp"
 
 namespace shim {
 

@@ -3,10 +3,10 @@
 // Each rank: S bytes in; each receiving rank: (N-1)*S bytes out, and its own part copied directly.
 // Large, on two ranks that may reach into each other's memory, all_gather: N*S copied by each rank.
 // Direct, where all inputs lie in shared memory: N*S copied by each receiving rank.
-#include "../direct.hpp"
-#include "../exchange.hpp"
-#include "across.hpp"
-#include "collectives.hpp"
+#include "collectives/across.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/direct.hpp"
+#include "collectives/exchange.hpp"
 
 namespace shim {
 namespace {
@@ -16,6 +16,7 @@ class Gather final : public Operation {
   // `outputs` is empty on ranks that get nothing.
   Gather(Call&& call, Seat seat, const TensorView& input, Parts&& outputs)
       : Operation(std::move(call)), rank_(seat.rank), input_(input), outputs_(std::move(outputs)) {
+    outputs_.write_in_order();
     // What lies where its own part goes may stay there: of outputs that are one tensor nothing else is written to it.
     const std::vector<Buffer>& buffers = outputs_.buffers();
     const std::size_t own = buffers.size() > 1 ? static_cast<std::size_t>(rank_) : 0;
@@ -26,6 +27,7 @@ class Gather final : public Operation {
     }
   }
   std::size_t bytes() const override { return input_.bytes() + outputs_.total_bytes(); }
+  Accesses accesses() override { return {{&input_}, outputs_.pointers()}; }
 
  private:
   void load() override {

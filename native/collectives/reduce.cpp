@@ -5,10 +5,10 @@
 // every rank combines one cell of each piece and passes it on. Each rank: (N-1)/N*S in, S read and 2/N*S written to
 // combine, (N-1)/N*S out. Direct, where all inputs and outputs lie in shared memory: every rank combines a slice of all
 // inputs and stores it to all outputs. Each rank: S read, S written.
-#include "../exchange.hpp"
-#include "../faster_way.hpp"
-#include "collectives.hpp"
-#include "reductions.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/exchange.hpp"
+#include "collectives/reductions.hpp"
+#include "machine/faster_way.hpp"
 
 namespace shim {
 namespace {
@@ -33,6 +33,7 @@ class Reduce final : public Operation {
     if (!in_place && input_.shares_memory_with(*output_)) input_.detach();
   }
   std::size_t bytes() const override { return input_.bytes(); }
+  Accesses accesses() override { return output_ ? Accesses{{&input_}, {&*output_}} : Accesses{{&input_}, {}}; }
 
  private:
   void load() override {
@@ -78,8 +79,8 @@ class Reduce final : public Operation {
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!output_) return;
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    combine.alone(output_->data(), nullptr, output_->bytes(),
-                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
+    combine(output_->data(), nullptr, output_->bytes(),
+            [&](int rank) { return group.arrival(rank, agreement.sequence).payload; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
@@ -140,7 +141,7 @@ class Reduce final : public Operation {
           for (std::size_t i = 1; i < size; ++i) {  // staggered, so that ranks do not crowd at one ring
             const std::size_t peer = rank_at(i);
             const Part piece = cell_of(output_->data(), step, peer);
-            copy_shared(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
+            copy_bytes(piece.data, exchange.made_cell_of(static_cast<int>(peer), step, cell), piece.bytes);
           }
         });
   }
@@ -186,15 +187,13 @@ class Reduce final : public Operation {
     const auto rank = static_cast<std::size_t>(group.rank());
     const std::size_t slice = ((input_.bytes() + size - 1) / size + cell_unit - 1) / cell_unit * cell_unit;
     const Part mine = piece_of({output_->data(), output_->bytes()}, rank * slice, slice);
-    share(mine.bytes, size, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t done = begin; done < end; done += stored_at_once) {
-        const std::size_t start = rank * slice + done;
-        const std::size_t bytes = std::min(stored_at_once, end - done);
-        const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
-        combine.alone(output_of(0), output_of(1), bytes, at(start));
-        for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
-      }
-    });
+    for (std::size_t done = 0; done < mine.bytes; done += stored_at_once) {
+      const std::size_t start = rank * slice + done;
+      const std::size_t bytes = std::min(stored_at_once, mine.bytes - done);
+      const auto output_of = [&](std::size_t offset) { return outputs[(rank + offset) % size] + start; };
+      combine(output_of(0), output_of(1), bytes, at(start));
+      for (std::size_t i = 2; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);
+    }
   }
 
   void lend_to(Loan& loan) const override {

@@ -1,10 +1,10 @@
 // reduce_scatter: every rank puts a cell for each rank into its ring's slots; each rank combines the cells meant for
 // it, in rank order. Each rank: (N-1)/N*S bytes in, its part of N inputs read, its part written.
 // Direct, where all inputs lie in shared memory: S read, S/N written.
-#include "../exchange.hpp"
-#include "../faster_way.hpp"
-#include "collectives.hpp"
-#include "reductions.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/exchange.hpp"
+#include "collectives/reductions.hpp"
+#include "machine/faster_way.hpp"
 
 namespace shim {
 namespace {
@@ -19,6 +19,7 @@ class ReduceScatter final : public Operation {
       if (input.shares_memory_with(output_)) input.detach();
   }
   std::size_t bytes() const override { return inputs_.total_bytes(); }
+  Accesses accesses() override { return {inputs_.pointers(), {&output_}}; }
 
  private:
   void load() override {
@@ -38,8 +39,8 @@ class ReduceScatter final : public Operation {
   void read_lines(Group& group, const Agreement& agreement) override {
     const std::size_t start = static_cast<std::size_t>(rank_) * output_.bytes();
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
-    combine.alone(output_.data(), nullptr, output_.bytes(),
-                  [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
+    combine(output_.data(), nullptr, output_.bytes(),
+            [&](int rank) { return group.arrival(rank, agreement.sequence).payload + start; });
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
@@ -76,29 +77,26 @@ class ReduceScatter final : public Operation {
     const std::vector<std::byte*> inputs = access.tensors(static_cast<std::size_t>(rank_), inputs_[rank_].data);
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
-    share(output_.bytes(), size, [&](std::size_t begin, std::size_t end) {
-      FasterWay way((end - begin) / combined_at_once);
-      for (std::size_t start = begin; start < end; start += combined_at_once) {
-        const std::size_t piece_end = std::min(start + combined_at_once, end);
-        way.piece([&](bool is_first_way) {
-          if (copy_out.streams())
-            stream_combined(combine, inputs, start, piece_end, end, is_first_way);
-          else
-            store_combined(combine, inputs, start, piece_end, is_first_way);
-        });
-      }
-      if (copy_out.streams()) finish_streaming();
-    });
+    FasterWay way(output_.bytes() / combined_at_once);
+    for (std::size_t start = 0; start < output_.bytes(); start += combined_at_once) {
+      const std::size_t end = std::min(start + combined_at_once, output_.bytes());
+      way.piece([&](bool is_first_way) {
+        if (copy_out.streams())
+          stream_combined(combine, inputs, start, end, is_first_way);
+        else
+          store_combined(combine, inputs, start, end, is_first_way);
+      });
+    }
   }
 
   // Two ways, of which one takes up to twice as long on some processors, and the other on others: asking memory for all
   // ranks' next blocks ahead, and leaving that to the processor.
   void stream_combined(const RankCombiner& combine, const std::vector<std::byte*>& inputs, std::size_t begin,
-                       std::size_t end, std::size_t fetch_end, bool asks_ahead) {
-    combine.in_blocks_alone([asks_ahead](int) { return asks_ahead; }, begin, end, fetch_end, inputs.data(),
-                            [this](std::size_t at, const std::byte* block, std::size_t bytes) {
-                              stream_bytes(output_.data() + at, block, bytes);
-                            });
+                       std::size_t end, bool asks_ahead) {
+    combine.in_blocks_between([asks_ahead](int) { return asks_ahead; }, begin, end, output_.bytes(), inputs.data(),
+                              [this](std::size_t at, const std::byte* block, std::size_t bytes) {
+                                stream_bytes(output_.data() + at, block, bytes);
+                              });
   }
 
   // Two ways as well: straight into the output, and in a place that is in the cache, from where a copy of many lines
@@ -107,9 +105,9 @@ class ReduceScatter final : public Operation {
                       std::size_t end, bool is_straight) {
     std::byte* output = output_.data() + begin;
     const auto source_of = [&](int rank) { return inputs[static_cast<std::size_t>(rank)] + begin; };
-    if (is_straight) return combine.alone(output, nullptr, end - begin, source_of);
+    if (is_straight) return combine(output, nullptr, end - begin, source_of);
     alignas(64) std::byte combined[combined_at_once];
-    combine.alone(combined, nullptr, end - begin, source_of);
+    combine(combined, nullptr, end - begin, source_of);
     copy_bytes(output, combined, end - begin);
   }
 

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "../copies.hpp"
-#include "../group.hpp"
-#include "../helper_threads.hpp"
-#include "../prefetch.hpp"
-#include "../reduce_kernels.hpp"
+#include "collectives/reduce_kernels.hpp"
+#include "group/group.hpp"
+#include "machine/copies.hpp"
+#include "machine/prefetch.hpp"
 
 namespace shim {
 
@@ -27,45 +26,31 @@ class RankCombiner {
   void operator()(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
     const std::byte* sources[max_ranks];
     for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
-    share(bytes, static_cast<std::size_t>(size_), [&](std::size_t begin, std::size_t end) {
-      std::byte* copy_there = copy != nullptr ? copy + begin : nullptr;
-      alone(output + begin, copy_there, end - begin, [&](int rank) { return sources[rank] + begin; });
-    });
-  }
-
-  // The same on this thread alone.
-  template <class SourceOf>
-  void alone(std::byte* output, std::byte* copy, std::size_t bytes, const SourceOf& source_of) const {
-    const std::byte* sources[max_ranks];
-    for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);
     kernel_(output, copy, sources, static_cast<std::size_t>(size_), factors_.data(), bytes / itemsize_);
   }
 
-  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache, by this thread
-  // or a helper, and may stream it. The data of some ranks comes from memory, is_fetched(rank): it is asked for a block
-  // ahead.
+  // The same in blocks: take(place, block, bytes) is given each as long as it is in the fastest cache, and may
+  // stream it. The data of some ranks comes from memory, is_fetched(rank): it is asked for a block ahead.
   template <class IsFetched, class SourceOf, class Take>
   void in_blocks(const IsFetched& is_fetched, std::size_t bytes, const SourceOf& source_of, const Take& take) const {
     const std::byte* sources[max_ranks];
     for (int rank = 0; rank < size_; ++rank) sources[rank] = source_of(rank);  // here: it may wait, and throw
-    share(bytes, static_cast<std::size_t>(size_), [&](std::size_t begin, std::size_t end) {
-      in_blocks_alone(is_fetched, begin, end, end, sources, take);
-      finish_streaming();
-    });
+    in_blocks_between(is_fetched, 0, bytes, bytes, sources, take);
+    finish_streaming();
   }
 
-  // The same of the bytes from `begin` to `end`, on this thread alone, of `sources` that are asked ahead for what they
-  // have until `fetch_end`; does not finish streaming.
+  // The same of the bytes from `begin` to `end`, of `sources` that are asked ahead for what they have until
+  // `fetch_end`; does not finish streaming.
   template <class IsFetched, class Take>
-  void in_blocks_alone(const IsFetched& is_fetched, std::size_t begin, std::size_t end, std::size_t fetch_end,
-                       const std::byte* const* sources, const Take& take) const {
+  void in_blocks_between(const IsFetched& is_fetched, std::size_t begin, std::size_t end, std::size_t fetch_end,
+                         const std::byte* const* sources, const Take& take) const {
     alignas(64) std::byte made[block_bytes];
     for (std::size_t at = begin; at < end; at += block_bytes) {
       const std::size_t length = std::min(block_bytes, end - at);
       const std::size_t ahead = std::min(block_bytes, fetch_end - at - length);
       for (int rank = 0; rank < size_; ++rank)
         if (is_fetched(rank)) prefetch_to_read(sources[rank] + at + length, ahead);
-      alone(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
+      (*this)(made, nullptr, length, [&](int rank) { return sources[rank] + at; });
       take(at, made, length);
     }
   }

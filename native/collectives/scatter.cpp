@@ -1,8 +1,8 @@
 // scatter: the root puts a cell for each rank into its ring's slots, each rank copies its own cell out.
 // Root: (N-1)/N*S bytes in for S bytes of input, and its own part copied directly; others: their part out.
 // Direct, where the root's input lies in shared memory: S/N copied by each rank.
-#include "../exchange.hpp"
-#include "collectives.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/exchange.hpp"
 
 namespace shim {
 namespace {
@@ -16,6 +16,7 @@ class Scatter final : public Operation {
       if (input.shares_memory_with(output_)) input.detach();
   }
   std::size_t bytes() const override { return output_.bytes() + inputs_.total_bytes(); }
+  Accesses accesses() override { return {inputs_.pointers(), {&output_}}; }
 
  private:
   void load() override {

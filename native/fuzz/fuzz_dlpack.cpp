@@ -3,9 +3,9 @@
 #include <array>
 #include <vector>
 
-#include "../bindings/dlpack_view.hpp"
-#include "../failure.hpp"
-#include "input.hpp"
+#include "bindings/dlpack_view.hpp"
+#include "fuzz/input.hpp"
+#include "platform/failure.hpp"
 
 using namespace shim;
 using fuzz::expect;

@@ -1,4 +1,4 @@
-// What a stranger says where ranks meet: to the one that listens, to the one that comes, and to what reads their
+// What any process may say where ranks meet: to the one that listens, to the one that comes, and to what reads their
 // messages.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "../failure.hpp"
-#include "../process.hpp"
-#include "../rendezvous.hpp"
-#include "../rendezvous_messages.hpp"
-#include "../shared_layout.hpp"
-#include "../socket_messages.hpp"
-#include "input.hpp"
+#include "fuzz/input.hpp"
+#include "group/shared_layout.hpp"
+#include "meeting/rendezvous.hpp"
+#include "meeting/rendezvous_messages.hpp"
+#include "platform/failure.hpp"
+#include "platform/process.hpp"
+#include "platform/socket_messages.hpp"
 
 using namespace shim;
 using fuzz::expect;
@@ -31,7 +31,7 @@ Descriptor some_file(std::uint8_t kind) {
     case 0:
       return pidfd_of_this_process();
     case 1:
-      return Descriptor(::memfd_create("stranger", MFD_CLOEXEC));
+      return Descriptor(::memfd_create("other", MFD_CLOEXEC));
     case 2:
       return Descriptor(::dup(Segment::create(SharedLayout(2).total_bytes()).file()));
     default:
@@ -85,32 +85,32 @@ std::optional<Failure> meet_as(int rank, const std::string& key, double timeout)
   }
 }
 
-// A stranger comes to rank 0, and then its rank 1. Who says what no rank says changes nothing.
+// Another process comes to rank 0, and then its rank 1. Who says what no rank says changes nothing.
 void say_to_the_host(const std::string& key, const std::vector<Said>& conversation) {
   const bool is_like_a_rank = !conversation.empty() && hello_in(conversation.front().text).has_value();
   const double timeout = is_like_a_rank ? short_timeout : long_timeout;
   std::optional<Failure> guest;
   std::thread others([&] {
-    Descriptor stranger;
-    while (!(stranger = connect_to(address_of(key)))) std::this_thread::yield();
-    say_all(stranger, conversation);
-    stranger = Descriptor();
+    Descriptor other;
+    while (!(other = connect_to(address_of(key)))) std::this_thread::yield();
+    say_all(other, conversation);
+    other = Descriptor();
     guest = meet_as(1, key, timeout);
   });
   const std::optional<Failure> host = meet_as(0, key, timeout);
   others.join();
-  for (const auto& ended : {host, guest}) expect(!ended || is_like_a_rank, "a stranger changes nothing");
+  for (const auto& ended : {host, guest}) expect(!ended || is_like_a_rank, "another process changes nothing");
 }
 
-// A stranger is where rank 0 should be. Whatever comes of it is a Failure, or nothing.
+// Another process is where rank 0 should be. Whatever comes of it is a Failure, or nothing.
 void say_to_a_guest(const std::string& key, const std::vector<Said>& conversation) {
   const Descriptor listener = listen_at(address_of(key));
-  std::thread stranger([&] {
+  std::thread other([&] {
     const Descriptor guest = accept_from(listener, 10'000);
     if (guest) say_all(guest, conversation);
   });
   meet_as(1, key, short_timeout);
-  stranger.join();
+  other.join();
 }
 
 void read(const std::string& text) {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "input.hpp"
+#include "fuzz/input.hpp"
 
 int main(int count, char** arguments) {
   if (count != 2) {

@@ -3,9 +3,9 @@
 // All inputs are combined block by block in an accumulator that stays in the L1 cache: each input is read once and the
 // output written once, however many ranks there are; the first two at once, so that what comes from another processor
 // and what comes from memory are waited for together. The loops are plain, for the compiler to vectorise.
-#include "formats.hpp"
-#include "kernels.hpp"
-#include "operations.hpp"
+#include "kernels/formats.hpp"
+#include "kernels/kernels.hpp"
+#include "kernels/operations.hpp"
 
 namespace shim::SHIM_INSTRUCTIONS {
 namespace {
@@ -121,7 +121,8 @@ Kernel complex_kernel(ReduceOp op) {
     case ReduceOp::premul_sum:
       return combine_parts<T, Sum, Finish::premultiplied>;
     case ReduceOp::product:
-      return multiply_complex<T>;
+      if constexpr (std::is_arithmetic_v<T>) return multiply_complex<T>;
+      return nullptr;
     default:
       return nullptr;
   }
@@ -174,6 +175,8 @@ Kernel kernel_for(Dtype dtype, ReduceOp op) {
       return kernel_of<float>(op);
     case Dtype::float64:
       return kernel_of<double>(op);
+    case Dtype::complex32:
+      return complex_kernel<Float16>(op);
     case Dtype::complex64:
       return complex_kernel<float>(op);
     case Dtype::complex128:

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#include "../half_floats.hpp"
+#include "tensors/half_floats.hpp"
 
 namespace shim::SHIM_INSTRUCTIONS {
 namespace {

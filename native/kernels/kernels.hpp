@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "../dtypes.hpp"
+#include "tensors/dtypes.hpp"
 
 namespace shim {
 

@@ -1,9 +1,9 @@
 // Arrivals: numbers, two lines a rank used in turn, refused calls that wait for nobody, one verdict on every rank.
-// Mirrors native/arrival.cpp.
+// Mirrors native/agreement/arrival.cpp.
 #include <algorithm>
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

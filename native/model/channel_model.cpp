@@ -1,8 +1,8 @@
 // Messages from one rank to another: slots that are filled in turn and emptied in turn, a message in several of them.
-// Mirrors native/point_to_point.cpp, with two slots.
+// Mirrors native/messages/point_to_point.cpp, with two slots.
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

@@ -1,9 +1,9 @@
 // Tensors that the others read where they are: whether all can be mapped is agreed on, and nobody's caller writes to
-// its tensor again while another rank reads it and takes what it reads for good. Mirrors native/direct.cpp.
+// its tensor again while another rank reads it and takes what it reads for good. Mirrors native/collectives/direct.cpp.
 #include <algorithm>
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

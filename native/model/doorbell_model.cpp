@@ -1,9 +1,9 @@
 // Sleeping until something changes: announced first, then looked once more, and woken by whoever changed something.
-// Mirrors sleep_until_rung() and ring_bell() of native/group.cpp, without the slice of time after which a sleeper looks
-// anyway.
+// Mirrors sleep_until_rung() and ring_bell() of native/group/group.cpp, without the slice of time after which a sleeper
+// looks anyway.
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

@@ -1,14 +1,14 @@
 // The ring: slots that are filled a step ahead, read, made, and filled again; the first one before the arrival. Two
 // ranks take turns with their rings, and any two with the cells that they have for each other, which needs more than
 // that a slot's own readers are done: when a rank fills a slot, nobody needs any rank's of the same index any more.
-// Mirrors native/exchange.hpp, with two slots, or three where something is made of
+// Mirrors native/collectives/exchange.hpp, with two slots, or three where something is made of
 // them, instead of four: so they come round sooner. Whether a slot is written through the caches or past them
-// (native/slot_stores.hpp) makes no other order: its writer alone decides that, nobody waits for it, and the stores
-// past the caches end before the slot is told.
+// (native/machine/slot_stores.hpp) makes no other order: its writer alone decides that, nobody waits for it, and the
+// stores past the caches end before the slot is told.
 #include <algorithm>
 
-#include "cases.hpp"
-#include "exchange_state.hpp"
+#include "model/cases.hpp"
+#include "model/exchange_state.hpp"
 
 namespace shim::model {
 namespace {

@@ -1,9 +1,9 @@
 // Ranks that die or are interrupted while the others wait: everybody's wait ends, with the rank named that it was.
-// Mirrors native/group_failures.cpp.
+// Mirrors native/group/group_failures.cpp.
 #include <algorithm>
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

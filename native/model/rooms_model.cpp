@@ -1,8 +1,9 @@
-// Messages both ways between two ranks, which exchange the rooms of their slots. Mirrors native/channel_rooms.hpp and
-// how native/point_to_point.cpp calls it, with two slots; channel_model.cpp has the rest of a channel.
+// Messages both ways between two ranks, which exchange the rooms of their slots. Mirrors
+// native/messages/channel_rooms.hpp and how native/messages/point_to_point.cpp calls it, with two slots;
+// channel_model.cpp has the rest of a channel.
 #include <array>
 
-#include "cases.hpp"
+#include "model/cases.hpp"
 
 namespace shim::model {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,4 +1,4 @@
-// Long messages of bytes, and groups in which they are copied across.
+// Long messages of bytes, and groups of which two ranks read each other's tensors through the kernel.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,27 +11,20 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../cross_copy.hpp"
-#include "../shared_allocation.hpp"
-#include "ranks.hpp"
+#include "lending/shared_allocation.hpp"
+#include "messages/lent_copy.hpp"
+#include "tests/ranks.hpp"
 
 namespace shim::tests {
 
 using Bytes = std::vector<std::uint8_t>;
-inline constexpr std::size_t chunk = CrossCopy::chunk;
+inline constexpr std::size_t chunk = LentCopy::chunk;
 
 inline Thresholds crossing_from(std::uint64_t bytes) {
   Thresholds thresholds = usual_thresholds();
-  thresholds.cross = thresholds.swap = bytes;
-  thresholds.cross_until = std::uint64_t{1} << 48;
+  thresholds.swap = bytes;
   return thresholds;
 }
-
-// No tensor is long enough for the kernel to copy it.
-inline Thresholds lending_only() { return crossing_from(std::uint64_t{1} << 40); }
-
-// For tensors that are lent, or that the kernel is to copy.
-inline Thresholds offering(bool is_shared) { return is_shared ? lending_only() : crossing_from(1); }
 
 // Whether the last operation was copied so.
 inline bool went_across(Rank& me) {
@@ -59,6 +52,7 @@ class Tensor {
     view.data = reinterpret_cast<std::byte*>(data());
     return view;
   }
+  bool is_given_up() const { return shared_ && shared_->is_given_up(); }
   bool has(const Bytes& values) { return std::equal(values.begin(), values.end(), data(), data() + private_.size()); }
 
  private:
@@ -131,6 +125,5 @@ class Secret {
 };
 
 inline std::byte* data_of(Bytes& bytes) { return reinterpret_cast<std::byte*>(bytes.data()); }
-inline std::uint64_t address_of(const Bytes& bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); }
 
 }  // namespace shim::tests

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../shared_allocation.hpp"
-#include "ranks.hpp"
+#include "lending/shared_allocation.hpp"
+#include "tests/ranks.hpp"
 
 namespace shim::tests {
 

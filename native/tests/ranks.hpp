@@ -10,12 +10,12 @@
 #include <thread>
 #include <vector>
 
-#include "../collectives/collectives.hpp"
-#include "../group_memory.hpp"
-#include "../processors.hpp"
-#include "../progress.hpp"
-#include "../rendezvous.hpp"
-#include "check.hpp"
+#include "collectives/collectives.hpp"
+#include "group/group_memory.hpp"
+#include "meeting/rendezvous.hpp"
+#include "platform/processors.hpp"
+#include "progress/progress.hpp"
+#include "tests/check.hpp"
 
 namespace shim::tests {
 

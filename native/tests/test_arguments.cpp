@@ -1,5 +1,5 @@
 // What one rank can find wrong with its own arguments.
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -2,7 +2,7 @@
 #include <bit>
 #include <random>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

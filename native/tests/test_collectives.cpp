@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,5 +1,5 @@
 // Copies that go past the caches: every byte, and no other.
-#include "../copies.hpp"
+#include "machine/copies.hpp"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "../caches.hpp"
-#include "../prefetch.hpp"
-#include "check.hpp"
+#include "machine/caches.hpp"
+#include "machine/prefetch.hpp"
+#include "tests/check.hpp"
 
 using namespace shim;
 

@@ -1,5 +1,5 @@
 // Ranks that have less processors than they are: when they do, and what a waiting one does about it.
-#include "../crowd.hpp"
+#include "group/crowd.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <chrono>
 #include <thread>
 
-#include "../processors.hpp"
-#include "ranks.hpp"
+#include "platform/processors.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,7 +1,7 @@
 // Collectives on tensors in shared memory: read where they are, with the bits that the rings give.
 #include <cstring>
 
-#include "floats.hpp"
+#include "tests/floats.hpp"
 
 using namespace shim;
 using namespace shim::tests;

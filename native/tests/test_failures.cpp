@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

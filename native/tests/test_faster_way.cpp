@@ -1,10 +1,10 @@
 // Which of two ways is found to be the faster one.
-#include "../faster_way.hpp"
+#include "machine/faster_way.hpp"
 
 #include <thread>
 #include <vector>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace shim;
 

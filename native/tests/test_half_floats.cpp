@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "../half_floats.hpp"
-#include "../reduce_kernels.hpp"
-#include "check.hpp"
+#include "collectives/reduce_kernels.hpp"
+#include "tensors/half_floats.hpp"
+#include "tests/check.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,5 +1,5 @@
 // Lending shared memory to the other ranks: who maps it, for how long, and what happens where that does not work.
-#include "../loans.hpp"
+#include "group/loans.hpp"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "floats.hpp"
+#include "tests/floats.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -30,6 +30,7 @@ class Reading final : public Operation {
   Reading(Floats& tensor, std::function<void()> read)
       : Operation(Call(OperationKind::barrier, Dtype::none)), tensor_(tensor), read_(std::move(read)) {}
   std::size_t bytes() const override { return some * sizeof(float); }
+  Accesses accesses() override { return {}; }
 
  private:
   void load() override {}

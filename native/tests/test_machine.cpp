@@ -1,5 +1,5 @@
 // What is measured of the machine, and the file that it is kept in.
-#include "../machine.hpp"
+#include "machine/machine.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,9 +12,9 @@
 #include <iterator>
 #include <thread>
 
-#include "../machine_record.hpp"
-#include "../measuring.hpp"
-#include "check.hpp"
+#include "machine/machine_record.hpp"
+#include "machine/measuring.hpp"
+#include "tests/check.hpp"
 
 using namespace shim;
 namespace fs = std::filesystem;

@@ -4,8 +4,8 @@
 #include <string>
 #include <thread>
 
-#include "no_threads.hpp"
-#include "ranks.hpp"
+#include "tests/no_threads.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,18 +1,8 @@
-// What goes one way: who fills slots for it, and up to which length it is copied from tensor to tensor.
-#include "cross_memory.hpp"
+// What goes one way: who fills slots for it, and who claims what was read.
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;
-
-namespace {
-
-Thresholds crossing_up_to(std::uint64_t bytes) {
-  Thresholds thresholds = crossing_from(1);
-  thresholds.cross_until = bytes;
-  return thresholds;
-}
-
-}  // namespace
 
 SHIM_TEST(a_root_that_nobody_reads_fills_nothing) {
   on_ranks(3, [](Rank& me) {
@@ -43,36 +33,4 @@ SHIM_TEST(claiming_what_the_longer_of_two_parts_has_more_changes_nothing) {
       for (std::size_t i = 0; i < all.size(); ++i) CHECK_EQUAL(all[i], 10 * call + (i < counts[0] ? 0 : 1));
     }
   });
-}
-
-SHIM_TEST(what_is_as_long_as_the_end_of_crossing_goes_through_the_channel) {
-  on_ranks(
-      2,
-      [](Rank& me) {
-        std::uint64_t offered = me.group().channel(0, 1).answered.load();
-        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
-          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
-          (me.rank() == 0 ? send(me, data, 1) : receive(me, data, 0))->wait(-1);
-          CHECK(data == message(bytes, 1));
-          me.run(make_barrier(me.seat()));
-          const std::uint64_t answered = me.group().channel(0, 1).answered.load();
-          CHECK_EQUAL(answered != offered, bytes < 3 * chunk);
-          offered = answered;
-        }
-      },
-      60, crossing_up_to(3 * chunk));
-}
-
-SHIM_TEST(a_broadcast_as_long_as_the_end_of_crossing_goes_through_the_rings) {
-  on_ranks(
-      2,
-      [](Rank& me) {
-        for (const std::size_t bytes : {3 * chunk - 1, 3 * chunk}) {
-          Bytes data = me.rank() == 0 ? message(bytes, 1) : Bytes(bytes);
-          me.run(make_broadcast(me.seat(), one("tensor", data), 0));
-          CHECK(data == message(bytes, 1));
-          CHECK_EQUAL(went_across(me), bytes < 3 * chunk);
-        }
-      },
-      60, crossing_up_to(3 * chunk));
 }

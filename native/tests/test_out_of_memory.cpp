@@ -2,7 +2,7 @@
 #include <new>
 #include <string>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -19,6 +19,7 @@ class Starved final : public Operation {
     call_.descriptor.largest = bytes;
   }
   std::size_t bytes() const override { return bytes_; }
+  Accesses accesses() override { return {}; }
   bool has_been_read = false;
 
  private:

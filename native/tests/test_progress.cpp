@@ -2,7 +2,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;

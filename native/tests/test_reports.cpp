@@ -5,16 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
 
-#include "../absence_report.hpp"
-#include "../inquiries.hpp"
-#include "../process.hpp"
-#include "../shared_text.hpp"
-#include "ranks.hpp"
+#include "group/rank_notes.hpp"
+#include "platform/process.hpp"
+#include "platform/shared_text.hpp"
+#include "reports/inquiries.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -30,6 +31,7 @@ class Program final : public WaitHooks {
   void about_to_block() override {}
   void check_interrupted() override {}
   std::string place() override { return place_; }
+  Held held() const override { return Held::thread; }
 
  private:
   std::string place_;
@@ -57,14 +59,18 @@ std::pair<std::string, std::string> endings_of(const Body& body) {
 
 }  // namespace
 
-SHIM_TEST(shared_text_is_cut_between_characters) {
+SHIM_TEST(shared_text_is_cut_between_words_or_characters) {
   alignas(8) std::byte memory[sizeof(SharedText<8>)] = {};
   auto& text = *reinterpret_cast<SharedText<8>*>(memory);
   CHECK_EQUAL(text.read(), "");
   text.write("12345678");
   CHECK_EQUAL(text.read(), "12345678");
-  text.write("1234567\xc3\xa4");  // an umlaut of two bytes, of which one would fit
-  CHECK_EQUAL(text.read(), "1234567");
+  text.write(
+      "1234\xc3\xa4"
+      "67890");  // an umlaut of two bytes, of which one would fit
+  CHECK_EQUAL(text.read(), "1234...");
+  text.write("123 567890");
+  CHECK_EQUAL(text.read(), "123...");
   text.write("");
   CHECK_EQUAL(text.read(), "");
 }
@@ -163,14 +169,27 @@ SHIM_TEST(a_process_answers_what_it_waits_for) {
       Inquiries::forget(me.group());
       return;
     }
-    set_place_teller([] { return std::string("train.py:5"); });
+    static std::atomic<int> asked_of_program{0};
+    set_place_teller([] {
+      ++asked_of_program;
+      return std::string("train.py:5");
+    });
     std::this_thread::sleep_for(300ms);
     const std::string address = Inquiries::tell_of(me.group(), 78);
     const Answer answer = ask_process(address, std::chrono::steady_clock::now() + 5s);
     CHECK(answer.came);
     CHECK(has(answer.waits, "operation 1, barrier(), at " + line_of(0) + " (of group 'test')"));
-    CHECK(has(answer.facts, "\"inode\":77,\"name\":\"test\",\"rank\":0,\"ranks\":[0,1]"));
+    CHECK(has(answer.facts, "\"inode\":77,\"name\":\"test\",\"engine\":"));
+    CHECK(has(answer.facts, ",\"rank\":0,\"ranks\":[0,1]"));
+    CHECK(has(answer.facts, "\"operation\":1,\"where\":\"in group 'test'\",\"awaited\":[1],\"held\":1}"));
     CHECK_EQUAL(answer.place, "train.py:5");
+    me.group().note(1).address.write(address);
+    const auto wait = ask_wait(address, std::chrono::steady_clock::now() + 5s);
+    CHECK(wait && wait->rank == 0 && wait->since == me.group().note(0).waits_since.load());
+    CHECK(wait->held == Held::thread && wait->where == "in group 'test'");
+    CHECK(wait->awaited == std::vector<std::string>({address}));
+    std::this_thread::sleep_for(50ms);
+    CHECK_EQUAL(asked_of_program.load(), 1);  // by the first question alone
     Inquiries::forget(me.group());
     me.run(make_barrier(me.seat()));
   });

@@ -1,13 +1,9 @@
 // Sums of floats have the same bits on every rank, whichever way the data went.
 #include <cstring>
-#include <mutex>
 #include <random>
-#include <set>
-#include <thread>
 
-#include "../collectives/reductions.hpp"
-#include "../helper_threads.hpp"
-#include "floats.hpp"
+#include "collectives/reductions.hpp"
+#include "tests/floats.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -112,15 +108,14 @@ SHIM_TEST(reductions_larger_than_the_caches_give_the_same_bits) {
 
 SHIM_TEST(thresholds_change_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  // One-shot, lend, piece, stream, cross, swap, claim, cross_until: from the first byte on, never, and the ways to
-  // reduce with and without streaming.
+  // One-shot, lend, piece, stream, swap, claim: from the first byte on, never, and the ways to reduce with and without
+  // streaming.
   const std::vector<Thresholds> several = {usual_thresholds(),
-                                           {0, 0, cell_unit, 0, 1, 1, 0, never},
-                                           {never, never, ring_slot_bytes, never, never, never, 0, 0},
-                                           {never, never, ring_slot_bytes, never, never, 1, never, 0},
-                                           {never, 0, 4096 + cell_unit, 0, 1, never, never, never},
-                                           {0, never, 4096, 0, never, never, 0, 0},
-                                           {0, never, 1024, never, 1, never, never, 10'000}};
+                                           {0, 0, cell_unit, 0, 1, 0},
+                                           {never, never, ring_slot_bytes, never, never, 0},
+                                           {never, never, ring_slot_bytes, never, 1, never},
+                                           {never, 0, 4096 + cell_unit, 0, never, never},
+                                           {0, never, 4096, 0, never, 0}};
   for (const int size : {2, 3, 4, 7})
     for (const bool is_shared : {false, true})
       for (const std::size_t count : {std::size_t{3}, std::size_t{333}, std::size_t{9'001}}) {
@@ -141,35 +136,9 @@ SHIM_TEST(thresholds_change_no_bit) {
       }
 }
 
-SHIM_TEST(helpers_change_no_bit) {
-  constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  const std::vector<Thresholds> several = {usual_thresholds(),
-                                           {0, 0, ring_slot_bytes, 0, never, never, 0, 0},
-                                           {never, never, 4096, never, never, never, never, 0}};
-  for (const Thresholds& thresholds : several)
-    for (const int size : {2, 3})
-      for (const bool is_shared : {false, true})
-        for (const std::size_t count : {std::size_t{16'385}, std::size_t{90'007}}) {
-          std::vector<std::vector<Outputs>> results;  // by helpers and rank
-          for (const int helpers : {0, 1, 3}) {
-            std::vector<Outputs>& by_rank = results.emplace_back(static_cast<std::size_t>(size));
-            set_helper_threads(helpers);
-            const auto body = [&](Rank& me) {
-              by_rank[static_cast<std::size_t>(me.rank())] = outputs_of_all(me, count, is_shared);
-            };
-            on_ranks(size, body, 60, thresholds);
-          }
-          set_helper_threads(0);
-          for (const std::vector<Outputs>& by_rank : results)
-            for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
-              CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
-                               results[0][rank].end(), are_same_bits));
-        }
-}
-
 SHIM_TEST(how_slots_are_written_changes_no_bit) {
   constexpr std::uint64_t never = std::uint64_t{1} << 40;
-  const std::vector<Thresholds> several = {usual_thresholds(), {0, never, 64 * 1024, 0, never, never, 0, 0}};
+  const std::vector<Thresholds> several = {usual_thresholds(), {0, never, 64 * 1024, 0, never, 0}};
   for (const Thresholds& thresholds : several)
     for (const int size : {2, 3, 7})
       for (const std::size_t count : {std::size_t{9'001}, std::size_t{90'007}}) {
@@ -186,34 +155,4 @@ SHIM_TEST(how_slots_are_written_changes_no_bit) {
             CHECK(std::equal(by_rank[rank].begin(), by_rank[rank].end(), results[0][rank].begin(),
                              results[0][rank].end(), are_same_bits));
       }
-}
-
-SHIM_TEST(what_may_wait_for_other_ranks_is_asked_by_no_helper) {
-  set_helper_threads(3);
-  on_ranks(1, [](Rank& me) {
-    constexpr std::size_t count = 300'001;
-    const std::vector<float> input(count, 2.5F);
-    std::vector<float> output(count);
-    std::set<std::thread::id> askers;
-    std::set<std::thread::id> takers;
-    std::mutex mutex;
-    const auto bytes_of_output = reinterpret_cast<std::byte*>(output.data());
-    const auto source_of = [&](int) {
-      const std::lock_guard lock(mutex);
-      askers.insert(std::this_thread::get_id());
-      return reinterpret_cast<const std::byte*>(input.data());
-    };
-    const auto take = [&](std::size_t at, const std::byte* block, std::size_t bytes) {
-      std::memcpy(bytes_of_output + at, block, bytes);
-      const std::lock_guard lock(mutex);
-      takers.insert(std::this_thread::get_id());
-    };
-    const RankCombiner combine(me.group(), 0, Dtype::float32, ReduceOp::sum);
-    for (int time = 0; time < 1000 && takers.size() < 2; ++time)
-      combine.in_blocks([](int) { return true; }, count * sizeof(float), source_of, take);
-    CHECK(takers.size() > 1);
-    CHECK(askers == std::set<std::thread::id>{std::this_thread::get_id()});
-    CHECK(output == input);
-  });
-  set_helper_threads(0);
 }

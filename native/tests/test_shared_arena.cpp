@@ -1,5 +1,5 @@
 // Memory for many tensors in few files: what is used again and when, and what is not.
-#include "../shared_arena.hpp"
+#include "lending/shared_arena.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "floats.hpp"
+#include "tests/floats.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,9 +1,9 @@
 // When slots are written past the caches, and that every byte gets there whichever way.
-#include "../slot_stores.hpp"
+#include "machine/slot_stores.hpp"
 
 #include <vector>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace shim;
 

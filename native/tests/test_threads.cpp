@@ -1,8 +1,8 @@
 // How the engine's threads begin.
-#include "../threads.hpp"
+#include "platform/threads.hpp"
 
-#include "check.hpp"
-#include "no_threads.hpp"
+#include "tests/check.hpp"
+#include "tests/no_threads.hpp"
 
 using namespace shim;
 using namespace shim::tests;

@@ -1,7 +1,7 @@
 // How thresholds follow from the machine, and that a group has those that rank 0 has written.
-#include "../thresholds.hpp"
+#include "machine/thresholds.hpp"
 
-#include "ranks.hpp"
+#include "tests/ranks.hpp"
 
 using namespace shim;
 using namespace shim::tests;
@@ -23,8 +23,7 @@ SHIM_TEST(where_the_ways_were_compared_they_change_at_the_sizes_seen) {
   // As it was measured there at different times.
   for (const Machine& machine : {measured, with(33, 95'000), with(65, 113'000), with(40, 78'000),
                                  with(usual_speeds.line_ns, usual_speeds.copy_bytes_per_us)})
-    CHECK(thresholds_for(machine, 2, 2) ==
-          (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, 32 * 1024 * kib, never, never, never}));
+    CHECK(thresholds_for(machine, 2, 2) == (Thresholds{64 * kib, 32 * kib, 128 * kib, 24 * 1024 * kib, never, never}));
   CHECK_EQUAL(thresholds_for(measured, 4, 2).one_shot, 32 * kib);
   CHECK_EQUAL(thresholds_for(measured, 8, 2).one_shot, 16 * kib);
 }
@@ -47,20 +46,6 @@ SHIM_TEST(pieces_and_streaming_follow_the_caches) {
   CHECK_EQUAL(pieces(2048 * kib), 256 * kib);
   CHECK_EQUAL(pieces(64 * 1024 * kib), ring_slot_bytes);
   CHECK_EQUAL(thresholds_for({usual_speeds, 1024 * kib, 8 * 1024 * kib}, 2, 2).stream, 6 * 1024 * kib);
-}
-
-SHIM_TEST(messages_are_copied_across_where_the_kernel_is_fast_or_the_caches_are_too_small) {
-  const auto cross_of = [](std::uint64_t speed, int ranks) {
-    return thresholds_for(with(60, 50'000, speed), ranks, 2).cross;
-  };
-  CHECK_EQUAL(cross_of(13'000, 2), 512 * kib);
-  CHECK_EQUAL(cross_of(9'000, 2), measured.last_cache);
-  CHECK(cross_of(13'000, 3) > std::uint64_t{1} << 40);  // they take turns
-  CHECK(cross_of(0, 2) > std::uint64_t{1} << 40);
-  set_cross_memory_from(7);
-  const std::uint64_t chosen = cross_of(0, 8);
-  set_cross_memory_from(0);
-  CHECK_EQUAL(chosen, std::uint64_t{7});
 }
 
 SHIM_TEST(two_ranks_swap_across_where_the_kernel_is_at_least_about_half_as_fast) {
@@ -88,22 +73,6 @@ SHIM_TEST(what_is_read_is_claimed_where_that_spares_the_writer_a_third) {
   CHECK_EQUAL(claim_of(200, 300), never);
 }
 
-SHIM_TEST(what_no_cache_holds_is_not_copied_across_where_it_is_claimed) {
-  const auto thresholds_with = [](std::uint64_t rewrite_ns, std::uint64_t cross_bytes_per_us = 13'000) {
-    return thresholds_for({{60, 50'000, cross_bytes_per_us, rewrite_ns, 100}, kib, 32 * 1024 * kib}, 2, 2);
-  };
-  const auto until = [&](std::uint64_t rewrite_ns) { return thresholds_with(rewrite_ns).cross_until; };
-  CHECK_EQUAL(until(600), 32 * 1024 * kib);
-  CHECK_EQUAL(until(100), never);
-  CHECK_EQUAL(thresholds_with(600, 9'000).cross, never);  // which would begin where it ends
-  const Thresholds some{.cross = 5, .cross_until = 7};
-  CHECK(!some.crosses(4) && some.crosses(5) && some.crosses(6) && !some.crosses(7));
-  set_cross_memory_from(7);
-  const std::uint64_t chosen = until(600);
-  set_cross_memory_from(0);
-  CHECK_EQUAL(chosen, never);
-}
-
 SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
   for (const std::uint64_t line_ns : {0, 1, 5, 1'000, 1'000'000})
     for (const std::uint64_t copied : {0, 1, 1'000, 1'000'000, 1'000'000'000})
@@ -119,18 +88,17 @@ SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
 }
 
 SHIM_TEST(a_group_has_what_rank_zero_has_written) {
-  const Thresholds chosen{1, 2, 192, 3, 4, 5, 6, 7};
+  const Thresholds chosen{1, 2, 192, 3, 4, 5};
   on_ranks(3, [&](Rank& me) { CHECK(me.group().thresholds() == chosen); }, 60, chosen);
 }
 
 SHIM_TEST(what_no_rank_zero_writes_is_refused) {
   constexpr std::uint64_t endless = ~std::uint64_t{0};
   for (const Thresholds& wrong :
-       {Thresholds{}, Thresholds{0, 0, 65, 0, 0, 0, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0, 0, 0, 0},
-        Thresholds{endless, 0, 64, 0, 0, 0, 0, 0}, Thresholds{0, endless, 64, 0, 0, 0, 0, 0},
-        Thresholds{0, 0, 64, endless, 0, 0, 0, 0}, Thresholds{0, 0, 64, 0, endless, 0, 0, 0},
-        Thresholds{0, 0, 64, 0, 0, endless, 0, 0}, Thresholds{0, 0, 64, 0, 0, 0, endless, 0},
-        Thresholds{0, 0, 64, 0, 0, 0, 0, endless}, Thresholds{0, 0, endless - 63, 0, 0, 0, 0, 0}})
+       {Thresholds{}, Thresholds{0, 0, 65, 0, 0, 0}, Thresholds{0, 0, 2 * ring_slot_bytes, 0, 0, 0},
+        Thresholds{endless, 0, 64, 0, 0, 0}, Thresholds{0, endless, 64, 0, 0, 0}, Thresholds{0, 0, 64, endless, 0, 0},
+        Thresholds{0, 0, 64, 0, endless, 0}, Thresholds{0, 0, 64, 0, 0, endless},
+        Thresholds{0, 0, endless - 63, 0, 0, 0}})
     try {
       on_ranks(2, [](Rank&) {}, 60, wrong);
       throw std::runtime_error("not refused");

@@ -1,4 +1,4 @@
-"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance.md documents each field."""
+"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance_notebook.md documents each field."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -17,15 +17,9 @@ from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.machine_cases import LINE, MEMORY_BYTES
 from shim.bench.record import Record
 
-__all__ = ["machine_lines", "print_record", "time_text", "widen"]
+__all__ = ["busy_lines", "machine_lines", "print_record", "time_text"]
 
-_COLUMN = 22  # characters for a contender where output is no terminal and COLUMNS does not say
-
-
-def widen(console: Console, contenders: int) -> None:
-    """Make *console* as wide as a table of so many *contenders* where nobody says how wide it is."""
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _COLUMN * (contenders + 1)
+_UNBOUNDED = 100_000  # columns
 
 
 def print_record(record: Record, console: Console) -> None:
@@ -34,8 +28,9 @@ def print_record(record: Record, console: Console) -> None:
     comparison = Comparison(record)
     for (collective, ranks, dtype), cases in series(record).items():
         kind = "" if collective in WITHOUT_SIZE else f", {dtype}"
-        console.print()
-        console.print(_table(f"{collective}, {ranks} ranks{kind}", cases, comparison))
+        console.print(f"\n{collective}, {ranks} ranks{kind}", style="bold")
+        for part in _parts(cases, comparison, console):
+            console.print(part)
     for renderable in _overlaps(record.overlaps):
         console.print(renderable)
     notes = list(_notes(record))
@@ -57,6 +52,7 @@ def machine_lines(record: Record) -> list[str]:
         f"{machine['processor']}, {machine['processors_usable']} of {machine['processors']} processors, {caches}"
         f"{', virtual' if machine['hypervisor'] else ''}",
         f"kernel {machine['kernel']}, Python {machine['python']}, load before the run {machine['load_before'][0]}",
+        *busy_lines(machine, max((result.case.ranks for result in record.results), default=0)),
         *_floor_lines(record),
     ]
     for contender in record.contenders:
@@ -65,10 +61,20 @@ def machine_lines(record: Record) -> list[str]:
     return lines
 
 
+def busy_lines(machine: dict[str, Any], ranks: int) -> list[str]:
+    """Return a warning where other programs have taken processors that as many as *ranks* need, nothing elsewhere."""
+    load, usable = machine["load_before"][0], machine["processors_usable"]
+    if load + min(ranks, usable) <= usable + 0.5:
+        return []
+    return [
+        f"The machine is busy: load {load} before the run, on {usable} processors. Other programs make these figures slower and less certain."
+    ]
+
+
 def time_text(microseconds: float) -> str:
-    """Return *microseconds* with three digits that matter, in ms where there are thousands."""
+    """Return *microseconds* with three digits that matter; all figures of a table are of this one unit."""
     if microseconds >= 10_000:
-        return f"{microseconds / 1000:,.{1 if microseconds < 100_000 else 0}f} ms"
+        return f"{microseconds:,.0f}"
     return f"{microseconds:.{0 if microseconds >= 100 else 1 if microseconds >= 10 else 2}f}"
 
 
@@ -88,19 +94,31 @@ def _floor_lines(record: Record) -> Iterator[str]:
             yield f"floor of {ranks} ranks at once: {', '.join(told)}"
 
 
-def _table(title: str, cases: list[Case], comparison: Comparison) -> Table:
-    record = comparison.record
-    ours, peers, floors = (record.names(role) for role in ("ours", "peer", "floor"))
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim")
+def _parts(cases: list[Case], comparison: Comparison, console: Console) -> Iterator[Table]:
+    """Yield the table, or where *console* is narrower, tables of fewer contenders each; all have the sizes."""
+    cell_of = {"ours": _our_cell, "peer": _cell, "floor": _floor_cell}
+    columns = [
+        (name, [make(comparison, case, name) for case in cases])
+        for role, make in cell_of.items()
+        for name in comparison.record.names(role)
+    ]
+    sizes = [size_text(case.size) if case.collective not in WITHOUT_SIZE else "" for case in cases]
+    unbounded = console.options.update(width=_UNBOUNDED)
+    begin = 0
+    for end in range(1, len(columns) + 1):
+        wider = columns[begin : end + 1]
+        if end == len(columns) or console.measure(_table(sizes, wider), options=unbounded).maximum > console.width:
+            yield _table(sizes, columns[begin:end])
+            begin = end
+
+
+def _table(sizes: Sequence[str], columns: Sequence[tuple[str, list[Text]]]) -> Table:
+    table = Table(header_style="dim")
     table.add_column("size", justify="right", no_wrap=True)
-    for name in (*ours, *peers, *floors):
+    for name, _ in columns:
         table.add_column(name, justify="right")
-    for case in cases:
-        cells: list[RenderableType] = [size_text(case.size) if case.collective not in WITHOUT_SIZE else ""]
-        cells += [_our_cell(comparison, case, name) for name in ours]
-        cells += [_cell(comparison, case, name) for name in peers]
-        cells += [_floor_cell(comparison, case, name) for name in floors]
-        table.add_row(*cells)
+    for row, size in enumerate(sizes):
+        table.add_row(size, *(cells[row] for _, cells in columns))
     return table
 
 

@@ -19,11 +19,27 @@ _COMMANDS = {  # name: module that has a function or a group of commands called 
     "doctor": "shim.cli.doctor",
     "run": "shim.cli.run",
 }
-_SETTINGS = {"run": {"allow_interspersed_args": False}}  # what follows the script is the script's
+_SETTINGS = {  # what follows the script is the script's; torchrun's options may have either dash
+    "run": {"allow_interspersed_args": False, "token_normalize_func": lambda name: name.replace("_", "-")}
+}
+_NUMBERS = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 
 class _Commands(TyperGroup):
     """The subcommands, imported by need."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = dict.fromkeys(_COMMANDS)  # where typer looks for a name like one that is not known
+
+    def invoke(self, ctx: Any) -> Any:
+        """Have every value that is refused in the message, which pydantic's words leave out."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            for found in getattr(error.__cause__, "errors", list)()[:1]:
+                error.message = f"{_NUMBERS.get(found['type'], error.message)}, got {found['input']!r}"
+            raise
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
@@ -39,7 +55,13 @@ class _Commands(TyperGroup):
         return typer.main.get_command(single)
 
 
-_app = typer.Typer(cls=_Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+_app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
@@ -9,13 +10,20 @@ from typer.core import TyperGroup
 __all__ = ["with_default"]
 
 
-def with_default(command: str) -> type[TyperGroup]:
-    """Return the class of a group in which *command* is meant when the arguments begin with an option, or there are none."""
+def with_default(command: str, takes_paths: bool = False) -> type[TyperGroup]:
+    """Return the class of a group in which *command* is meant when the arguments begin with an option, or there are none.
+
+    Where it *takes_paths*, it is meant as well when they begin with a file or folder that is there, unless a command has its name.
+    """
 
     class WithDefault(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            if not args or (args[0].startswith("-") and args[0] not in self.get_help_option_names(ctx)):
+            is_option = bool(args) and args[0].startswith("-") and args[0] not in self.get_help_option_names(ctx)
+            if not args or is_option or (takes_paths and self._is_path(ctx, args[0])):
                 args = [command, *args]
             return super().parse_args(ctx, args)
+
+        def _is_path(self, ctx: Any, word: str) -> bool:
+            return word not in self.list_commands(ctx) and Path(word).exists()
 
     return WithDefault

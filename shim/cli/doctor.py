@@ -11,43 +11,77 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from shim.core.inquiries import GroupFacts, ProcessFacts, ask_all
+from shim.core.engines.choosing import usual
+from shim.core.engines.shared_memory.inquiries import GroupFacts, ProcessFacts, ask_all
+from shim.core.engines.shared_memory.waits import Wait, absent_ranks, circles_of_waits, told_circle
 
 __all__ = ["doctor"]
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print what the processes told, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answers of the processes as JSON.")] = False,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait for a process's answer.", min=0.1)
+        float, typer.Option(metavar="SECONDS", help="How long to wait for the answer of a process.", min=0.1)
     ] = 1.0,
+    job: Annotated[
+        str,
+        typer.Option(
+            metavar="PID|TEXT", help="Show only jobs with this process number, or with this text in a command."
+        ),
+    ] = "",
 ) -> None:
-    """Show what your ranks on this host are doing, and who waits for whom.
+    """Show what your ranks on this host are doing, and which ranks wait for which.
 
-    Every process of yours that is in a group is asked, which does not disturb it: what it waits for, since when and where in its
-    program, its last calls, and which ranks it knows to be gone. One that is stopped does not answer, and is shown as stopped.
-    The exit status is 1 where there is no such process.
+    Each of your processes that is in a group reports what it waits for, since when and at which line, its last calls, and the ranks it has lost.
+    This does not disturb the process.
+    A stopped process does not answer, and is shown as stopped.
+    Processes that wait in a circle are asked twice, and named if nothing has changed.
+    The exit status is 1 if there is no such process.
     """
-    processes = ask_all(timeout)
+    processes = _of_job(job, ask_all(timeout))
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(process) for process in processes], indent=2))
     elif not processes:
-        typer.echo("No process of yours on this host is in a group.")
+        typer.echo(f"No process of yours on this host is in a group{f' of a job {job!r}' if job else ''}.")
     else:
         console = Console(highlight=False, soft_wrap=True)
-        for line in _lines(processes):
+        circles = circles_of_waits(processes, processes)
+        circles = circles_of_waits(processes, ask_all(timeout)) if circles else []
+        for line in _lines(processes, circles):
             console.print(line)
     if not processes:
         raise typer.Exit(1)
 
 
-def _lines(processes: list[ProcessFacts]) -> Iterator[str]:
+def _of_job(job: str, processes: list[ProcessFacts]) -> list[ProcessFacts]:
+    """Return those of *processes* whose job has one with this number, or with this text in its command."""
+    chosen = [one for members in _jobs(processes).values() for one in members if _is_meant(job, one)]
+    jobs = {_job_of(process) for process in chosen}
+    return [process for process in processes if process in chosen or (process.groups and _job_of(process) in jobs)]
+
+
+def _is_meant(job: str, process: ProcessFacts) -> bool:
+    return job in process.command or (job.isdecimal() and process.pid == int(job))
+
+
+def _job_of(process: ProcessFacts) -> int:
+    return process.widest.inode if process.groups else 0
+
+
+def _jobs(processes: list[ProcessFacts]) -> dict[int, list[ProcessFacts]]:
     jobs: dict[int, list[ProcessFacts]] = {}
     for process in processes:
-        jobs.setdefault(process.widest.inode if process.groups else 0, []).append(process)
+        jobs.setdefault(_job_of(process), []).append(process)
+    return jobs
+
+
+def _lines(processes: list[ProcessFacts], circles: list[list[Wait]]) -> Iterator[str]:
+    jobs = _jobs(processes)
     without_groups = jobs.pop(0, [])
     for members in jobs.values():
         yield from _job(sorted(members, key=lambda process: process.widest.rank))
+        pids = {process.pid for process in members}
+        yield from (f"  [bold red]{escape(told_circle(circle))}[/]" for circle in circles if circle[0].pid in pids)
     for process in without_groups:
         what = "is in no group any more" if process.answers else "does not answer"
         at = _at(process)
@@ -60,16 +94,20 @@ def _job(members: list[ProcessFacts]) -> Iterator[str]:
     for process in members:
         yield f"  [bold]rank {process.widest.rank}[/] ({_who(process)}){_at(process)}"
         for group in process.groups:
-            yield from _group(group)
+            yield from _group(group, absent_ranks(group, members))
     for lost in {lost.rank: lost for process in members for lost in process.widest.gone}.values():
         yield f"  [bold red]{escape(lost.how)}[/]"
         if lost.calls:
             yield f"    last calls: {escape(lost.calls)}"
 
 
-def _group(group: GroupFacts) -> Iterator[str]:
+def _group(group: GroupFacts, absent: dict[int, int]) -> Iterator[str]:
     waits = f"[yellow]{escape(group.waits)}[/]" if group.waits else "waits for nobody"
+    if absent:
+        waits += "; not arrived: " + ", ".join(f"rank {rank} (pid {pid})" for rank, pid in sorted(absent.items()))
     yield f"    group {escape(repr(group.name))}, rank {group.rank} of {len(group.ranks)}: {waits}"
+    if group.engine != f"{usual()}, as {usual().reason}":
+        yield f"      engine {escape(group.engine)}"
     if group.calls:
         yield f"      last calls: {escape(group.calls)}"
 

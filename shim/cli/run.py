@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import pkgutil
+import re
+import resource
 import socket
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shim.launch.identity import rank_variables
-from shim.launch.processes import run_ranks
+from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
+from shim.launch.processes import descriptors_needed, run_ranks
 
 __all__ = ["run"]
+_OF_MPI = ("OMPI_COMM_WORLD_", "PMIX_", "PMI_")  # how the variables begin in which an MPI tells a process its rank
 
 
 def run(
     program: Annotated[
         list[str], typer.Argument(metavar="SCRIPT", help="The program and its arguments.", show_default=False)
     ],
-    ranks: Annotated[int, typer.Option("-n", metavar="N", help="How many ranks to start.", show_default=False)],
-    module: Annotated[
-        bool, typer.Option("-m", help="SCRIPT is the name of a module, run as `python -m` runs it.")
-    ] = False,
+    ranks: Annotated[
+        int,
+        typer.Option(
+            "-n",
+            "-np",
+            "--nproc-per-node",
+            metavar="N",
+            help="The number of ranks. The names of mpirun and torchrun for this option work too.",
+            show_default=False,
+        ),
+    ],
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module to run, as with `python -m`.")] = False,
     as_installed: Annotated[
         bool,
         typer.Option(
             "--as-installed",
-            help="Run a program that imports the installed frameworks themselves: its imports of their collectives get ours.",
+            help="Run a program that imports the frameworks themselves: its imports get shim's collectives.",
         ),
     ] = False,
     log_dir: Annotated[
@@ -38,26 +51,53 @@ def run(
             metavar="DIR", help="Also write each rank's output to DIR/rank0.stdout, DIR/rank0.stderr, and so on."
         ),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="If a rank fails, let the others go on."),
+    ] = False,
+    max_restarts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="If a rank fails, start all ranks again, at most N times.")
+    ] = 0,
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Set a variable for the ranks; may be given several times."),
+        typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable."),
     ] = None,
 ) -> None:
     """Run SCRIPT as N ranks of this Python on this host.
 
-    Options of `shim run` come before SCRIPT; what follows it is passed to the program.
-    Each line of output has its rank in front. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks.
-    When a rank fails the others are ended, its traceback is shown last, and its status, or 128 plus the number of the
-    signal that killed it, is the exit status.
+    Options of `shim run` come before SCRIPT; everything after SCRIPT is passed to the program.
+    Each line of output starts with its rank.
+    A traceback that several ranks print is shown once.
+    SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks.
+    If a rank fails, the others are ended and its traceback is shown last.
+    The exit status is that of the failed rank, or 128 plus the number of the signal that killed it.
     """
-    if ranks < 1:
-        raise typer.BadParameter(f"-n must be at least 1, got {ranks}")
+    _check_size(ranks, log_dir)
+    if keep_going and max_restarts:
+        raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
     if not module:
         _check_script(program[0])
     _make_folder(log_dir)
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]
-    raise typer.Exit(run_ranks(python, ranks, _environment(env or []), log_dir))
+    environment = _environment(env or [])
+    master, *endpoints = _free_addresses(1 + ranks)
+    host, _, port = master.partition(":")
+    environment.setdefault("MASTER_ADDR", host)
+    environment.setdefault("MASTER_PORT", port)
+    status = run_ranks(python, endpoints, environment, log_dir, keep_going=keep_going, max_restarts=max_restarts)
+    raise typer.Exit(status)
+
+
+def _check_size(ranks: int, log_dir: Path | None) -> None:
+    """Refuse, before any is started, more ranks than a group can have or this process can watch."""
+    if not 1 <= ranks <= MOST_RANKS:
+        raise typer.BadParameter(f"-n must be at least 1 and at most {MOST_RANKS}, got {ranks}")
+    needed, allowed = descriptors_needed(ranks, log_dir), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if needed > allowed != resource.RLIM_INFINITY:
+        raise typer.BadParameter(
+            f"-n {ranks} takes about {needed} open files, and this shell allows {allowed}; `ulimit -n {needed}` allows more"
+        )
 
 
 def _check_script(script: str) -> None:
@@ -66,10 +106,20 @@ def _check_script(script: str) -> None:
         if finder is not None and finder.find_spec("__main__") is None:
             raise typer.BadParameter(f"there is no __main__.py in {script!r}")
         return
-    hint = "; options of `shim run` come before the script" if script.startswith("-") else ""
-    if not script.endswith(".py") and "/" not in script:
-        hint = hint or f"; `-m {script}` runs a module"
-    raise typer.BadParameter(f"there is no script {script!r}{hint}")
+    where = "" if os.path.isabs(script) else f" in {Path.cwd()}"
+    raise typer.BadParameter(f"there is no script {script!r}{where}{_hint_for(script)}")
+
+
+def _hint_for(script: str) -> str:
+    """Return what to write instead of *script*, which does not exist, empty where nothing suggests itself."""
+    if script.startswith("-"):
+        return "; options of `shim run` come before the script"
+    if re.fullmatch(r"python[\d.]*", os.path.basename(script)):
+        return "; give the script itself, without `python`"
+    beside = map(str, Path(script).parent.glob("*.py"))
+    if found := difflib.get_close_matches(script, beside, n=1):
+        return f"; is it {found[0]!r}?"
+    return "" if script.endswith(".py") or "/" in script else f"; `-m {script}` runs a module"
 
 
 def _make_folder(log_dir: Path | None) -> None:
@@ -85,22 +135,25 @@ def _make_folder(log_dir: Path | None) -> None:
 
 def _environment(settings: list[str]) -> dict[str, str]:
     """Return what the ranks' environment has besides this process's and who they are."""
-    chosen = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED") or "1", **_address()}
+    chosen = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED") or "1"}
+    address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    if address and port:
+        chosen |= {"MASTER_ADDR": address, "MASTER_PORT": port}
+    identifying = {*rank_variables(0, 1, ""), *launcher_variables(0, 1, "", [""])} - SETTABLE
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not name or not equals:
             raise typer.BadParameter(f"--env must be NAME=VALUE, got {setting!r}")
-        if name in rank_variables(0, 1, ""):
+        if name in identifying or name.startswith(_OF_MPI):
             raise typer.BadParameter(f"--env cannot set {name}, which tells a rank who it is")
         chosen[name] = value
     return chosen
 
 
-def _address() -> dict[str, str]:
-    """Return MASTER_ADDR and MASTER_PORT for programs that also use a framework's own communication."""
-    address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
-    if address and port:
-        return {"MASTER_ADDR": address, "MASTER_PORT": port}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+def _free_addresses(count: int) -> list[str]:
+    """Return so many addresses of this host, for programs that also use a framework's own communication."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]

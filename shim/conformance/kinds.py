@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shim.conformance.oracle import Array
+from shim.frontends.mindspore._groups.numpy_versions import take_first_error
 
 __all__ = ["KINDS", "UNWRITTEN", "Selection", "TensorKind", "is_installed", "kind_named", "select_kinds"]
 
@@ -90,6 +91,10 @@ class _Paddle(TensorKind):
 
 class _MindSpore(TensorKind):
     name = "mindspore"
+
+    def __init__(self) -> None:
+        super().__init__()
+        take_first_error()
 
     def make(self, array: Array) -> Any:
         return self.module.Tensor(array)

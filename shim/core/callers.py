@@ -11,14 +11,14 @@ import sys
 import warnings
 from collections.abc import Mapping
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError
+from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError, TensorError
 
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["Caller", "warn_user"]
+__all__ = ["Caller", "user_place", "warn_user"]
 
 _ROLE = re.compile(r"\{(\w+)\}")
 
@@ -52,12 +52,16 @@ class Caller:
         """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines; of no ranks, nothing is said of the group."""
         what, newline, hint = str(error).partition("\n")
         place = (
-            "" if group is None or not group.ranks else f" (rank {group.rank} of {group.size}, group {group.name!r})"
+            ""
+            if group is None or not group.ranks
+            else f" ({group.label(group.rank, of_size=True)}, group {group.name!r})"
         )
         text = self._in_my_words(f"{self.function}: {what}{place}{newline}{hint}")
         explained = self._class_for(type(error))(text)
         if isinstance(error, (PeerLostError, CollectiveTimeoutError)):
             explained.ranks = error.ranks  # type: ignore[attr-defined]  # the class is a subclass of error's
+        if isinstance(error, TensorError) and error.raised is not None:
+            return _of_both(explained, error.raised)
         return explained
 
     def _in_my_words(self, text: str) -> str:
@@ -68,6 +72,35 @@ class Caller:
             if base in self.errors:
                 return self.errors[base]
         return kind
+
+
+def _of_both(error: ShimError, raised: Exception) -> ShimError:
+    """Return *error* as one that is of the class of *raised*, too, and has its attributes; *error* itself where no class can be both.
+
+    Its pickle is that of *error*: nobody else has the class.
+    """
+    kind, plain = type(raised), type(error)
+    if isinstance(error, kind):
+        return error
+    methods: dict[str, Any] = {
+        "__init__": Exception.__init__,
+        "__str__": Exception.__str__,
+        "__reduce__": lambda _: error.__reduce__(),
+    }
+    try:
+        both: ShimError = type(plain.__name__, (plain, kind), {"__module__": plain.__module__, **methods})(*error.args)
+    except Exception:  # as for classes with fields of their own in C, and for one that allows no subclasses
+        return error
+    vars(both).update(vars(raised))
+    return both
+
+
+def user_place() -> str:
+    """Return the line that called into this project, as *file:line in function*; empty where there is none."""
+    frame: FrameType | None = sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "shim":
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def warn_user(text: str, kind: type[Warning] = UserWarning, through: str = "shim") -> None:

@@ -12,14 +12,17 @@ is raised, Ctrl-C too, hence the broad excepts: else the others would take that 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from shim.core.callers import Caller, warn_user
-from shim.core.engines.base import Splits
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import ABSENT, ENDED, Work
-from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError
+from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError, TensorError
+
+if TYPE_CHECKING:
+    from shim.core.engines.base import Splits
 
 __all__ = [
     "all_gather",
@@ -40,6 +43,9 @@ __all__ = [
 ]
 
 
+_ReduceUnreadable = Callable[[Caller, ProcessGroup, Any, ReduceOp, bool], "Work | None"]
+
+
 def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: bool = False) -> Work:
     """Copy *root*'s *tensor* into every rank's *tensor*."""
     try:
@@ -50,12 +56,26 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: 
 
 
 def all_reduce(
-    caller: Caller, group: ProcessGroup, output: Any, input: Any, op: ReduceOp, factor: float = 1.0, now: bool = False
+    caller: Caller,
+    group: ProcessGroup,
+    output: Any,
+    input: Any,
+    op: ReduceOp,
+    factor: float = 1.0,
+    now: bool = False,
+    reduce_unreadable: _ReduceUnreadable | None = None,
 ) -> Work:
-    """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor."""
+    """Combine all ranks' *input* by *op* into every rank's *output*, which may be the same tensor.
+
+    What the engine cannot read is given to *reduce_unreadable*, with *op* and *now*: it returns a Work, or None for what it does not take either.
+    """
     try:
         operation = group.engine.all_reduce(output, input, op, factor, now)
     except BaseException as error:
+        if reduce_unreadable is not None and isinstance(error, TensorError):
+            work = reduce_unreadable(caller, group, output, op, now)
+            if work is not None:
+                return work
         return refused(caller, group, error)
     return ENDED if operation is None else Work(caller, group, operation)
 

@@ -4,7 +4,7 @@ Unpickling runs code that the pickle names, so whoever can write to a group can 
 more than they can do already: a group's memory is handed to processes of the same user alone.
 
 *item* and *items* may be anything that pickle takes; what their classes need must be importable where they arrive.
-Every function raises TensorError for what cannot be pickled, UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it, and what the objects'
+Every function raises TensorError, which is of the class that pickle raised too, for what cannot be pickled, UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it, and what the objects'
 own classes raise when unpickled.
 Outside the group, where that is no error, nothing is sent and None is returned.
 """
@@ -23,11 +23,21 @@ from weakref import WeakKeyDictionary
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.core.variables import Variables
+from shim.core.job.variables import Variables
 from shim.core.work import ABSENT
 from shim.errors import ArgumentError, MismatchError, OutOfMemoryError, ShimError, TensorError, UnsupportedError
 
-__all__ = ["Received", "all_gather", "broadcast", "check_allowed", "gather", "receive", "scatter", "send"]
+__all__ = [
+    "Received",
+    "all_gather",
+    "broadcast",
+    "check_allowed",
+    "gather",
+    "receive",
+    "scatter",
+    "send",
+    "unpicklable",
+]
 
 _REFUSED = -1  # in place of the number of objects, which do not follow
 
@@ -80,7 +90,7 @@ def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: i
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
     _begin(caller, group)
     packed = [_pack(caller, group, item) for item in items] if group.rank == root else []
-    if calls.barrier(caller, group, True, "broadcast of objects") is ABSENT:
+    if calls.barrier(caller, group, True, f"broadcast of {_number(len(items))}") is ABSENT:
         return None
     sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
     calls.broadcast(caller, group, sizes, root, now=True)
@@ -113,7 +123,7 @@ def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, t
             content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
         except Exception as error:  # a class raises what it likes when it cannot be pickled
             _tell_refusal(group, peer, tag)
-            raise caller.explain(error if isinstance(error, ShimError) else _unpicklable(error), group) from None
+            raise caller.explain(error if isinstance(error, ShimError) else unpicklable(error), group) from None
     first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
     if first is not ABSENT:
         first.wait()
@@ -153,7 +163,9 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
     source = first.source_rank()
     sent, size = header
     if sent == _REFUSED:
-        raise caller.explain(MismatchError(f"rank {source} has not sent its objects, which cannot be pickled"), group)
+        raise caller.explain(
+            MismatchError(f"{group.label(source)} has not sent its objects, which cannot be pickled"), group
+        )
     try:
         content = bytearray(size)
     except MemoryError:
@@ -163,10 +175,14 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
     calls.receive(caller, group, content, source, tag).wait()
     if sent != count:
         raise caller.explain(
-            MismatchError(f"rank {source} sent {sent} objects where this rank receives {count}"), group
+            MismatchError(f"{group.label(source)} sent {_number(sent)} where this rank receives {count}"), group
         )
     sizes = array("q", content[: 8 * count])
     return Received(_unpack(memoryview(content)[8 * count :], sizes), source)
+
+
+def _number(count: int) -> str:
+    return f"{count} object{'s' * (count != 1)}"
 
 
 def _begin(caller: Caller, group: ProcessGroup) -> None:
@@ -184,7 +200,7 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
     try:
         return bytearray(pickle.dumps(item))
     except Exception as error:  # a class raises what it likes when it cannot be pickled
-        calls.refuse(caller, group, _unpicklable(error))
+        calls.refuse(caller, group, unpicklable(error))
 
 
 def _room(caller: Caller, group: ProcessGroup, size: int) -> bytearray:
@@ -207,10 +223,13 @@ def _no_room(size: int) -> OutOfMemoryError:
     return OutOfMemoryError(f"there is not enough memory for {size} bytes of objects")
 
 
-def _unpicklable(error: Exception) -> TensorError | OutOfMemoryError:
-    if isinstance(error, MemoryError):
+def unpicklable(raised: Exception) -> TensorError | OutOfMemoryError:
+    """Return the error for an object whose pickling *raised*."""
+    if isinstance(raised, MemoryError):
         return OutOfMemoryError("there is not enough memory to pickle {input}")
-    return TensorError(f"{{input}} must be picklable, got {type(error).__name__}: {error}")
+    error = TensorError(f"{{input}} must be picklable, got {type(raised).__name__}: {raised}")
+    error.raised = raised
+    return error
 
 
 def _unpack(everything: bytearray | memoryview, sizes: Sequence[int]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from shim.core.callers import Caller
 from shim.errors import ShimError
@@ -12,7 +12,7 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish"]
+__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish", "read_before_others_write"]
 
 
 class EngineWork(Protocol):
@@ -20,6 +20,12 @@ class EngineWork(Protocol):
 
     def start(self) -> None: ...
     def wait(self, timeout: float = -1.0) -> None: ...
+    def hold_memory(self) -> None:
+        """Have the tensors' memory stay until it has ended, whatever becomes of the tensors; ``start`` does so too."""
+
+    def read_before_others_write(self, others: list[Any]) -> None:
+        """Have it and *others*, works of the same engine that are not started, read now what another of them is going to write."""
+
     def is_completed(self) -> bool: ...
     def exception(self) -> ShimError | None: ...
     def source_rank(self) -> int: ...
@@ -30,11 +36,16 @@ class Work:
 
     ``calls`` prepares it: arguments are checked, nothing has been sent. Then exactly one of two things happens:
     ``wait()`` carries it out on the calling thread, which is the fastest way; or ``start()`` puts it into the group's
-    queue, whose operations run in the order they were started on the group's progress thread. The tensors are
-    kept alive until it has ended.
+    queue, whose operations run in the order they were started on the group's progress thread. From then on the tensors'
+    memory stays until it has ended, although they may be given other memory.
+
+    ``is_ordered_on_stream`` says what ``wait()`` means: by default, that the outputs are written. Where it is True, as for an engine of device
+    memory, the operation is ordered on the caller's current stream, and what the caller puts there next sees the outputs.
     """
 
     __slots__ = ("_caller", "_group", "_operation")
+
+    is_ordered_on_stream: ClassVar[bool] = False
 
     def __init__(self, caller: Caller, group: ProcessGroup, operation: EngineWork) -> None:
         self._caller = caller
@@ -48,6 +59,10 @@ class Work:
         except ShimError as error:
             raise self._caller.explain(error, self._group) from None
         return self
+
+    def hold_memory(self) -> None:
+        """Have the tensors' memory stay, as after ``start``, although the program goes on before that."""
+        self._operation.hold_memory()
 
     def wait(self, timeout: float = -1.0) -> None:
         """Return when the outputs are written, or raise what went wrong.
@@ -110,12 +125,14 @@ ABSENT = _Absent()
 class Batch(Work):
     """Several calls that begin together and have ended when all of them have; none of them waits for one before it.
 
+    Their tensors may share memory: each reads what was there before any of them wrote, and they write in their order.
     Waiting for the batch starts what is not started. The first error, in the order of the works, is what ended it.
     """
 
     __slots__ = ("_works",)
 
     def __init__(self, works: Sequence[Work]) -> None:
+        read_before_others_write(works)
         self._works = works
 
     def start(self) -> Work | None:
@@ -144,6 +161,20 @@ class Batch(Work):
 
     def source_rank(self) -> int:
         return -1
+
+
+def read_before_others_write(works: Sequence[Work]) -> None:
+    """Have each of *works*, which are not started and begin together, read now what another of them is going to write.
+
+    Raises OutOfMemoryError where there is no memory for it; then none may be started.
+    """
+    given = [work for work in works if not isinstance(work, _Ended)]
+    if len(given) > 1:
+        first, *others = (work._operation for work in given)
+        try:
+            first.read_before_others_write(others)
+        except ShimError as error:
+            raise given[0]._caller.explain(error, given[0]._group) from None
 
 
 def finish(work: Work, in_background: bool) -> Work | None:

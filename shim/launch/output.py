@@ -15,7 +15,9 @@ _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magent
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
 _LAST_LINES = 400  # how much of a rank's output is kept, to be shown again should it fail
 _LAST_BYTES = 4096  # of each of these lines
+_HELD = 2.0  # seconds in which a rank that has begun a traceback may end
 _TRACEBACKS = (b"Traceback (most recent call last):", b"  + Exception Group Traceback (most recent call last):")
+_IGNORED = b"Exception ignored "  # in what is called where nobody can catch it, as __del__ is; it ends nothing
 _CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
 
 
@@ -34,17 +36,21 @@ def prefix_of(rank: int, to: int) -> bytes:
 class RankOutput:
     """One stream of one rank, passed on line by line from the pipe *source* to the file descriptor *to*.
 
-    With a *log* file the bytes are also written there, as they are. The last lines are remembered.
+    With a *log* file, opened with *log_mode*, the bytes are also written there, as they are. The last lines are remembered. A traceback is
+    held back until the rank ends, as another one may have written the same; ``show_held`` shows it.
     """
 
-    def __init__(self, rank: int, source: IO[bytes], to: int, log: Path | None) -> None:
+    def __init__(self, rank: int, source: IO[bytes], to: int, log: Path | None, log_mode: str) -> None:
         os.set_blocking(source.fileno(), False)
         self.source = source
         self.last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
         self.traceback_since: float | None = None
+        self._held: list[bytes] = []
+        self._held_since = 0.0  # the oldest line of these
+        self._is_ignored = False  # the exception that is being told
         self._prefix = prefix_of(rank, to)
         self._to = to
-        self._log = None if log is None else open(log, "wb", buffering=0)  # noqa: SIM115  # closed by close()
+        self._log = None if log is None else open(log, log_mode, buffering=0)  # noqa: SIM115  # closed by close()
         self._unfinished = b""
 
     def pass_on(self) -> bool:
@@ -59,10 +65,7 @@ class RankOutput:
         if self._unfinished and (not text or len(self._unfinished) > _LONGEST_LINE):
             lines.append(self._unfinished)
             self._unfinished = b""
-        for line in lines:
-            self._remember(line)
-        if lines:
-            write_all(self._to, b"".join(self._prefix + line + b"\n" for line in lines))
+        self._show([line for line in lines if not self._holds(line)])
         return bool(text)
 
     def pass_on_rest(self) -> None:
@@ -70,18 +73,52 @@ class RankOutput:
         while self._readable() and self.pass_on():
             pass
         if self._unfinished:
-            self._remember(self._unfinished)
-            write_all(self._to, self._prefix + self._unfinished + b"\n")
-            self._unfinished = b""
+            line, self._unfinished = self._unfinished, b""
+            self._show([] if self._holds(line) else [line])
+
+    @property
+    def held_until(self) -> float:
+        """When what is held back is to be shown, in seconds of ``time.monotonic``; infinity where there is nothing."""
+        return self._held_since + _HELD if self._held else float("inf")
+
+    def show_held(self, instead: bytes | None = None) -> None:
+        """Show what is held back, or one line *instead*."""
+        held, self._held = self._held, []
+        is_all_remembered = 0 < len(held) <= len(self.last_lines)
+        self._show([instead] if instead is not None and is_all_remembered else held)
+
+    def _show(self, lines: list[bytes]) -> None:
+        if lines:
+            write_all(self._to, b"".join(self._prefix + line + b"\n" for line in lines))
+
+    def _holds(self, line: bytes) -> bool:
+        """Remember *line*, and tell whether it is held back."""
+        began = self.traceback_since
+        self._remember(line)
+        if self._held or self.traceback_since != began:
+            self._held_since = self._held_since if self._held else time.monotonic()
+            self._held.append(line)
+        return bool(self._held)
 
     def _readable(self) -> bool:
         return bool(select.select([self.source], [], [], 0)[0])
 
     def _remember(self, line: bytes) -> None:
+        if self._is_of_ignored(line):
+            return
         if line.startswith(_TRACEBACKS) and not self._is_chained():
             self.last_lines.clear()
             self.traceback_since = time.monotonic()
         self.last_lines.append(line[:_LAST_BYTES])
+
+    def _is_of_ignored(self, line: bytes) -> bool:
+        """Tell whether *line* is of an exception that is ignored: its head, its traceback, or the line that names it, which is the last."""
+        if line.startswith(_IGNORED):
+            self._is_ignored = True
+            return True
+        was_ignored = self._is_ignored
+        self._is_ignored = was_ignored and line.startswith((b" ", *_TRACEBACKS))
+        return was_ignored
 
     def _is_chained(self) -> bool:
         return any(line.startswith(_CHAINS) for line in list(self.last_lines)[-2:])

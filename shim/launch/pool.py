@@ -26,11 +26,13 @@ _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 
 
 class Outcome(NamedTuple):
-    """What came of a function on one rank: its value, or the text that says what went wrong."""
+    """What came of a function on one rank: its value, or the text that says what went wrong, and what it ``printed``."""
 
     rank: int
     value: Any
     error: str | None
+    printed: str = ""
+    is_late: bool = False  # it had not answered at the deadline
 
 
 class _Rank:
@@ -105,16 +107,23 @@ class RankPool:
     Use it as a context manager, or close it.
 
     With *original*, they are copies of it and are there at once, with all that it has imported. No deadline counts its imports.
+    *describe* is given the process numbers of late ranks by rank and returns a text for each rank that it knows more about
+    than the stacks of its threads, which the others show.
     """
 
     def __init__(
-        self, size: int, environment: Mapping[str, str] | None = None, original: Original | None = None
+        self,
+        size: int,
+        environment: Mapping[str, str] | None = None,
+        original: Original | None = None,
+        describe: Callable[[Mapping[int, int]], Mapping[int, str]] = lambda pids: {},
     ) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one rank, got {size}")
         self.size = size
         self._environment = environment
         self._original = original
+        self._describe = describe
         self._ranks: list[_Rank] = []
         self._job = ""
 
@@ -129,7 +138,7 @@ class RankPool:
         """Call *target* with the arguments on every rank at once, and return the outcomes in rank order.
 
         *target* is a function at the top of a module, or its name "module:qualname"; the arguments and the value must be
-        picklable. Ranks that have not answered after *deadline* seconds are ended, with their stacks in the error.
+        picklable. Ranks that have not answered after *deadline* seconds are ended, with where they were in the error.
         """
         name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
         task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
@@ -181,7 +190,7 @@ class RankPool:
         output = rank.new_output()
         if error is not None and output:
             error = f"{error}\nrank {rank.rank} printed:\n{output}"
-        return Outcome(rank.rank, value, error)
+        return Outcome(rank.rank, value, error, output)
 
     def _explain_absent(self, outcomes: Mapping[int, Outcome | None], deadline: float) -> dict[int, Outcome]:
         """Say of each rank without an answer how it died, or where it was when its time was over."""
@@ -189,18 +198,21 @@ class RankPool:
         died = [rank for rank in absent if rank.hung_up]
         late = [rank for rank in absent if not rank.hung_up]
         patience = f"{GRACE:g} s after rank {died[0].rank} died" if died else f"after {deadline:g} s"
-        for rank in late:
+        known = self._describe({rank.rank: rank.process.pid for rank in late}) if late else {}
+        unknown = [rank for rank in late if rank.rank not in known]
+        for rank in unknown:
             rank.process.send_signal(signal.SIGUSR1)  # it writes its stacks
-        if late:
+        if unknown:
             time.sleep(_LAST_WORDS)
         texts = {rank.rank: rank.how_it_ended() for rank in died}
         for rank in late:
             rank.process.kill()
-            texts[rank.rank] = f"rank {rank.rank} had not answered {patience}"
+            told = f"\n{known[rank.rank]}" if rank.rank in known else ""
+            texts[rank.rank] = f"rank {rank.rank} had not answered {patience}{told}"
         for rank in absent:
             if output := rank.new_output():
                 texts[rank.rank] += f"\nrank {rank.rank} printed:\n{output}"
-        return {rank: Outcome(rank, None, text) for rank, text in texts.items()}
+        return {rank.rank: Outcome(rank.rank, None, texts[rank.rank], is_late=rank in late) for rank in absent}
 
     def close(self) -> None:
         """End all rank processes."""

@@ -14,14 +14,16 @@ from pathlib import Path
 from types import FrameType
 
 from shim.launch.endings import COMMAND_GRACE, NOTICE, dying_with, first_to_fail, how_it_ended
-from shim.launch.identity import new_job_key, rank_environment
+from shim.launch.identity import SETTABLE, launcher_variables, new_job_key, rank_environment
 from shim.launch.output import OutputClosed, RankOutput, prefix_of, write_all
+from shim.launch.tracebacks import what_it_says, without_our_frames
 
-__all__ = ["run_ranks"]
+__all__ = ["descriptors_needed", "run_ranks"]
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STDOUT, _STDERR = 1, 2
+_OWN_DESCRIPTORS = 16  # of this process, and for the start of one rank
 _VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
 
 
@@ -39,7 +41,9 @@ class _Rank:
     Linux schedules sessions as wholes, so that a rank that waits cannot yield its processor to one of another session.
     """
 
-    def __init__(self, rank: int, command: Sequence[str], environment: Mapping[str, str], log_dir: Path | None) -> None:
+    def __init__(
+        self, rank: int, command: Sequence[str], environment: Mapping[str, str], log_dir: Path | None, log_mode: str
+    ) -> None:
         self.rank = rank
         self.ended_at: float | None = None
         self.status: int | None = None  # as of subprocess: negative for a death by signal
@@ -56,7 +60,7 @@ class _Rank:
             preexec_fn=dying_with(os.getpid(), in_group=not has_terminal),
         )
         self.outputs = [
-            RankOutput(rank, stream, to, log_dir and log_dir / f"rank{rank}.{name}")
+            RankOutput(rank, stream, to, log_dir and log_dir / f"rank{rank}.{name}", log_mode)
             for stream, to, name in (
                 (self.process.stdout, _STDOUT, "stdout"),
                 (self.process.stderr, _STDERR, "stderr"),
@@ -97,6 +101,16 @@ class _Rank:
         """Tell whether this rank's traceback ends with an error that only another one's failure causes."""
         return any(_VICTIM.match(line) for line in list(self.outputs[-1].last_lines)[-4:])
 
+    @property
+    def last_words(self) -> tuple[bytes, ...]:
+        """What its traceback says, as far as that is equal on ranks that say the same; nothing where it wrote none."""
+        return what_it_says(self.outputs[-1].last_lines) if self.has_raised else ()
+
+    def show_last_words(self, told_by: int) -> None:
+        """Show the traceback that is held back, or that the rank *told_by* has shown the same."""
+        same = None if told_by == self.rank else b"The traceback of rank %d, here too." % told_by
+        self.outputs[-1].show_held(same)
+
     def close(self) -> None:
         self.process.wait()
         os.close(self.pidfd)
@@ -104,37 +118,79 @@ class _Rank:
             output.close()
 
 
+def descriptors_needed(size: int, log_dir: Path | None) -> int:
+    """Return how many files ``run_ranks`` opens for *size* ranks, about."""
+    return _OWN_DESCRIPTORS + size * (3 if log_dir is None else 5)
+
+
 def run_ranks(
     command: Sequence[str],
-    size: int,
+    endpoints: Sequence[str],
     environment: Mapping[str, str] | None = None,
     log_dir: Path | None = None,
     grace: float = COMMAND_GRACE,
+    *,
+    keep_going: bool = False,
+    max_restarts: int = 0,
 ) -> int:
-    """Run *command* as *size* ranks until all have ended, and return the exit status for the launcher.
+    """Run *command* as a rank for each of *endpoints* until all have ended, and return the exit status for the launcher.
 
     That is 0 when all ranks ended with 0, else the first failing rank's, 128 and the signal's number for a death by
-    signal. When a rank fails the others are sent SIGTERM a second later, and SIGKILL after *grace* seconds. Their output
-    goes to this process's, and with *log_dir* also to files there; *environment* is added to this process's.
+    signal. When a rank fails the others are sent SIGTERM a second later, and SIGKILL after *grace* seconds, unless they are to
+    *keep_going*; then all are started again, at most *max_restarts* times. Their output goes to this process's, and with *log_dir*
+    also to files there. *environment* is added to this process's; of what the ranks are told it replaces what is ``SETTABLE``.
     Call it from the main thread, as it takes the signals.
     """
-    job = new_job_key()
+    run, size, status = new_job_key(), len(endpoints), 0
+    chosen = {name: value for name, value in (environment or {}).items() if name in SETTABLE}
+    for restart in range(max_restarts + 1):
+        job = f"{run}.{restart}"
+        environments = [
+            rank_environment(rank, size, job, environment)
+            | launcher_variables(rank, size, run, endpoints, restart, max_restarts)
+            | chosen
+            for rank in range(size)
+        ]
+        ranks = _Ranks(grace, keep_going)
+        status = _run_once(ranks, command, environments, log_dir, "ab" if restart else "wb")
+        if not ranks.may_start_again or restart == max_restarts:
+            break
+        with suppress(OutputClosed):
+            text = f"shim run: all ranks are started again (restart {restart + 1} of {max_restarts})\n"
+            write_all(_STDERR, text.encode())
+    return status
+
+
+def _run_once(
+    ranks: _Ranks,
+    command: Sequence[str],
+    environments: Sequence[Mapping[str, str]],
+    log_dir: Path | None,
+    log_mode: str,
+) -> int:
+    """Start the ranks, see all of them end, and return the launcher's exit status."""
     with ExitStack() as stack:
-        ranks = _Ranks(grace)
         signals = stack.enter_context(_signals_to(ranks.take_signal))
         stack.callback(ranks.close)
-        for rank in range(size):
-            ranks.add(_Rank(rank, command, rank_environment(rank, size, job, environment), log_dir))
+        for rank, environment in enumerate(environments):
+            try:
+                ranks.add(_Rank(rank, command, environment, log_dir, log_mode))
+            except OSError as error:  # no more processes, memory or files
+                return _give_up(f"rank {rank} cannot be started: {error}")
         try:
             ranks.watch(signals)
+            return ranks.conclude()
         except OutputClosed as closed:
             ranks.end_all(signal.SIGKILL)
             if not closed.args:
                 return 128 + signal.SIGPIPE
-            with suppress(OutputClosed):
-                write_all(_STDERR, f"shim run: what the ranks print cannot be written: {closed}\n".encode())
-            return 1
-        return ranks.conclude()
+            return _give_up(f"what the ranks print cannot be written: {closed}")
+
+
+def _give_up(why: str) -> int:
+    with suppress(OutputClosed):
+        write_all(_STDERR, f"shim run: {why}\n".encode())
+    return 1
 
 
 @contextmanager
@@ -164,11 +220,14 @@ def _signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[in
 class _Ranks:
     """All ranks of one job, and what has become of it."""
 
-    def __init__(self, grace: float) -> None:
+    def __init__(self, grace: float, keep_going: bool) -> None:
+        self.may_start_again = False  # a rank has failed, and nobody asked for an end
         self._grace = grace
+        self._keep_going = keep_going
         self._ranks: list[_Rank] = []
         self._selector = selectors.DefaultSelector()
         self._received: list[int] = []
+        self._told: dict[tuple[bytes, ...], int] = {}  # tracebacks, and which rank has shown each
         self._term_at = float("inf")  # when the others are told to end
         self._kill_at = float("inf")
 
@@ -193,7 +252,8 @@ class _Ranks:
         """Pass on output and see ranks end, until all have."""
         self._selector.register(signals, selectors.EVENT_READ)
         while any(rank.ended_at is None for rank in self._ranks):
-            next_step = min(self._term_at, self._kill_at)
+            held_until = min(rank.outputs[-1].held_until for rank in self._ranks)
+            next_step = min(self._term_at, self._kill_at, held_until)
             timeout = None if next_step == float("inf") else max(0.0, next_step - time.monotonic())
             for key, _ in self._selector.select(timeout):
                 if isinstance(key.data, RankOutput):
@@ -204,6 +264,8 @@ class _Ranks:
                     self._see_end(key.data)
                 else:
                     os.read(signals, 512)
+            if time.monotonic() >= held_until:
+                self._show_held(time.monotonic())
             if time.monotonic() >= self._term_at:
                 self._term_at = float("inf")
                 self._kill_at = min(self._kill_at, time.monotonic() + self._grace)
@@ -216,8 +278,20 @@ class _Ranks:
         rank.see_end()
         for output in rank.outputs:
             output.pass_on_rest()
-        if rank.status and self._kill_at == self._term_at == float("inf"):
+        rank.show_last_words(self._told.setdefault(rank.last_words, rank.rank))
+        if rank.status and self._keep_going and not self._is_to_end():
+            text = f"shim run: rank {rank.rank} {how_it_ended(rank.status)}; the others go on\n"
+            write_all(_STDERR, text.encode())
+        elif rank.status and not self._keep_going and self._kill_at == self._term_at == float("inf"):
             self._term_at = time.monotonic() + NOTICE
+
+    def _show_held(self, until: float) -> None:
+        for rank in self._ranks:
+            if rank.outputs[-1].held_until <= until:
+                rank.outputs[-1].show_held()
+
+    def _is_to_end(self) -> bool:
+        return any(number in _ENDING for number in self._received)
 
     def end_all(self, number: int) -> None:
         for rank in self._ranks:
@@ -231,10 +305,14 @@ class _Ranks:
             return 0
         self.end_all(signal.SIGKILL)  # what the ranks themselves had started
         status = first.status or 0
-        if not any(number in _ENDING for number in self._received):
+        if not self._is_to_end():
             if first.was_told_to_end:
                 status = 1  # it was about to end with its traceback
-            _tell(first, status, alone=len(self._ranks) == 1)
+            self.may_start_again = True
+            same = [
+                rank.rank for rank in self._ranks if rank is not first and rank.last_words == first.last_words != ()
+            ]
+            _tell(first, status, same, alone=len(self._ranks) == 1)
         return 128 - status if status < 0 else status
 
     def close(self) -> None:
@@ -246,13 +324,15 @@ class _Ranks:
         self._selector.close()
 
 
-def _tell(first: _Rank, status: int, alone: bool) -> None:
+def _tell(first: _Rank, status: int, same: Sequence[int], alone: bool) -> None:
+    """Say how the rank that failed *first* did, and which others have told the *same*."""
     how = how_it_ended(status)
     if alone:
         write_all(_STDERR, f"shim run: rank 0 {how}\n".encode())
         return
-    lines = list(first.outputs[-1].last_lines)
+    lines = without_our_frames(first.outputs[-1].last_lines)
     what = "; what it wrote to stderr last:" if lines else ", and wrote nothing to stderr"
     prefix = prefix_of(first.rank, _STDERR)
     text = f"shim run: rank {first.rank} failed first: it {how}{what}\n".encode()
-    write_all(_STDERR, text + b"".join(prefix + line + b"\n" for line in lines))
+    others = f"shim run: rank{'s' * (len(same) > 1)} {', '.join(map(str, same))}: the same\n" if same else ""
+    write_all(_STDERR, text + b"".join(prefix + line + b"\n" for line in lines) + others.encode())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import sys
 import threading
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Mapping
+from types import FrameType, TracebackType
 from typing import Any
 
-from shim.substitution.imports import import_view
+from shim.substitution.importlib_bootstrap import ImportHook
 
 __all__ = ["as_installed"]
 
@@ -35,7 +34,7 @@ class _Block(contextlib.AbstractContextManager[None]):
         self._scope = _globals_of_caller()
         with _lock:
             if not _modules:
-                builtins.__import__ = _Import(builtins.__import__)
+                _hook.install()
             _modules.append(self._scope)
 
     def __exit__(
@@ -43,22 +42,15 @@ class _Block(contextlib.AbstractContextManager[None]):
     ) -> None:
         with _lock:
             del _modules[next(i for i, module in enumerate(_modules) if module is self._scope)]
-            if not _modules and isinstance(builtins.__import__, _Import):
-                builtins.__import__ = builtins.__import__.found
+            if not _modules:
+                _hook.remove()
 
 
-class _Import:
-    """Stands in for the ``builtins.__import__`` that a block has *found*, while blocks are open."""
+def _is_in_a_block(names: Mapping[str, Any], importer: FrameType) -> bool:
+    return any(names is scope for scope in _modules)
 
-    def __init__(self, found: Callable[..., Any]) -> None:
-        self.found = found
 
-    def __call__(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        if globals is None:  # called by name, as __import__("torch")
-            globals = sys._getframe(1).f_globals
-        if any(globals is scope for scope in _modules):
-            return import_view(name, globals, locals, fromlist, level)
-        return self.found(name, globals, locals, fromlist, level)
+_hook = ImportHook(_is_in_a_block)
 
 
 def _globals_of_caller() -> dict[str, Any]:

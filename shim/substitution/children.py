@@ -1,57 +1,75 @@
 """Has the processes that a substituted program starts with ``multiprocessing`` run it with views as well.
 
-A process that is spawned imports its parent's program again, to find the functions that it is to call. What it is told of that program is made
-by ``multiprocessing.spawn.get_preparation_data``, which this module replaces in the program's own process: so the program is run again by
-``shim.substitution.again``, in place of Python's own way. A forked process has its views from its parent.
+A process that is spawned imports its parent's program again, to find the functions that it is to call. What it is told before that is made
+by ``multiprocessing.spawn.get_preparation_data``, which is replaced in the program's own process. A forked process has its views from its parent.
 """
 
 from __future__ import annotations
 
-from multiprocessing import spawn
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-__all__ = ["Program", "of_parent", "substitute_in_children"]
+from shim.substitution.own_modules import own_folders, substitute_below
 
-_AGAIN = "shim.substitution.again"
+__all__ = ["substitute_in_children"]
 
-_prepare = spawn.get_preparation_data
-_program: Program | None = None
+_SPAWN = "multiprocessing.spawn"
 
 
-class Program:
-    """The program of this process or of its parent: the file *path*, or what ``-m`` found as the module *name*.
+def substitute_in_children() -> None:
+    """From here on the processes that this one spawns run its program with views, and so do theirs.
 
-    It comes to a spawned process by pickle, before the process imports what its functions need, and leaves word there.
+    ``multiprocessing`` is left for the program to import: the first who does gives the program's module a second name, by which Python
+    knows at its end when to free what the module holds.
     """
+    if _SPAWN in sys.modules:
+        _replace_in(sys.modules[_SPAWN])
+    else:
+        sys.meta_path.insert(0, _SpawnFinder())
 
-    def __init__(self, path: str, name: str | None) -> None:
-        self.path = path
-        self.name = name
+
+class _SpawnFinder(importlib.abc.MetaPathFinder):
+    """Sees ``multiprocessing.spawn`` being imported, once."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != _SPAWN:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        loader: Any = None if spec is None else spec.loader
+        execute = loader.exec_module
+
+        def execute_and_replace(module: ModuleType) -> None:
+            execute(module)
+            _replace_in(module)
+
+        loader.exec_module = execute_and_replace
+        return spec
+
+
+def _replace_in(spawn: Any) -> None:
+    prepare = spawn.get_preparation_data
+
+    def prepare_with_views(name: str) -> dict[str, Any]:
+        return {"shim_views": _Views(), **prepare(name)}
+
+    spawn.get_preparation_data = prepare_with_views
+
+
+class _Views:
+    """Comes to a spawned process by pickle, before the program does, and has its modules get views there."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remembered, (self.path, self.name)
+        return _begin, own_folders()
 
 
-def _remembered(path: str, name: str | None) -> Program:
-    global _program
-    _program = Program(path, name)
-    return _program
-
-
-def of_parent() -> Program:
-    """Return the program of the process that has spawned this one."""
-    assert _program is not None, "only a spawned process has the program of its parent"
-    return _program
-
-
-def substitute_in_children(program: Program) -> None:
-    """From here on the processes that this one spawns run *program* with views, and so do theirs."""
-
-    def prepare(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = _prepare(name)
-        if data.pop("init_main_from_path", None) or data.pop("init_main_from_name", None):
-            data["init_main_from_name"] = _AGAIN
-            data["shim_program"] = program
-        return data
-
-    spawn.get_preparation_data = prepare
+def _begin(*folders: str) -> None:
+    for folder in folders:
+        substitute_below(Path(folder))
+    substitute_in_children()

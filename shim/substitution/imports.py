@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from shim.substitution import importing
 from shim.substitution.mirrors import FRAMEWORKS
 from shim.substitution.views import ModuleView, Through, view_of
 
-__all__ = ["import_view", "scoped_builtins"]
+__all__ = ["SHOWN", "import_view", "scoped_builtins"]
+
+# Modules whose functions return modules, and ours that have the same functions, which return views.
+_IMPORTERS = {"importlib": "shim.substitution.importing", "pytest": "shim.substitution.skipping"}
+SHOWN = frozenset({*FRAMEWORKS, *_IMPORTERS})
 
 _import = builtins.__import__
-_importlib = ModuleView(importlib, importing)
 
 
 def import_view(
@@ -28,16 +30,21 @@ def import_view(
     *,
     through: Through | None = None,
 ) -> ModuleType:
-    """Import as ``builtins.__import__`` does, and return the view of a framework's module, or of importlib.
+    """Import as ``builtins.__import__`` does, and return the view of a framework's module, of importlib or of pytest.
 
-    With *through*, frontends are seen through it, but by what importlib's functions return.
+    With *through*, frontends are seen through it, but by what the functions of the latter return.
     """
     module = _import(name, globals, locals, fromlist or (), level)
-    if module is importlib:
-        return _importlib
-    if level or name.partition(".")[0] not in FRAMEWORKS:
+    if level:
         return module
-    return view_of(module, through)
+    if module.__name__ in _IMPORTERS:
+        return _importer(module)
+    return view_of(module, through) if name.partition(".")[0] in FRAMEWORKS else module
+
+
+@functools.cache
+def _importer(module: ModuleType) -> ModuleView:
+    return ModuleView(module, importlib.import_module(_IMPORTERS[module.__name__]))
 
 
 def scoped_builtins(through: Through | None = None) -> dict[str, Any]:

@@ -20,8 +20,8 @@ FRAMEWORKS = ("torch", "paddle", "mindspore")
 
 # What no frontend offers, and asks the framework's own world which rank this is: the modules, and ours with classes that ask the program's.
 _SAMPLERS = {
-    "paddle": {"paddle.io": "shim.frontends._paddle.batch_sampler"},
-    "torch": {"torch.utils.data.distributed": "shim.frontends.torch.distributed._sampler"},
+    "paddle": {"paddle.io": "shim.frontends._paddle.training.batch_sampler"},
+    "torch": {"torch.utils.data.distributed": "shim.frontends.torch._groups.sampler"},
 }
 _PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
 

@@ -1,90 +1,117 @@
-"""Which modules are a program's own, and how they are loaded so that their imports get views."""
+"""Which modules are a program's own, whose imports get views, by whatever they were loaded: Python, pytest's rewriting of asserts, or a runner's ``exec``."""
 
 from __future__ import annotations
 
 import functools
-import importlib.abc
 import os
 import site
 import sys
 import sysconfig
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FrameType
 from typing import Any
-from zipimport import zipimporter
 
-from shim.substitution.imports import scoped_builtins
-from shim.substitution.mirrors import FRAMEWORKS
+from shim.substitution.importlib_bootstrap import ImportHook
 
-__all__ = ["substitute_below"]
+__all__ = ["is_own", "own_folders", "substitute_below"]
 
+_MAINS = ("__main__", "__mp_main__")  # the program, and the same in a process that it has spawned
 
-class _FileLoader(SourceFileLoader):
-    """Loads a module from a file of its own, with views for its imports."""
+_OURS = Path(__file__).resolve().parents[1]
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _module_with_views(spec)
+_folders: list[Path] = []
 
 
-class _ZipLoader(zipimporter):
-    """Loads a module from a zip file, with views for its imports."""
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:  # type: ignore[override]  # typeshed knows the default alone
-        return _module_with_views(spec)
-
-
-def _with_views(found: Any, name: str, origin: str) -> Any:
-    """Return what loads as *found*, and gives views; None for any other loader."""
-    if type(found) is SourceFileLoader:
-        return _FileLoader(name, origin)
-    if type(found) is zipimporter:
-        return _ZipLoader(os.path.join(found.archive, found.prefix))
-    return None
+def substitute_below(folder: Path) -> None:
+    """From now on, give the imports of the modules below *folder*, or in a zip file, views; what they have imported already stays as it is."""
+    folder = folder.resolve()
+    if not _folders:
+        _hook.install()
+    if folder not in _folders:
+        _folders.append(folder)
+        is_own.cache_clear()
 
 
-def _module_with_views(spec: ModuleSpec) -> ModuleType:
-    """Make the module, and have Python's own loader run it, so that no traceback shows us."""
-    module = ModuleType(spec.name)
-    module.__dict__["__builtins__"] = scoped_builtins()
-    return module
+def own_folders() -> tuple[str, ...]:
+    """Return the folders and zip files below which modules are the program's own."""
+    return tuple(map(str, _folders))
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules below its *folders*, as far as they are the program's own."""
+def _gets_views(names: Mapping[str, Any], importer: FrameType) -> bool:
+    """Tell whether *names*, with which the frame *importer* imports, are the globals of a module of the program's, or of text that it executes."""
+    module = names.get("__name__")
+    if module in _MAINS:
+        return True
+    file = names.get("__file__")
+    if not isinstance(file, str):
+        file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None)
+    if file is not None:
+        return is_own(file)
+    return names.get("__spec__") is not None or not _is_executed_by_a_library(names, importer)
 
-    def __init__(self) -> None:
-        self.folders: list[Path] = []
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name.partition(".")[0] in FRAMEWORKS or (path is not None and not any(map(self._is_own, path))):
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or spec.origin is None or not self._is_own(spec.origin):
-            return None
-        spec.loader = _with_views(spec.loader, name, spec.origin)
-        return None if spec.loader is None else spec
+def _is_executed_by_a_library(names: Mapping[str, Any], importer: FrameType) -> bool:
+    """Tell whether text with the globals *names* is being executed by an installed package, be it through the standard library.
 
-    def _is_own(self, place: str) -> bool:
-        found = Path(place).resolve()
-        return any(map(found.is_relative_to, self.folders)) and not any(map(found.is_relative_to, _installed()))
+    Of a function that the text has defined, and that is called later, nobody can tell who executed the text.
+    """
+    outermost, caller = None, _find(importer, lambda frame: frame.f_globals is names)
+    while caller is not None and caller.f_globals is names:
+        outermost, caller = caller, caller.f_back
+    if outermost is None:  # somebody calls __import__ with these globals
+        caller = importer
+    elif outermost.f_code.co_name != "<module>":
+        return False
+    executor = _find(caller, lambda frame: not _is_between(frame.f_globals))
+    return executor is not None and not _is_of_the_program(executor.f_globals)
+
+
+def _find(frame: FrameType | None, is_wanted: Callable[[FrameType], bool]) -> FrameType | None:
+    while frame is not None and not is_wanted(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_between(names: Mapping[str, Any]) -> bool:
+    """Tell whether a module with these globals is no executor by itself: other text, the standard library, or this package."""
+    file = names.get("__file__")
+    return names.get("__name__") not in _MAINS and (not isinstance(file, str) or _is_pythons_or_ours(file))
+
+
+def _is_of_the_program(names: Mapping[str, Any]) -> bool:
+    return names.get("__name__") in _MAINS or is_own(str(names.get("__file__")))
+
+
+_hook = ImportHook(_gets_views)
+
+
+@functools.cache
+def is_own(file: str) -> bool:
+    """Tell whether what lies at *file* is the program's own."""
+    found = Path(file).resolve()
+    return any(map(found.is_relative_to, _folders)) and not any(map(found.is_relative_to, _installed()))
+
+
+@functools.cache
+def _is_pythons_or_ours(file: str) -> bool:
+    """Tell whether the module at *file* is of the standard library or of this package."""
+    paths = sysconfig.get_paths()
+    found, folders = Path(file).resolve(), (_OURS, *_resolved(paths["stdlib"], paths["platstdlib"]))
+    return any(map(found.is_relative_to, folders)) and not any(map(found.is_relative_to, _packages()))
 
 
 @functools.cache
 def _installed() -> tuple[Path, ...]:
-    """Return the folders of packages that are not the program's own, though they may lie below its folder."""
-    places = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
-    return (*(Path(place).resolve() for place in places if os.path.isabs(place)), Path(__file__).resolve().parents[1])
+    """Return the folders of what is not the program's own, though they may lie below its folder."""
+    return (*_packages(), *_resolved(*sysconfig.get_paths().values()), _OURS)
 
 
-_finder = _Finder()
+@functools.cache
+def _packages() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    return _resolved(*site.getsitepackages(), site.getusersitepackages(), paths["purelib"], paths["platlib"])
 
 
-def substitute_below(folder: Path) -> None:
-    """From now on, give the imports of the modules below *folder*, or in a zip file, views; those that are loaded already stay as they are."""
-    folder = folder.resolve()
-    if folder not in _finder.folders:
-        _finder.folders.append(folder)
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+def _resolved(*places: str) -> tuple[Path, ...]:
+    return tuple(Path(place).resolve() for place in places if os.path.isabs(place))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import importlib.util
 import os
 import pkgutil
@@ -10,13 +12,12 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from shim.substitution.children import Program, substitute_in_children
-from shim.substitution.imports import scoped_builtins
-from shim.substitution.own_modules import substitute_below
+from shim.substitution.children import substitute_in_children
+from shim.substitution.own_modules import is_own, substitute_below
 
-__all__ = ["run_again", "run_module", "run_script"]
+__all__ = ["run_module", "run_script"]
 
 _MAIN = "__main__"
 
@@ -33,13 +34,13 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
         # Python, too, finds what lies beside the file that a link leads to.
         folder = os.path.dirname(os.path.realpath(path))
         _put_in_front(folder)
-        _run(Program(path, None), _code_of(path), None, Path(folder))
+        _run(path, _code_of(path), None, Path(folder))
     else:
         spec = finder.find_spec(_MAIN)
         if spec is None:
             _give_up(f"can't find {_MAIN!r} module in {path!r}")
         _put_in_front(path, even_safe=True)
-        _run(Program(str(spec.origin), _MAIN), _loaded(spec), spec, Path(path))
+        _run(str(spec.origin), _loaded(spec), spec, Path(path))
 
 
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
@@ -49,28 +50,9 @@ def run_module(name: str, arguments: Sequence[str] = ()) -> None:
     spec = _spec_of(name)
     path = str(spec.origin)
     sys.argv[:] = [path, *arguments]
-    _run(Program(path, spec.name), _loaded(spec), spec, Path.cwd())
-
-
-def run_again(program: Program, name: str) -> dict[str, Any]:
-    """Run *program* in a process that it has spawned, as the module *name* with views, and return the names it has then.
-
-    The search path is set already; where it has the working folder for a script's, that is the parent's. As in plain Python,
-    what is called ``__main__`` is not run again: it does not ask whether it is the program.
-    """
-    is_file = program.name in (None, _MAIN)
-    _substitute_around(Path(program.path).resolve().parent if is_file else Path.cwd())
-    substitute_in_children(program)
-    if program.name is None:
-        code, spec = _code_of(program.path), None
-    elif program.name.rpartition(".")[2] == _MAIN:
-        return {}
-    else:
-        spec = _spec_of(program.name)
-        code = _loaded(spec)
-    names = _names(name, program.path, spec)
-    exec(code, names)
-    return names
+    if not is_own(path):
+        _substitute_around_named(arguments)
+    _run(path, _loaded(spec), spec, Path.cwd())
 
 
 def _put_in_front(folder: str, even_safe: bool = False) -> None:
@@ -88,6 +70,14 @@ def _substitute_around(folder: Path) -> None:
     searched = map(Path, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     for place in (folder, Path.cwd(), *(place for place in searched if not any(place.glob("*.dist-info")))):
         substitute_below(place)
+
+
+def _substitute_around_named(arguments: Sequence[str]) -> None:
+    """Substitute around the files, and below the folders, that an installed runner, such as pytest, is given among its *arguments*."""
+    for place in (Path(argument.partition("::")[0]) for argument in arguments):
+        with contextlib.suppress(OSError, ValueError):  # it is no path
+            if place.exists():
+                substitute_below(place if place.is_dir() else place.parent)
 
 
 def _code_of(path: str) -> CodeType:
@@ -127,23 +117,12 @@ def _give_up(reason: str) -> NoReturn:
     sys.exit(f"{sys.executable}: {reason}")
 
 
-def _run(program: Program, code: CodeType, spec: ModuleSpec | None, folder: Path) -> None:
+def _run(path: str, code: CodeType, spec: ModuleSpec | None, folder: Path) -> None:
     _substitute_around(folder)
-    substitute_in_children(program)
+    substitute_in_children()
     main = ModuleType(_MAIN)
-    main.__dict__.update(_names(_MAIN, program.path, spec))
+    main.__dict__.update(__file__=path, __spec__=spec, __package__=None, __builtins__=builtins)
+    if spec is not None:
+        main.__dict__.update(__package__=spec.parent, __loader__=spec.loader, __cached__=spec.cached)
     sys.modules[_MAIN] = main
     exec(code, main.__dict__)
-
-
-def _names(name: str, path: str, spec: ModuleSpec | None) -> dict[str, Any]:
-    names: dict[str, Any] = {
-        "__name__": name,
-        "__file__": path,
-        "__spec__": spec,
-        "__package__": None,
-        "__builtins__": scoped_builtins(),
-    }
-    if spec is not None:
-        names |= {"__package__": spec.parent, "__loader__": spec.loader, "__cached__": spec.cached}
-    return names

@@ -17,9 +17,12 @@ from shim.bench.turn import Turn
 FOLDERS = {"mpich": Path(os.environ["SHIM_TEST_MPICH"])} if "SHIM_TEST_MPICH" in os.environ else {}
 # An environment has one MPI, which is Open MPI: MPICH is tried where its folder is given.
 TRIED = [name for name, contender in CONTENDERS.items() if contender.mpi != "mpich" or "mpich" in FOLDERS]
+OFTEN = ("engine", "torch", "gloo")  # with each change; the others start in much the same ways
 
 
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.nightly) for name in TRIED]
+)
 def test_whoever_is_installed_starts_and_calculates_rightly(name: str) -> None:
     there, absent = present([CONTENDERS[name]], FOLDERS)
     assert absent == {}

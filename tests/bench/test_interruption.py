@@ -16,7 +16,7 @@ import pytest
 from shim.bench.destinations import file_refusal, folder_refusal, write_whole
 
 DEADLINE = 90.0  # seconds
-PEERS = ("none", "openmpi")
+PEERS = ("none", pytest.param("openmpi", marks=pytest.mark.nightly))
 
 
 def descendants(pid: int) -> set[int]:

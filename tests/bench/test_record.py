@@ -36,7 +36,7 @@ def test_the_fields_are_those_that_the_page_documents(tmp_path: Path) -> None:
         file,
     )
     read = json.loads(file.read_text())
-    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "performance_notebook.md").read_text(encoding="utf-8")
     keys = {
         *read,
         *read["machine"],

@@ -43,3 +43,13 @@ def test_a_package_may_offer_what_it_imports_and_its_submodules(write_tree) -> N
         {"shim/__init__.py": 'from shim.a import b as c\n__all__ = ["a", "c"]\n', "shim/a.py": "b = _c = 1\n"}
     )
     assert [line for line in exports.check(root) if line.startswith("shim/__init__")] == []
+
+
+def test_a_list_may_take_up_that_of_another_module(write_tree) -> None:
+    below = '__all__ = ["_hidden", "wait"]\ndef wait(): ...\ndef _hidden(): ...\n'
+    above = "from shim.a import *\nfrom shim.a import __all__ as _names\n__all__ = [*_names, {}]\n"
+    root = write_tree({"shim/a.py": below, "shim/b.py": above.format('"gone"'), "shim/c.py": above.format('"wait"')})
+    assert [line.partition(": ")[2] for line in exports.check(root)] == [
+        "__all__ lists gone, which is not there",
+        "__all__ lists wait twice",
+    ]

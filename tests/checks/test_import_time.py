@@ -9,16 +9,17 @@ from checks import import_time
 
 # Modules that cannot be imported just so, each with the reason.
 NOT_ALONE = {
-    "shim.frontends._paddle.batch_sampler": "is imported once paddle is, whose classes it needs",
-    "shim.frontends._paddle.data_parallel": "likewise",
-    "shim.frontends._paddle.same_networks": "likewise",
-    "shim.frontends._paddle.gradients": "likewise",
-    "shim.frontends.mindspore._recorded": "is imported once mindspore is, whose classes it needs",
-    "shim.frontends.mindspore.ops._compiled": "likewise",
+    "shim.frontends._paddle.training.batch_sampler": "is imported once paddle is, whose classes it needs",
+    "shim.frontends._paddle.training.data_parallel": "likewise",
+    "shim.frontends._paddle.training.same_networks": "likewise",
+    "shim.frontends._paddle.training.gradients": "likewise",
+    "shim.frontends.mindspore._gradients.recorded": "is imported once mindspore is, whose classes it needs",
+    "shim.frontends.mindspore._primitives.compiled": "likewise",
     "shim.frontends.paddle": "raises, to say which Paddle to choose",
-    "shim.frontends.torch.distributed._async_tensor": "is imported once torch is, whose classes it needs",
-    "shim.frontends.torch.distributed._autograd": "likewise",
-    "shim.frontends.torch.distributed._sampler": "likewise",
+    "shim.frontends.torch._functional.async_tensor": "is imported once torch is, whose classes it needs",
+    "shim.frontends.torch._functional.autograd": "likewise",
+    "shim.frontends.torch._functional.graph_operators": "likewise",
+    "shim.frontends.torch._groups.sampler": "likewise",
 }
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from checks import prose
@@ -49,3 +52,13 @@ def test_a_missing_page_is_found(write_tree) -> None:
 def test_links_are_relative_to_their_page(write_tree) -> None:
     root = write_tree({**TREE, "docs/a.md": "[home](../README.md) [lost](README.md)\n"})
     assert prose.check(root) == ["docs/a.md:1: links to README.md, which is not there"]
+
+
+def test_contributing_lists_the_import_contracts() -> None:
+    root = Path(__file__).parents[2]
+    names = re.findall(
+        r'^name = "(.*)"\n(?:type|#)', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    listed = " ".join((root / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    assert len(names) > 10
+    assert [name for name in names if f"- {name}." not in listed] == []

@@ -49,8 +49,8 @@ def test_a_name_is_told_with_its_collectives_and_how_the_engine_has_them(write_t
     sections = support.render(write_tree(TREE)).split("\n## ")[1:]
     assert [section.partition("\n")[0] for section in sections] == ["shim.frontends.paddle_2.distributed"]
     assert sections[0].splitlines()[-6:] == [
-        "| `Group` | send | native |",
-        "| `all_reduce` | all_reduce | native |",
+        "| `Group` | send | own |",
+        "| `all_reduce` | all_reduce | own |",
         "| `get_rank` |  | - |",
         "| `recv` | receive | default: receive |",
         "| `reduce` | gather | default: gather |",

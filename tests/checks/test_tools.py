@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from checks import tools
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", ".clang-format")}
-CONTAINERS = ("shim", "shim/conformance", "shim/conformance/documents", "shim/conformance/examples", "shim/frontends")
+CONTAINERS = [
+    name.replace(".", "/")
+    for name in re.findall(r'^containers = \["([\w.]+)"\]$', SETTINGS["pyproject.toml"], re.MULTILINE)
+]
 LAYERS = sorted(
     str(file.relative_to(ROOT))
     for container in CONTAINERS
@@ -74,6 +78,12 @@ def test_good_source_passes(tree, check, file: str, text: str) -> None:
         ),
         (
             tools.import_linter,
+            "shim/frontends/torch/_errors.py",
+            "import shim.frontends.torch._groups\n",
+            "shim.frontends.torch._errors -> shim.frontends.torch._groups",
+        ),
+        (
+            tools.import_linter,
             "shim/frontends/mindspore/__init__.py",
             "def f():\n    import shim.frontends._paddle\n",
             "shim.frontends.mindspore -> shim.frontends._paddle",
@@ -105,3 +115,13 @@ def test_bad_source_is_found(tree, check, file: str, text: str, finding: str) ->
 def test_a_missing_tool_is_a_finding(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_find", lambda tool: None)
     assert tools.mypy(tree({})) == ["mypy is not installed here: python3 -m pip install -e '.[test]'"]
+
+
+def test_a_circle_that_a_function_closes_is_found(tree) -> None:
+    there = "shim.frontends.torch._groups"
+    files = {
+        "shim/frontends/torch/_groups/a.py": f"import {there}.b\n",
+        "shim/frontends/torch/_groups/b.py": f"def f():\n    import {there}.a\n",
+    }
+    findings = tools.import_linter(tree(files))
+    assert f"No cycles are allowed in {there}." in findings

@@ -170,12 +170,13 @@ time.sleep(60)
     assert of_rank_1 == before_the_end.count("[1]   File") + 1  # one traceback, and nothing of the child
 
 
-def test_the_doctor_shows_who_waits_for_whom(ranks: Callable[[str], str]) -> None:
+def test_the_doctor_shows_who_waits_for_whom(ranks: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     program = ranks("""
 print("pid", os.getpid(), flush=True)
 if rank == 1: time.sleep(60)
 dist.all_reduce(np.ones(3))
 """)
+    monkeypatch.setenv("SHIM_ENGINE", "plain")
     with start("-n", "2", program) as process:
         pids = read_pids(process, 2)
         time.sleep(1)
@@ -192,6 +193,31 @@ dist.all_reduce(np.ones(3))
     assert ours[pids[1]]["place"] == f"{program}:8"
     assert f"{program}: 2 of 2 ranks here" in shown
     assert f"rank 1 (pid {pids[1]}, sleeping) is at {program}:8" in shown
+    assert re.search(rf"at {program}:9; not arrived: rank 1 \(pid {pids[1]}\)$", shown, re.MULTILINE), shown
+    assert "wait for each other" not in shown
+    assert waiting["engine"] == "plain, as SHIM_ENGINE says"
+    assert "      engine plain, as SHIM_ENGINE says\n" in shown
+
+
+def test_the_doctor_names_ranks_that_wait_for_each_other(ranks: Callable[[str], str]) -> None:
+    program = ranks("""
+group = dist.new_group()
+print("pid", os.getpid(), flush=True)
+dist.barrier(group if rank == 1 else None)
+""")
+    with start("-n", "2", program, env=environment(SHIM_STALL_WARNING="1")) as process:
+        pids = read_pids(process, 2)
+        time.sleep(1)
+        shown = [doctor("--job", job) for job in (str(pids[1]), program)]
+        others = doctor("--job", "no such job")
+        process.terminate()
+        _, warned = process.communicate(timeout=DEADLINE)
+    for text in [*shown, of_rank(0, warned), of_rank(1, warned)]:
+        assert (
+            "rank 0 waits in group 'world' for rank 1, which waits in group 'group_1' for rank 0: they wait for each other"
+            in text
+        )
+    assert others == "No process of yours on this host is in a group of a job 'no such job'.\n"
 
 
 def test_the_doctor_shows_a_rank_that_has_left(ranks: Callable[[str], str]) -> None:

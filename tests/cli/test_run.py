@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +18,9 @@ from pathlib import Path
 
 import pytest
 from shim_run import DEADLINE, environment, run, start
+
+from shim.cli import _app
+from shim.launch.identity import SETTABLE, launcher_variables
 
 WHO = """
     import os, sys
@@ -58,10 +63,37 @@ def test_the_environment_tells_a_rank_what_scripts_for_torchrun_look_for(script:
     ]
 
 
+def test_the_environment_repeats_what_each_framework_s_launcher_sets(script: Callable[[str], str]) -> None:
+    """``tests/core/test_rendezvous.py`` shows that this process and those it starts are not taken for another launcher's."""
+    names = [name for name in launcher_variables(0, 1, "", [""]) if name.isupper()]
+    done = run("-n", "2", script(f"import json, os; print(json.dumps([os.environ[name] for name in {names}]))"))
+    ranks = [
+        dict(zip(names, json.loads(line.partition(" ")[2]), strict=True)) for line in sorted(done.stdout.splitlines())
+    ]
+    endpoints = ranks[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert len(set(endpoints)) == 2
+    for rank, seen in enumerate(ranks):
+        assert seen == launcher_variables(rank, 2, ranks[0]["TORCHELASTIC_RUN_ID"], endpoints)
+        ids = ("PADDLE_TRAINER_ID", "PADDLE_LOCAL_RANK", "RANK_ID", "DEVICE_ID", "MS_NODE_ID", "ROLE_RANK")
+        assert {seen[name] for name in ids} == {str(rank)}
+        assert {seen[name] for name in ("PADDLE_TRAINERS_NUM", "RANK_SIZE", "MS_WORKER_NUM")} == {"2"}
+        assert seen["PADDLE_CURRENT_ENDPOINT"] == endpoints[rank]
+
+
+def test_what_tells_no_rank_who_it_is_can_be_set(script: Callable[[str], str]) -> None:
+    program = script(f"import os; print(*[os.environ[name] for name in {sorted(SETTABLE)}])")
+    settings = [word for number, name in enumerate(sorted(SETTABLE)) for word in ("--env", f"{name}={number}")]
+    done = run("-n", "2", *settings, program)
+    assert sorted(done.stdout.splitlines()) == [f"[{rank}] 0 1" for rank in range(2)], done.stderr
+    assert set(launcher_variables(0, 1, "", [""])) >= SETTABLE
+
+
 def test_threads_and_address_that_are_set_are_kept(script: Callable[[str], str]) -> None:
     program = script("import os; print(*[os.environ[n] for n in ('OMP_NUM_THREADS', 'MASTER_ADDR', 'MASTER_PORT')])")
     done = run("-n", "2", program, env=environment(OMP_NUM_THREADS="3", MASTER_ADDR="localhost", MASTER_PORT="7"))
     assert sorted(done.stdout.splitlines()) == ["[0] 3 localhost 7", "[1] 3 localhost 7"]
+    done = run("-n", "1", "--env", "MASTER_PORT=9", program, env=environment(OMP_NUM_THREADS="3"))
+    assert done.stdout == "[0] 3 127.0.0.1 9\n"
 
 
 def test_lines_stay_whole_whatever_pieces_they_are_written_in(script: Callable[[str], str]) -> None:
@@ -153,17 +185,27 @@ def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str
     [
         ((), "Missing argument 'SCRIPT'"),
         (("program.py",), "Missing option '-n'"),
-        (("-n", "0", "program.py"), "-n must be at least 1, got 0"),
-        (("-n", "-2", "program.py"), "-n must be at least 1, got -2"),
-        (("-n", "two", "program.py"), "Invalid value for '-n'"),
+        (("-n", "0", "program.py"), "-n must be at least 1 and at most 512, got 0"),
+        (("-n", "-2", "program.py"), "-n must be at least 1 and at most 512, got -2"),
+        (("-n", "10000", "program.py"), "-n must be at least 1 and at most 512, got 10000"),
+        (("-n", "two", "program.py"), "must be a whole number, got 'two'"),
+        (("-np", "two", "program.py"), "must be a whole number, got 'two'"),
+        (("-n", "2", "--max-restarts", "-1", "program.py"), "greater than or equal to 0, got '-1'"),
+        (("-n", "2", "--keep-going", "--max-restarts", "1", "program.py"), "exclude each other"),
+        (("-n", "2", "--keepgoing", "program.py"), "--keep-going"),
         (("-n", "2"), "Missing argument 'SCRIPT'"),
-        (("-n", "2", "absent.py"), "there is no script 'absent.py'"),
+        (("-n", "2", "absent.py"), "there is no script 'absent.py' in FOLDER"),
+        (("-n", "2", "progam.py"), "is it 'program.py'?"),
+        (("-n", "2", "python", "program.py"), "give the script itself, without `python`"),
         (("-n", "2", "absent"), "`-m absent` runs a module"),
         (("-n", "2", "folder"), "there is no __main__.py in 'folder'"),
         (("-n", "2", "--as-installed", "empty.zip"), "there is no __main__.py in 'empty.zip'"),
         (("-n", "2", "--unknown", "program.py"), "No such option: --unknown"),
         (("-n", "2", "--env", "NAME", "program.py"), "--env must be NAME=VALUE, got 'NAME'"),
         (("-n", "2", "--env", "RANK=1", "program.py"), "--env cannot set RANK"),
+        (("-n", "2", "--env", "PADDLE_TRAINER_ID=1", "program.py"), "--env cannot set PADDLE_TRAINER_ID"),
+        (("-n", "2", "--env", "TORCHELASTIC_RUN_ID=1", "program.py"), "--env cannot set TORCHELASTIC_RUN_ID"),
+        (("-n", "2", "--env", "OMPI_COMM_WORLD_RANK=0", "program.py"), "--env cannot set OMPI_COMM_WORLD_RANK"),
         (("-n", "2", "--log-dir", "/dev/null/logs", "program.py"), "--log-dir: "),
     ],
 )
@@ -173,8 +215,51 @@ def test_wrong_usage_is_explained_and_has_status_2(arguments: tuple[str, ...], m
     zipfile.ZipFile(tmp_path / "empty.zip", "w").close()
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+    assert message.replace("FOLDER", str(tmp_path)) in " ".join(done.stderr.split())
     assert done.stdout == ""
+
+
+def test_more_ranks_than_files_can_be_opened_are_refused_before_any_is_started(script: Callable[[str], str]) -> None:
+    command = f"ulimit -n 20; exec {shlex.quote(sys.executable)} -m shim run -n 4 {shlex.quote(script(WHO))}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), timeout=DEADLINE)
+    assert done.returncode == 2
+    assert "-n 4 takes about 28 open files, and this shell allows 20; `ulimit -n 28`" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("option", ["-n2", "-np 2", "--nproc-per-node 2", "--nproc_per_node=2"])
+def test_the_number_of_ranks_by_each_launcher_s_name_of_the_option(option: str, script: Callable[[str], str]) -> None:
+    done = run(*option.split(), script(WHO))
+    assert sorted(done.stdout.splitlines()) == ["[0] 0 2 []", "[1] 1 2 []"]
+
+
+@pytest.mark.parametrize(
+    "command", ["", "run", "doctor", "bench", "bench run", "bench check", "conformance", "conformance soak"]
+)
+def test_help_has_a_short_name_everywhere(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shim(*command.split(), "-h") == 0
+    assert f"Usage: shim {command}".rstrip() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rnu -n 2", "No such command 'rnu'. Did you mean 'run'?"),
+        ("bench chek", "Did you mean 'check'?"),
+        ("doctor --timeout soon", "must be a number, got 'soon'"),
+        ("bench run --rounds 0", "greater than or equal to 1, got '0'"),
+    ],
+)
+def test_mistyped_words_of_any_command_are_named(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shim(*words.split()) == 2
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+def shim(*words: str) -> int:
+    """Run the command line in this process, and return its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        _app(list(words), prog_name="shim")
+    return int(str(ended.value.code))
 
 
 def test_help_tells_how_programs_get_their_arguments() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import subprocess
@@ -55,9 +56,144 @@ def test_the_cause_is_told_and_not_the_ranks_it_pulled_down(script: Callable[[st
     """)
     done = run("-n", "3", program)
     assert done.returncode == 1
-    assert done.stderr.count("PeerLostError") == 2  # both survivors had the time to say so
+    assert (
+        done.stderr.count("shim.errors.PeerLostError") == 1
+    )  # both survivors had the time to say so, and said the same
+    assert re.search(r"^\[([02])\] The traceback of rank (?!\1)[02], here too\.$", done.stderr, re.MULTILINE), (
+        done.stderr
+    )
     assert "shim run: rank 1 failed first" in done.stderr
     assert done.stderr.endswith("[1] ValueError: the cause\n")
+
+
+def test_a_traceback_that_ranks_have_in_common_is_shown_once_and_at_the_end_without_our_frames(
+    script: Callable[[str], str],
+) -> None:
+    program = script("""
+        import os
+        import numpy as np
+        import shim.frontends.torch.distributed as dist
+        dist.init_process_group()
+        if os.environ["RANK"] == "3":
+            raise KeyError("another")
+        dist.broadcast(np.ones(3), src=7)
+    """)
+    done = run("-n", "4", program)
+    told, _, last = done.stderr.partition("shim run: ")
+    assert told.count("RankError: ") == 1
+    assert told.count(", here too.") == 2
+    assert "_collectives.py" in told  # all of it once
+    first, *rest = last.splitlines()
+    assert first.startswith("rank ")
+    if "KeyError" not in last:
+        assert [line.partition(" File ")[2] for line in rest if " File " in line] == [
+            f'"{program}", line 8, in <module>'
+        ]
+        assert re.fullmatch(r"shim run: ranks [0-2], [0-2]: the same", rest[-1])
+
+
+def test_a_traceback_of_a_rank_that_goes_on_is_shown_after_a_while(script: Callable[[str], str]) -> None:
+    program = script("""
+        import sys, time, traceback
+        try:
+            1 / 0
+        except ZeroDivisionError:
+            traceback.print_exc()
+        print("pid 0")
+        time.sleep(60)
+    """)
+    with start("-n", "1", program) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(5)]
+        process.terminate()
+        process.communicate(timeout=DEADLINE)
+    assert lines[0] == "[0] Traceback (most recent call last):\n"
+    assert any("ZeroDivisionError" in line for line in lines)
+
+
+def test_an_exception_that_is_ignored_is_not_the_one_that_ended_a_rank(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os
+        class Loader:
+            def __del__(self):
+                raise KeyError("as it goes")
+        if os.environ["RANK"] == "1":
+            kept = Loader()
+        raise ValueError(f"what went wrong on {os.environ['RANK']}")
+    """)
+    done = run("-n", "2", program)
+    assert "KeyError: 'as it goes'" in done.stderr
+    *_, last = done.stderr.partition("shim run: ")
+    assert "failed first" in last
+    assert "ValueError: what went wrong on" in last.splitlines()[-1]
+    assert "ignored" not in last
+    assert "KeyError" not in last
+
+
+def test_with_keep_going_the_survivors_go_on_without_the_lost_rank(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, signal, time
+        import numpy as np
+        import shim
+        import shim.frontends.torch.distributed as dist
+        dist.init_process_group()
+        mine = np.full(3, dist.get_rank() + 1.0)
+        if dist.get_rank() == 1: os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            dist.all_reduce(mine.copy())
+        except shim.errors.PeerLostError:
+            group = dist.shrink_group(sorted({*range(dist.get_world_size())} - {*shim.survivors()}))
+        time.sleep(1.5)  # longer than the ranks have where they are ended
+        dist.all_reduce(mine, group=group)
+        print("sum", mine.tolist())
+        world, shrunk = shim.explain().splitlines()
+        assert "; lost: rank 1's process (pid " in world and "was killed by SIGKILL" in world, world
+        assert world.endswith(" ms ago; this group can no longer be used"), world
+        assert "lost" not in shrunk and "no longer" not in shrunk, shrunk
+    """)
+    done = run("-n", "3", "--keep-going", program)
+    assert sorted(done.stdout.splitlines()) == ["[0] sum [4.0, 4.0, 4.0]", "[2] sum [4.0, 4.0, 4.0]"]
+    assert done.returncode == 128 + signal.SIGKILL  # the rank has failed, whatever the others made of it
+    assert "shim run: rank 1 was killed by SIGKILL; the others go on\n" in done.stderr
+    assert "shim run: rank 1 failed first: it was killed by SIGKILL" in done.stderr
+
+
+RESTARTED = """
+    import os, sys, time
+    rank, restart, job = (os.environ[name] for name in ("RANK", "TORCHELASTIC_RESTART_COUNT", "SHIM_JOB"))
+    print("start", restart, "of", os.environ["TORCHELASTIC_MAX_RESTARTS"], job, os.environ["TORCHELASTIC_RUN_ID"])
+    if rank == "1" and int(restart) < int(sys.argv[1]): sys.exit(7)
+    if int(restart) < int(sys.argv[1]): time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("failures", "restarts", "status"), [(1, 2, 0), (2, 1, 7)])
+def test_all_ranks_are_started_again_so_often(
+    failures: int, restarts: int, status: int, script: Callable[[str], str], tmp_path: Path
+) -> None:
+    done = run("-n", "2", f"--max-restarts={restarts}", "--log-dir", str(tmp_path), script(RESTARTED), str(failures))
+    attempts = min(failures, restarts) + 1
+    assert done.returncode == status
+    lines = [line.split() for line in sorted(done.stdout.splitlines())]
+    assert [line[:5] for line in lines] == [
+        [f"[{rank}]", "start", str(attempt), "of", str(restarts)] for rank in range(2) for attempt in range(attempts)
+    ]
+    assert len({line[5] for line in lines}) == attempts  # each has a job of its own
+    assert len({line[6] for line in lines}) == 1  # of one run
+    assert done.stderr.count("shim run: rank 1 failed first: it ended with status 7") == attempts - (status == 0)
+    assert done.stderr.count("shim run: all ranks are started again") == attempts - 1
+    for rank in range(2):  # a log has all that the rank has written
+        logged = (tmp_path / f"rank{rank}.stdout").read_text().splitlines()
+        assert [f"[{rank}] {line}" for line in logged] == [" ".join(line) for line in lines if line[0] == f"[{rank}]"]
+
+
+def test_ranks_that_were_told_to_end_are_not_started_again(script: Callable[[str], str]) -> None:
+    program = script("import os, time; print('pid', os.getpid()); time.sleep(60)")
+    with start("-n", "2", "--max-restarts", "3", program) as process:
+        read_pids(process, 2)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, stdout, stderr) == (128 + signal.SIGTERM, "", "")
 
 
 def test_a_rank_that_only_speaks_of_a_lost_peer_is_a_cause(script: Callable[[str], str]) -> None:
@@ -135,7 +271,8 @@ def test_signals_are_passed_on(number: signal.Signals, script: Callable[[str], s
             sys.exit(0)
         signal.signal({int(number)}, handle)
         print("pid", os.getpid())
-        time.sleep(60)
+        for _ in range(600):
+            time.sleep(0.1)  # Python handles a signal that comes right before a sleep when that ends
     """)
     with start("-n", "2", program) as process:
         pids = read_pids(process, 2)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from shim.core.rendezvous import Identity, locate
+from shim.core.engines import choose
+from shim.core.job.job import Job
+from shim.core.job.rendezvous import locate
 from shim.errors import ShimError
 
 Environment = dict[str, str]
@@ -92,12 +94,14 @@ def by_hand(rank: int, size: int) -> Environment:
     return {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 
 
-def find(environment: Environment, rank: Any = None, size: Any = None, init_method: str | None = None) -> Identity:
-    return locate(rank, size, init_method, environment)
+def find(environment: Environment, rank: Any = None, size: Any = None, init_method: str | None = None) -> Job:
+    job = locate(rank, size, init_method, environment)
+    choose("", job.several_hosts)
+    return job
 
 
 def assert_raises(kind: type[ShimError], words: list[str], environment: Environment, *arguments: Any) -> None:
-    """Fail unless ``locate`` raises exactly this class of error, with all these words."""
+    """Fail unless ``locate``, or the choice of an engine, raises exactly this class of error, with all these words."""
     with pytest.raises(kind) as raised:
         find(environment, *arguments)
     assert type(raised.value) is kind

@@ -60,7 +60,7 @@ def make_a_group_with_descriptors_left(limited_rank: int, left: int, is_checked:
     """
     with world() as group, pytest.MonkeyPatch.context() as patch:
         if not is_checked:
-            patch.setattr(groups, "check_members", lambda *arguments: None)
+            patch.setattr(sys.modules["shim.core.groups.world"], "check_members", lambda *arguments: None)
         groups.close_group(groups.new_group(ME, [0, 1]))  # what is opened once for all groups is open
         total(group)
         before = descriptors()

@@ -1,4 +1,4 @@
-"""A batch of calls has ended when all of them have, and none of them waits for one before it."""
+"""A batch of calls has ended when all of them have, none waits for one before it, and none reads what another has written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Batch
 from shim.errors import CollectiveTimeoutError, ShimError
 
@@ -73,3 +74,60 @@ def test_the_timeout_is_that_of_all_together(rank: int, world_size: int) -> None
         else:
             batch.wait(30.0)
             assert [each.tolist() for each in received] == [[float(tag)] * 3 for tag in range(20)]
+
+
+LENGTHS = [6, 300_000]  # within an arrival line or a channel, and far beyond
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("started", [False, True])
+def test_collectives_of_tensors_that_share_memory(rank: int, world_size: int, length: int, started: bool) -> None:
+    """Each reads what was there before the batch, and they write in their order."""
+    with world() as group:
+        memory = np.arange(length, dtype=float) + 10 * rank
+        wanted = sum(np.arange(length, dtype=float) + 10 * other for other in range(world_size))
+        views = [memory, memory, memory[: length // 2], memory[length // 3 :], memory[::2], memory[::-1]]
+        apart = np.ones(3)
+        batch = Batch([calls.all_reduce(ME, group, each, each, ReduceOp.SUM) for each in [*views, apart]])
+        if started:
+            batch.start()
+        batch.wait()
+        assert (memory == wanted).all()
+        assert (apart == world_size).all()
+        calls.all_reduce(ME, group, memory, memory, ReduceOp.MAX, now=True)
+        assert (memory == wanted).all()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_messages_into_the_memory_that_is_sent(rank: int, world_size: int, length: int) -> None:
+    with world() as group:
+        memory = np.arange(length, dtype=float) + 10 * rank
+        after, before = (rank + 1) % world_size, (rank - 1) % world_size
+        Batch([calls.receive(ME, group, memory[1:], before), calls.send(ME, group, memory[:-1], after)]).wait()
+        assert (memory[1:] == np.arange(length - 1) + 10 * before).all()
+        assert memory[0] == 10 * rank
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("form", ["all_gather", "gather", "all_to_all"])
+def test_outputs_that_share_memory(rank: int, world_size: int, length: int, form: str) -> None:
+    """That of the last rank is written last; what an output has in common with an input is read before."""
+    with world() as group:
+        memory = np.zeros(length + world_size)
+        outputs = [memory[other : other + length] for other in reversed(range(world_size))]
+        outputs[0][:] = mine = np.arange(length, dtype=float) + 10 * rank
+        if form == "all_gather":
+            calls.all_gather(ME, group, outputs, outputs[0], now=True)
+        elif form == "gather":
+            calls.gather(ME, group, outputs, outputs[0], 1, now=True)
+        else:
+            calls.all_to_all(ME, group, outputs, [outputs[0]] * world_size, now=True)
+        wanted = np.zeros(length + world_size)
+        wanted[world_size - 1 :][:length] = mine
+        if form != "gather" or rank == 1:
+            for other in range(world_size):
+                wanted[world_size - 1 - other :][:length] = np.arange(length) + 10 * other
+        assert (memory == wanted).all()

@@ -1,4 +1,4 @@
-"""Large messages and collectives that two ranks copy from tensor to tensor, and the variable that says from which size on."""
+"""Collectives in which two ranks read each other's tensors through the kernel, and the variable that says from which size on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ import pytest
 from shim import _native
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.cross_memory import NEVER, chosen_cross_memory
+from shim.core.engines.shared_memory.settings import NEVER, chosen_cross_memory
 from shim.core.groups import ProcessGroup
-from shim.core.variables import Variables
-from shim.errors import ArgumentError, EngineError, MismatchError
+from shim.core.job.variables import Variables
+from shim.errors import ArgumentError, EngineError
 
+pytestmark = pytest.mark.engine("shared_memory")
 ME = Caller("test")
 LIBC = ctypes.CDLL(None)
 SIZE = 3 * 256 * 1024 + 12  # bytes: chunks, and a part of one
@@ -28,14 +29,13 @@ SIZE = 3 * 256 * 1024 + 12  # bytes: chunks, and a part of one
 
 @contextmanager
 def group_from(bytes: int) -> Iterator[ProcessGroup]:
-    """A group of all ranks in which messages of so many bytes are copied across."""
+    """A group in which what two ranks have for each other, so many bytes each, is read across."""
     try:
         groups.enter_world(ME, "test")
         _native.set_cross_memory_from(bytes)
         group = groups.new_group(ME)
         assert group is not None
-        thresholds = dict(group.engine.thresholds())
-        assert thresholds["cross"] == thresholds["swap"] == bytes
+        assert dict(group.engine.thresholds())["swap"] == bytes
         yield group
     finally:
         _native.set_cross_memory_from(0)
@@ -69,76 +69,29 @@ def may_rank_1_read_rank_0(group: ProcessGroup) -> bool:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("what", ["message", "broadcast", "all_gather"])
-def test_the_system_copies_them_where_it_may(rank: int, what: str) -> None:
+def test_the_system_copies_them_where_it_may(rank: int) -> None:
     with group_from(1) as group:
         is_read = may_rank_1_read_rank_0(group)
         tensor = np.zeros(SIZE, np.uint8)
         if rank == 0:
             tensor = memory_with_a_hole() if is_read else content(SIZE, 1)  # a rank that read the hole itself would die
-        if what == "all_gather":  # nothing of rank 0's own part is copied where it is its input
-            outputs = [tensor, np.zeros(SIZE, np.uint8)]
-            work = calls.all_gather(ME, group, outputs, tensor if rank == 0 else outputs[1])
-        elif what == "broadcast":
-            work = calls.broadcast(ME, group, tensor, 0)
-        else:
-            work = calls.send(ME, group, tensor, 1) if rank == 0 else calls.receive(ME, group, tensor, 0)
+        outputs = [tensor, np.zeros(SIZE, np.uint8)]  # nothing of rank 0's own part is copied where it is its input
+        work = calls.all_gather(ME, group, outputs, tensor if rank == 0 else outputs[1])
         if is_read:
             with pytest.raises(EngineError, match=r"the system cannot copy the tensor .*: Bad address"):
                 work.wait()
         else:
             work.wait()
-            np.testing.assert_array_equal(tensor, content(SIZE, 1))
+            np.testing.assert_array_equal(outputs[0], content(SIZE, 1))
 
 
-@pytest.mark.ranks(2, 3, 4)
-@pytest.mark.parametrize("least", [1, NEVER], ids=["across", "through the channel"])
-@pytest.mark.parametrize("size", [5000, SIZE], ids=["fits the channel", "does not"])
-def test_messages_of_all_ranks_at_once_arrive(rank: int, world_size: int, least: int, size: int) -> None:
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("least", [1, NEVER], ids=["across", "through the rings"])
+def test_what_two_ranks_have_for_each_other_arrives(rank: int, least: int) -> None:
     with group_from(least) as group:
-        for time in range(3):
-            sent = [
-                calls.send(ME, group, content(size, 10 * time + rank), peer).start()
-                for peer in range(world_size)
-                if peer != rank
-            ]
-            for peer in range(world_size):
-                if peer != rank:
-                    got = np.zeros(size, np.uint8)
-                    calls.receive(ME, group, got, peer).wait()
-                    np.testing.assert_array_equal(got, content(size, 10 * time + peer))
-            for work in sent:
-                work.wait()
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("root", [0, 1])
-@pytest.mark.parametrize("step", [1, 2], ids=["whole", "with gaps"])
-def test_broadcasts_of_two_ranks_arrive(rank: int, root: int, step: int) -> None:
-    with group_from(1) as group:
-        right = content(SIZE, root)
-        memory = np.zeros(step * SIZE, np.uint8)
-        tensor = memory[::step]
-        if rank == root:
-            tensor[:] = right
-        calls.broadcast(ME, group, tensor, root, now=True).wait()
-        np.testing.assert_array_equal(tensor, right)
-        assert step == 1 or not memory[1::2].any()
-
-
-@pytest.mark.ranks(2)
-def test_what_does_not_fit_is_told_to_both_and_the_next_one_arrives(rank: int) -> None:
-    with group_from(1) as group:
-        got = np.zeros(SIZE - 1, np.uint8)
-        work = calls.receive(ME, group, got, 0) if rank == 1 else calls.send(ME, group, content(SIZE, 1), 1)
-        with pytest.raises(MismatchError):
-            work.wait()
-        assert not got.any()
-        if rank == 0:
-            calls.send(ME, group, content(SIZE - 1, 2), 1).wait()
-        else:
-            calls.receive(ME, group, got, 0).wait()
-            np.testing.assert_array_equal(got, content(SIZE - 1, 2))
+        gathered = np.zeros(2 * SIZE, np.uint8)
+        calls.all_gather(ME, group, gathered, content(SIZE, rank), now=True).wait()
+        np.testing.assert_array_equal(gathered, np.concatenate([content(SIZE, 0), content(SIZE, 1)]))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +110,7 @@ def test_another_value_is_refused(text: str) -> None:
 def test_the_world_begins_with_what_the_environment_says() -> None:
     code = "import shim, shim.frontends.torch.distributed as dist; dist.init_process_group(); print(shim.explain())"
     alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"cross memory {os.getpid()}"}
-    for text, told in ("12345", "cross 12345,"), ("off", "cross never,"):
+    for text, told in ("12345", "swap 12345"), ("off", "swap never"):
         result = subprocess.run(
             [sys.executable, "-c", code],
             env=os.environ | alone | {"SHIM_CROSS_MEMORY": text},

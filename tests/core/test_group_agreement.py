@@ -97,7 +97,7 @@ def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, wor
         for odd in range(world_size):
             for lonely in (rank == odd, rank != odd):
                 call = (lambda: groups.new_group(ME, [0])) if lonely else calls.barrier(ME, group).wait
-                assert_raises_soon(MismatchError, "disagree on what the barrier is for", call)
+                assert_raises_soon(MismatchError, "disagree on the operation", call)
             assert_all_goes_on(group)
 
 
@@ -184,4 +184,44 @@ def test_what_the_users_ranks_raise_is_told_to_all(rank: int, world_size: int) -
 @pytest.mark.ranks(1)
 def test_a_lone_rank_agrees_with_itself() -> None:
     with world() as group:
+        assert_all_goes_on(group)
+
+
+def make(*ranks: int) -> Callable[[], object]:
+    return partial(groups.new_group, ME, ranks, name="of " + " ".join(map(str, ranks)))
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize(
+    "calls_of_ranks",
+    [
+        pytest.param([make(0, 1), make(0, 1, 2), make(0, 1, 2)], id="other members"),
+        pytest.param([make(0, 1), make(1, 2), make(0, 2)], id="around"),
+        pytest.param([make(0, 1), None, None], id="the others elsewhere"),
+        pytest.param([make(0, 2), make(1, 2), None], id="one elsewhere"),
+    ],
+)
+def test_members_that_wait_for_each_other_in_vain_are_told(
+    rank: int, calls_of_ranks: list[Callable[[], object] | None]
+) -> None:
+    with world() as group:
+        call = calls_of_ranks[rank]
+        if call is None:
+            told = r"rank 0: refused: group 'of .*' cannot be made"
+            assert_raises_soon(MismatchError, told, calls.barrier(ME, group).wait)
+        else:
+            told = rf"(?s)cannot be made, because these ranks wait for each other.*rank {rank} has waited .* <- this"
+            assert_raises_soon(MismatchError, told, call)
+        assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(3)
+def test_a_late_member_is_waited_for(rank: int) -> None:
+    """Although the third waits for both of them in the world."""
+    with world() as group:
+        if rank == 0:
+            time.sleep(2.5)
+        if rank < 2:
+            make(0, 1)()
+        calls.barrier(ME, group).wait()
         assert_all_goes_on(group)

@@ -11,7 +11,7 @@ import pytest
 BEGINNING = """
 import os, signal, sys
 import shim.frontends.torch.distributed as dist
-from shim.core import last_words
+from shim.core.groups import last_words
 def begin(): dist.init_process_group(rank=0, world_size=1)
 """
 
@@ -57,9 +57,7 @@ def test_a_line_of_ours_is_not_the_programs() -> None:
         begin(); atexit.register(lambda: print(last_words.reason()))
         dist.all_reduce("no tensor")
     """)
-    assert done.stdout.startswith("<string>:9: TorchTensorError: torch.distributed.all_reduce:"), (
-        done.stdout + done.stderr
-    )
+    assert done.stdout.startswith("<string>:9: TensorError: torch.distributed.all_reduce:"), done.stdout + done.stderr
 
 
 def test_hooks_that_call_each_other_are_no_circle() -> None:

@@ -11,11 +11,11 @@ import pytest
 
 import shim
 from shim.core import groups
-from shim.core.cross_memory import NEVER
-from shim.core.measurements import measurements_folder
-from shim.core.variables import Variables
+from shim.core.engines.shared_memory.settings import NEVER, measurements_folder
+from shim.core.job.variables import Variables
 from shim.frontends.torch import distributed as dist
 
+pytestmark = pytest.mark.engine("shared_memory")
 INIT = "import shim, shim.frontends.torch.distributed as dist; dist.init_process_group(); print(shim.explain())"
 
 
@@ -85,7 +85,7 @@ def test_all_ranks_have_the_thresholds_that_explain_tells(world_size: int) -> No
     world = groups.world_of("torch")
     assert world is not None
     mine = dict(world.engine.thresholds())
-    assert set(mine) == {"claim", "cross", "cross_until", "lend", "one_shot", "piece", "stream", "swap"}
+    assert set(mine) == {"claim", "lend", "one_shot", "piece", "stream", "swap"}
     assert all(f"{name} {size}" in shim.explain() or size == NEVER for name, size in mine.items())
     everyone: list[object] = [None] * world_size
     dist.all_gather_object(everyone, mine)

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from launcher_variables import assert_raises, by_hand, find
 
-from shim.core import groups, objects, rendezvous
+from shim.core import groups, objects
 from shim.core.callers import Caller
-from shim.core.stores import FileStore, HashStore, PrefixStore
+from shim.core.engines import choose
+from shim.core.job import rendezvous
+from shim.core.job.stores import FileStore, HashStore, PrefixStore
 from shim.errors import ArgumentError, StateError, StoreTimeoutError, UnsupportedError
 
 ME = Caller("test", input="item")
@@ -62,7 +64,7 @@ def test_ranks_of_another_host_are_refused_on_all(world_size: int, monkeypatch: 
     def refusal_of(rank: int) -> str:
         names.host = "elsewhere 1234" if rank == 1 else "here 5678"
         with pytest.raises(UnsupportedError) as raised:
-            rendezvous.locate_at(store, rank, world_size)
+            choose(several_hosts=rendezvous.locate_at(store, rank, world_size).several_hosts)
         return str(raised.value)
 
     with ThreadPoolExecutor(world_size) as threads:
@@ -103,6 +105,7 @@ FORK = """
 import os
 from shim.core import groups
 from shim.core.callers import Caller
+from shim.core.engines import choose
 from shim.errors import StateError
 me = Caller("test")
 groups.enter_world(me, "test")

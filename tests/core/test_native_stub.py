@@ -15,6 +15,7 @@ STUB = Path(shim.__file__).with_name("_native.pyi")  # an editable install has t
 NARROWER = {
     "set_reader_chooser": "def set_reader_chooser(chooser: Callable) -> None: ...",
     "set_before_exec": "def set_before_exec(function: Callable) -> None: ...",
+    "Request.combine": "def combine(self, output: object, of_ranks: list, factors: Sequence[float]) -> None: ...",
     "Work.exception": "def exception(self) -> object: ...",
 }
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +29,23 @@ def test_a_wrong_argument_outside_the_group_is_told_in_the_callers_words() -> No
     assert not isinstance(caught.value, NotMemberError)
 
 
+def interrupt_when_it_waits(thread: int) -> None:
+    """Send this process a SIGINT once *thread* has stood at one place in a collective for 0.15 s."""
+
+    def watch() -> None:
+        places: list[tuple[int, int]] = []
+        while len(places) < 4 or len(set(places[-4:])) > 1:
+            time.sleep(0.05)
+            frame = sys._current_frames()[thread]
+            if "/shim/core/" in frame.f_code.co_filename:
+                places.append((id(frame), frame.f_lasti))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch).start()
+
+
 @pytest.mark.ranks(2)
+@pytest.mark.engine("shared_memory")
 def test_ctrl_c_behind_a_started_call_gives_the_group_up(rank: int) -> None:
     group = groups.enter_world(ME, "test")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,7 +53,7 @@ def test_ctrl_c_behind_a_started_call_gives_the_group_up(rank: int) -> None:
         tensor = np.ones(3)
         if rank == 0:
             calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).start()
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            interrupt_when_it_waits(threading.get_ident())
             with pytest.raises(KeyboardInterrupt):
                 calls.barrier(ME, group, now=True)
             with pytest.raises(EngineError, match="given up when a wait in it was interrupted"):
@@ -47,3 +67,43 @@ def test_ctrl_c_behind_a_started_call_gives_the_group_up(rank: int) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
         groups.close_world()
+
+
+INTERRUPTED = f"""
+import os, signal, sys, threading, time
+import numpy as np
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
+
+{inspect.getsource(interrupt_when_it_waits)}
+
+ME = Caller("test")
+group = groups.enter_world(ME, "test")
+if group.rank == 0:
+    first = calls.barrier(ME, group).start()
+    interrupt_when_it_waits(threading.get_ident())
+    try:
+        calls.all_reduce(ME, group, np.ones(1000), np.ones(1000), ReduceOp.SUM, now=True)
+    except KeyboardInterrupt:
+        first.wait()
+else:
+    while not group.engine.is_gone(0):
+        time.sleep(0.01)
+    calls.barrier(ME, group, now=True)
+groups.close_world()
+"""
+
+
+def test_a_call_that_is_interrupted_behind_another_stays_until_it_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(INTERRUPTED)
+    ended = subprocess.run(
+        [sys.executable, "-m", "shim", "run", "-n", "2", "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MALLOC_PERTURB_": "85"},  # what is freed is overwritten
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

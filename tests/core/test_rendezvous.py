@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,9 +25,10 @@ from launcher_variables import (
     torchrun,
 )
 
-from shim.core.rendezvous import locate
+from shim.core.job.job import Job
+from shim.core.job.rendezvous import locate
 from shim.errors import ArgumentError, StateError, UnsupportedError
-from shim.launch.identity import rank_environment
+from shim.launch.identity import launcher_variables, rank_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,6 +98,11 @@ class TestScheduler:
         assert find(rank_environment(1, 3, "5eed")).launcher == "shim run"
 
 
+def rank_of_shim_run(rank: int, size: int) -> Environment:
+    endpoints = [f"127.0.0.1:{4000 + other}" for other in range(size)]
+    return rank_environment(rank, size, "5eed.0") | launcher_variables(rank, size, "5eed", endpoints)
+
+
 class TestNesting:
     @pytest.mark.parametrize("inner", [torchrun, paddle, msrun])
     @pytest.mark.parametrize("outer", [open_mpi, hydra, srun])
@@ -116,8 +123,18 @@ class TestNesting:
     @pytest.mark.parametrize("inner", [torchrun, paddle, paddle_spawn, msrun, open_mpi, hydra, srun])
     @pytest.mark.parametrize("size", [1, 2])
     def test_a_launcher_beside_shim_run_is_inside_it(self, size: int, inner: Callable[[int, int], Environment]) -> None:
-        outer = rank_environment(0, size, "5eed")
+        outer = rank_of_shim_run(0, size)
         assert find(outer | inner(1, 3)).launcher == find(inner(1, 3)).launcher
+        assert find(outer | inner(0, size)).launcher == find(inner(0, size)).launcher  # though rank and size agree
+
+    def test_the_frameworks_variables_that_shim_run_sets_are_no_other_launcher_s(self) -> None:
+        assert find(rank_of_shim_run(1, 3)) == Job(1, 3, "shim run 5eed.0", "shim run")
+
+    def test_shim_run_inside_shim_run_takes_away_what_the_outer_one_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in rank_of_shim_run(1, 3).items():
+            monkeypatch.setenv(name, value)
+        assert find(rank_environment(2, 4, "another")) == Job(2, 4, "shim run another", "shim run")
+        assert find(rank_of_shim_run(2, 4)).rank == 2
 
     def test_mpi_is_inside_slurm(self) -> None:
         assert find(srun(0, 1) | open_mpi(1, 2)).launcher == "Open MPI"
@@ -244,7 +261,7 @@ def test_paddle_s_endpoints_are_read_from_the_file_they_were_moved_to(tmp_path: 
 def test_hydra_s_jobs_are_told_apart_by_the_process_that_starts_their_ranks(tmp_path: Path) -> None:
     proxy = tmp_path / "hydra_pmi_proxy"  # a process has the name of the file it runs
     proxy.symlink_to("/bin/sh")
-    program = "from shim.core.rendezvous import locate; me = locate(); print(me.rank, me.size, me.key)"
+    program = "from shim.core.job.rendezvous import locate; me = locate(); print(me.rank, me.size, me.key)"
 
     def job() -> list[list[str]]:
         rank = f"PMI_SIZE=2 MPI_LOCALNRANKS=2 '{sys.executable}' -c '{program}'"
@@ -262,3 +279,25 @@ def test_hydra_s_jobs_are_told_apart_by_the_process_that_starts_their_ranks(tmp_
         assert [rank[:2] for rank in ranks] == [["0", "2"], ["1", "2"]]
         assert ranks[0][2] == ranks[1][2]
     assert one[0][2] != another[0][2]
+
+
+@pytest.mark.parametrize(
+    ("environment", "local_rank", "address"),
+    [
+        (torchrun(3, 4) | {"LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"}, 1, "127.0.0.1:1234"),
+        (msrun(3, 4) | {"MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": "8118"}, None, "127.0.0.1:8118"),
+        (open_mpi(3, 4) | {"OMPI_COMM_WORLD_LOCAL_RANK": "2"}, 2, ""),
+        (hydra(3, 4) | {"MPI_LOCALRANKID": "0", "MASTER_PORT": "1234"}, 0, "localhost:1234"),
+        (srun(3, 4) | {"SLURM_LOCALID": "3"}, 3, ""),
+        (by_hand(3, 4), None, "127.0.0.1:29500"),
+    ],
+)
+def test_a_job_has_what_its_launcher_tells(environment: Environment, local_rank: int | None, address: str) -> None:
+    job = find(environment)
+    assert (job.local_rank, job.address) == (local_rank, address)
+    assert job.hosts == (socket.gethostname(),) * 4
+
+
+def test_who_only_asks_for_the_rank_is_not_refused() -> None:
+    job = locate(environment=srun(2, 4) | {"SLURM_NNODES": "2"})
+    assert (job.rank, job.size, job.several_hosts, job.hosts) == (2, 4, "SLURM_NNODES=2", ())

@@ -18,9 +18,9 @@ from allocated_tensors import MANY, is_shared, load, of_every_framework, zeros
 import shim
 from shim.core import calls, groups
 from shim.core.callers import Caller
+from shim.core.engines.shared_memory.allocations import LEAST, chosen_to_share
+from shim.core.job.variables import Variables
 from shim.core.reduce_ops import ReduceOp
-from shim.core.shared_allocations import LEAST, chosen_to_share
-from shim.core.variables import Variables
 from shim.errors import ArgumentError, UnsupportedError
 
 ME = Caller("test")
@@ -183,7 +183,7 @@ def test_a_wrong_threshold_is_told(wrong: Any) -> None:
 @pytest.mark.frameworks
 @pytest.mark.ranks(1)
 def test_a_framework_that_allocates_otherwise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shim.core import shared_allocations
+    from shim.core.engines.shared_memory import allocations as shared_allocations
 
     load("torch")
     monkeypatch.setattr(shared_allocations, "_hooked", set())
@@ -199,6 +199,7 @@ def test_a_framework_that_allocates_otherwise_is_told(monkeypatch: pytest.Monkey
 
 @pytest.mark.ranks(2, 3)
 @of_every_framework
+@pytest.mark.engine("shared_memory")
 def test_the_other_ranks_read_it_where_it_is(framework: str, rank: int, world_size: int) -> None:
     load(framework)
     group = groups.enter_world(ME, "test")
@@ -240,6 +241,7 @@ def test_ranges_of_one_file_are_read_over_and_over(rank: int, world_size: int) -
 
 @pytest.mark.frameworks
 @pytest.mark.ranks(2)
+@pytest.mark.engine("shared_memory")
 def test_a_training_step_reduces_gradients_where_they_are(rank: int, world_size: int) -> None:
     torch = load("torch")
     group = groups.enter_world(ME, "test")

@@ -18,7 +18,7 @@ import shim
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import ArgumentError, EngineError, StateError, UnsupportedError
+from shim.errors import ArgumentError, OutOfMemoryError, StateError, UnsupportedError
 
 ME = Caller("test")
 
@@ -120,12 +120,14 @@ def test_memory_lives_as_long_as_a_view_of_it(framework: str) -> None:
         (ArgumentError, "more elements than any memory", ((1 << 40, 1 << 40), "int8")),
         (ArgumentError, "more elements than any memory", ((1 << 62, 1 << 62, 0), "int8")),
         (ArgumentError, "at most 16 dimensions", ((1,) * 17, "int8")),
-        (EngineError, "shim.empty: cannot reserve", (1 << 50, "int8")),
+        (OutOfMemoryError, "shim.empty: cannot reserve", (1 << 50, "int8")),
+        (OutOfMemoryError, "elements of any dtype do not fit", (1 << 45,)),
     ],
 )
 def test_wrong_arguments_are_told(error: type[Exception], told: str, arguments: tuple[Any, ...]) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=told) as raised:
         shim.empty(*arguments)
+    assert isinstance(raised.value, MemoryError) == (error is OutOfMemoryError)
 
 
 def test_a_framework_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +153,7 @@ def test_a_dtype_that_numpy_has_only_with_an_extension_is_told() -> None:
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.engine("shared_memory")
 def test_nothing_is_left_of_a_thousand_tensors(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")
     try:
@@ -189,6 +192,7 @@ def test_every_group_reads_the_same_tensor(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(3)
+@pytest.mark.engine("shared_memory")
 def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")
     try:

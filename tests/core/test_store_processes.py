@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_threads import in_thread
 
-from shim.core.stores import FileStore, LocalStore, Store, TCPStore
+from shim.core.job.stores import FileStore, LocalStore, Store, TCPStore
 from shim.errors import StoreError, StoreLostError
 
 
@@ -124,7 +124,7 @@ def test_a_local_store_is_served_by_whoever_is_left(rank: int, world_size: int, 
 
 FORK = """
 import os, sys
-from shim.core.stores import TCPStore
+from shim.core.job.stores import TCPStore
 server = TCPStore("localhost", 0, 1, True, 20)
 client = TCPStore("localhost", server.port, 1, False, 20)
 child = os.fork()
@@ -153,7 +153,7 @@ print("well")
 """
 
 END = """
-from shim.core.stores import TCPStore
+from shim.core.job.stores import TCPStore
 server = TCPStore("localhost", 0, 1, True, 20)
 print(server.port, flush=True)
 server.get("end")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from store_threads import SHORT, in_thread, nothing_leaks
 
-from shim.core.stores import FileStore, HashStore, LocalStore, PrefixStore, Store, TCPStore
+from shim.core.job.stores import FileStore, HashStore, LocalStore, PrefixStore, Store, TCPStore
 from shim.errors import ArgumentError, QueueEmptyError, StoreTimeoutError
 
 KINDS = ("hash", "file", "local", "tcp", "tcp on all addresses", "prefix", "prefix of tcp")

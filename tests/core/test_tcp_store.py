@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from store_threads import SHORT, in_thread, nothing_leaks
 
-from shim.core.stores import TCPStore
+from shim.core.job.stores import TCPStore
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
 
 
@@ -186,7 +186,7 @@ def test_a_client_that_meets_a_server_about_to_end_waits_for_the_next() -> None:
 
 INTERRUPTED = """
 import signal
-from shim.core.stores import TCPStore
+from shim.core.job.stores import TCPStore
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs the tests may have had ignored
 store = TCPStore("localhost", 0, 1, True, 30)
 try:

@@ -21,7 +21,7 @@ import numpy as np
 from scenarios import TIMEOUT, Scenario
 
 import shim
-import shim.core.engines.shared_memory  # before ranks are forked
+import shim.core.engines.shared_memory.engine  # before ranks are forked
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
@@ -52,13 +52,6 @@ def pass_on(group: ProcessGroup, empty: Callable[[int, str], np.ndarray] = np.em
     sent.wait()
 
 
-def broadcast(group: ProcessGroup) -> None:
-    """Two ranks copy it between their processes, several through the rings."""
-    tensor = np.ones(LARGE, np.uint8)
-    outputs.append(weakref.ref(tensor))
-    calls.broadcast(ME, group, tensor, 0, now=True).wait()
-
-
 def gather(group: ProcessGroup) -> None:
     """Two ranks read each other's tensors."""
     gathered = np.empty(group.size * LARGE, np.uint8)
@@ -80,9 +73,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "large, started": lambda group: sum_up(group, np.ones(LARGE, np.uint8), "started"),
     "shared": lambda group: sum_up(group, shim.empty(LARGE, "uint8")),
     "messages": pass_on,
-    "offered messages": pass_on,
     "lent messages": lambda group: pass_on(group, shim.empty),
-    "broadcasts": broadcast,
     "gathers": gather,
     "making groups": make_group,
     "meeting": lambda group: sum_up(group, np.ones(1)),
@@ -145,8 +136,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
         if rank == scenario.victim:
             os.environ["SHIM_FAULT"] = f"{scenario.point} {scenario.action} {scenario.which}"
             os.environ["SHIM_FAULT_NOTE"] = str(note)
-        # Else messages go through the channels, whose phases count their pieces.
-        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point.startswith("in_cross_") else "off"
+        os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point == "in_cross_read" else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
         patient = scenario.action == "stop" or scenario.what == "meeting"
         os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())

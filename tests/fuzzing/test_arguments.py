@@ -15,7 +15,7 @@ from strategies import EXCLUDED, MODULES, calls, functions_of
 from shim.launch.pool import RankPool
 
 DEADLINE = 30.0  # seconds, after which a call hangs
-USUAL = 40  # calls of a module
+USUAL = 20  # calls of a module
 AT_A_TIME = 500  # of a longer run
 
 

@@ -15,6 +15,7 @@ import torch
 
 import shim.frontends.torch.distributed as ours
 from shim.substitution import as_installed
+from shim.substitution.importlib_bootstrap import ImportHook
 
 
 def test_every_way_to_import_gets_the_frontend() -> None:
@@ -143,3 +144,18 @@ def test_what_is_assigned_to_a_frontend_s_name_is_seen_and_taken_back() -> None:
     assert dist.get_rank is ours.get_world_size
     del dist.get_rank
     assert dist.get_rank is ours.get_rank
+
+
+def test_a_function_that_wraps_the_import_while_views_are_given_may_stay() -> None:
+    asked: list[Any] = []
+    hook, found = ImportHook(lambda names, importer: bool(asked.append(names))), builtins.__import__
+    try:
+        hook.install()
+        builtins.__import__ = lambda *arguments, **keywords: hook(*arguments, **keywords)
+        hook.remove()
+        hook.install()
+        import torch.distributed  # noqa: F401  # it is asked for this one
+
+        assert len(asked) == 1
+    finally:
+        builtins.__import__ = found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,24 +91,32 @@ def of_mindspore(script: str) -> str:
     return "".join(log.read_text(encoding="utf-8", errors="replace") for log in Path("logs").glob("worker_*.log"))
 
 
-@pytest.mark.parametrize(
-    ("name", "real"),
-    [
-        ("torch_sgd", of_torch),
-        ("paddle_sgd", of_paddle),
-        ("paddle_data_parallel", of_paddle),
-        ("mindspore_sgd", of_mindspore),
-    ],
-)
+REAL = {
+    "torch_sgd": (of_torch, [0.87155, 0.39452, 0.35006, 0.31865]),
+    "paddle_sgd": (of_paddle, [0.34285, 0.18155, 0.16143, 0.15262]),
+    "paddle_data_parallel": (of_paddle, [0.73166, 0.50584, 0.42056, 0.37779]),
+    "mindspore_sgd": (of_mindspore, [0.68861, 0.28235, 0.21558, 0.19746]),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_training_gives_the_losses_on_record_of_the_framework(name: str, tmp_path: Path) -> None:
+    ended = run(tmp_path, str(TRAINING / f"{name}.py"))
+    assert ended.returncode == 0, ended.stderr
+    seen = [float(line.split()[-1]) for line in losses(ended.stdout)]
+    assert seen == pytest.approx(REAL[name][1], rel=1e-3)  # other processors' matrix products may round otherwise
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", REAL)
 def test_training_gives_the_same_losses_as_with_the_framework(
-    name: str, real: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = str(TRAINING / f"{name}.py")
     monkeypatch.chdir(tmp_path)
     ended = run(tmp_path, script)
-    assert ended.returncode == 0, ended.stderr
     assert len(losses(ended.stdout)) == 4
-    assert losses(ended.stdout) == losses(real(script))
+    assert losses(ended.stdout) == losses(REAL[name][0](script))
 
 
 LAZY = """

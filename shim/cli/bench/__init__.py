@@ -19,7 +19,7 @@ bench.command("show")(show)
 
 @bench.callback()
 def _bench() -> None:
-    """Measure our collectives beside gloo, Open MPI and MPICH, and beside what the machine can do at all.
+    """Measure shim's collectives beside gloo, Open MPI, MPICH and the least time that copying takes.
 
-    Without a command, `run` is meant; its options may follow directly: `shim bench --quick`.
+    `run` is the default command: `shim bench --quick` is `shim bench run --quick`.
     """

@@ -17,10 +17,10 @@ _STYLES = {"holds": "green", "does not hold": "red", "not measured": "yellow", "
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that `shim bench --json FILE` wrote.")],
 ) -> None:
-    """Hold what the project promises of its speed against a result, and print each promise with its figure.
+    """Compare a result with the project's promises of speed, and print each promise with its figure.
 
-    The exit status is 0 when all of them hold, 1 when one does not or has not been measured. What does not apply to the machine
-    breaks nothing.
+    The exit status is 0 if all promises hold, and 1 if one does not hold or was not measured.
+    Promises that do not apply to the machine do not count.
     """
     from rich.console import Console
     from rich.table import Table

@@ -12,13 +12,13 @@ import typer
 from shim.bench.cases import COLLECTIVES, CROWDED_BYTES, DTYPES, MEASURED_BYTES, SIZES, Case, size_text
 from shim.bench.contenders import FLOORS, OURS, PEERS, QUICK, Contender
 from shim.bench.launchers import MPIS
-from shim.bench.machine import available_memory, processors
+from shim.bench.machine import available_memory, describe, processors
 from shim.bench.plan import Plan
+from shim.launch.identity import MOST_RANKS
 
 __all__ = ["run"]
 
 _RANKS = (2, 3, 4, 8)
-_MOST_RANKS = 512  # of a group
 _QUICK_SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 _ROUNDS, _QUICK_ROUNDS = 5, 3
 _SECONDS, _QUICK_SECONDS = 0.5, 0.06
@@ -32,16 +32,16 @@ _T = TypeVar("_T")
 def run(
     collective: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help=f"Only these, with commas between: {','.join(COLLECTIVES)}. Default: all."),
+        typer.Option(metavar="NAMES", help=f"Collectives, separated by commas: {','.join(COLLECTIVES)}. Default: all."),
     ] = None,
     ranks: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="How many ranks, with commas between. Default: 2,3,4,8.")
+        str | None, typer.Option(metavar="NUMBERS", help="Numbers of ranks, separated by commas. Default: 2,3,4,8.")
     ] = None,
     dtype: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help=f"Of {', '.join(DTYPES)}. Default: float32; without --collective also the others, where it computes, on the fewest ranks.",
+            help=f"Dtypes: {','.join(DTYPES)}. Default: float32; without --collective also the others, for reductions, on the fewest ranks.",
         ),
     ] = None,
     size: Annotated[
@@ -54,14 +54,14 @@ def run(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help=f"Which ways into our engine: {','.join(one.name for one in OURS)}. Default: all whose framework is installed.",
+            help=f"Frontends of shim: {','.join(one.name for one in OURS)}. Default: all whose framework is installed.",
         ),
     ] = None,
     peers: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help=f"Which other libraries: {','.join(one.name for one in PEERS)}, or none. Default: all that are installed.",
+            help=f"Other libraries: {','.join(one.name for one in PEERS)}, or none. Default: all that are installed.",
         ),
     ] = None,
     quick: Annotated[
@@ -71,21 +71,21 @@ def run(
         ),
     ] = False,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help=f"How often every case is come back to. Default: {_ROUNDS}.")
+        int | None, typer.Option(min=1, help=f"How often each case is measured. Default: {_ROUNDS}.")
     ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(
             min=0.001,
             max=86_400,
-            help=f"Of timed calls for a case and a contender, over all rounds. Default: {_SECONDS:g}.",
+            help=f"Seconds of timed calls per case and library, over all rounds. Default: {_SECONDS:g}.",
         ),
     ] = None,
     overlap: Annotated[
         bool,
         typer.Option(
             "--overlap/--no-overlap",
-            help="Also an asynchronous all_reduce of 16 MB on 2 ranks behind a matrix product. Default: where all_reduce on 2 ranks is measured.",
+            help="Also measure an asynchronous all_reduce of 16 MB on 2 ranks behind a matrix product. Default: if all_reduce on 2 ranks is measured.",
             show_default=False,
         ),
     ] = True,
@@ -99,21 +99,21 @@ def run(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Leave out cases of which all ranks' tensors together are larger. Default: 2GB, 512MB with more ranks than processors.",
+            help="Leave out cases whose tensors on all ranks together are larger. Default: 2GB, or 512MB with more ranks than processors.",
         ),
     ] = None,
     json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result to FILE, anew after each number of ranks.")
+        Path | None, typer.Option(metavar="FILE", help="Write the result to FILE, again after each number of ranks.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Draw time against size into FOLDER, as PNG and SVG.")
     ] = None,
 ) -> None:
-    """Measure collectives of this machine's ranks through our frontends, beside other libraries, in one run.
+    """Measure collectives on this machine through shim's frontends and through other libraries, in one run.
 
-    All contenders' rank processes are there at once and take short turns in a changing order; results are checked first. Shown are the
-    slowest rank's median, how it compares with the best of the other libraries, and with the machine's floor measured in the same run.
-    Run it on a machine that does nothing else. docs/performance.md tells how to read the result.
+    The libraries take short turns in a changing order, and their results are checked first.
+    You see the median time of the slowest rank, and how it compares with the best other library and with the floor: the least time that copying takes.
+    Run it on a machine that does nothing else. docs/performance.md says how to read the result.
     """
     from rich.console import Console
 
@@ -124,7 +124,7 @@ def run(
     from shim.bench.progress import ProgressBar
     from shim.bench.record import Record, write_record
     from shim.bench.run import measure, present
-    from shim.bench.table import print_record, widen
+    from shim.bench.table import busy_lines, print_record
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
@@ -161,7 +161,7 @@ def run(
         if refused:
             raise typer.BadParameter(str(refused), param_hint=option)
     console = Console(highlight=False)
-    widen(console, len(plan.contenders))
+    console.print(*busy_lines(describe(), max(plan.ranks)), style="yellow")
     record, unwritten = None, ""
 
     def keep(measured: Record) -> None:
@@ -204,9 +204,9 @@ def _names(option: str, given: str | None, known: Sequence[str]) -> tuple[str, .
 
 def _numbers(given: str | None) -> tuple[int, ...] | None:
     def number(text: str) -> int | None:
-        return int(text) if len(text) < 4 and text.isdecimal() and 2 <= int(text) <= _MOST_RANKS else None
+        return int(text) if len(text) < 4 and text.isdecimal() and 2 <= int(text) <= MOST_RANKS else None
 
-    return _each("--ranks", given, number, f"it takes whole numbers from 2 to {_MOST_RANKS}")
+    return _each("--ranks", given, number, f"it takes whole numbers from 2 to {MOST_RANKS}")
 
 
 def _sizes(option: str, given: str | None) -> tuple[int, ...] | None:

@@ -15,11 +15,9 @@ def show(
     plot: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Draw time against size into FOLDER, as PNG and SVG.")
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print tables of medians in Markdown, for a page.")
-    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the medians as Markdown tables.")] = False,
 ) -> None:
-    """Print the tables of a result again, without measuring anything."""
+    """Print the tables of a result again, without measuring."""
     from rich.console import Console
 
     from shim.bench.destinations import folder_refusal
@@ -27,7 +25,7 @@ def show(
     from shim.bench.plots import missing_for_plots
     from shim.bench.plots import plot as draw
     from shim.bench.record import read_record
-    from shim.bench.table import print_record, widen
+    from shim.bench.table import print_record
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")
@@ -40,9 +38,7 @@ def show(
     if markdown:
         typer.echo(markdown_of(record))
     else:
-        console = Console(highlight=False)
-        widen(console, len(record.contenders))
-        print_record(record, console)
+        print_record(record, Console(highlight=False))
     if plot is not None:
         files = draw(record, plot)
         typer.echo(f"{len(files)} pictures in {plot}", err=markdown)

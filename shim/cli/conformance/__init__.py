@@ -1,6 +1,6 @@
 """``shim conformance``: the frameworks' documents, signatures and tables, executed on this machine.
 
-``run`` is what happens without a command: ``shim conformance --framework torch`` is ``shim conformance run --framework torch``.
+``run`` is the default command: ``shim conformance README.md`` is ``shim conformance run README.md``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shim.cli.default_command import with_default
 
 __all__ = ["conformance"]
 
-conformance = typer.Typer(name="conformance", cls=with_default("run"), add_completion=False)
+conformance = typer.Typer(name="conformance", cls=with_default("run", takes_paths=True), add_completion=False)
 conformance.command("run")(run)
 conformance.command("signatures")(signatures)
 conformance.command("tables")(tables)
@@ -28,5 +28,5 @@ conformance.command("list")(list_examples)
 def _conformance() -> None:
     """Run the frameworks' documented examples, and compare signatures and tables.
 
-    Without a command, `run` is meant; its options may follow directly: `shim conformance --framework torch`.
+    `run` is the default command: `shim conformance README.md` is `shim conformance run README.md`.
     """

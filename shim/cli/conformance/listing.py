@@ -25,10 +25,10 @@ __all__ = ["list_examples"]
 def list_examples(
     paths: Files = None, framework: Frameworks = None, example: Examples = None, tensors: Tensors = None
 ) -> None:
-    """Show what would be run of the frameworks' examples and the cases, or of those in FILES, and run nothing.
+    """List the examples of the frameworks and the cases, or those in FILES, that would run. Nothing runs.
 
-    Each example stands there with its number of ranks, and with what is on record of it or, in FILES, its line. With --tensors, so do the
-    kinds of tensor that it would be run with.
+    Each example is shown with its number of ranks and its recorded verdict, or its line in FILES.
+    With --tensors, you also see the kinds of tensor it would run with.
     """
     console = console_of()
     plan = plan_from(paths, framework, example, tensors, False, console)

@@ -24,7 +24,7 @@ Files = Annotated[
     typer.Argument(
         metavar="FILES",
         exists=True,
-        help="Files and folders whose examples are meant instead: Markdown, reStructuredText, HTML, Python.",
+        help="Files and folders with your own examples: Markdown, reStructuredText, HTML, Python.",
         show_default=False,
     ),
 ]
@@ -33,8 +33,8 @@ Tensors = Annotated[
     typer.Option(
         "--tensors",
         metavar="KINDS",
-        help=f"These kinds of tensor, with commas between: {','.join(KINDS)}; or all. Default: the docstrings' examples with "
-        "their own, everything else with all that are installed.",
+        help=f"Kinds of tensor, separated by commas: {','.join(KINDS)}; or all. Default: examples in docstrings use their "
+        "own, everything else uses all that are installed.",
     ),
 ]
 Frameworks = Annotated[

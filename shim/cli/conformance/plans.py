@@ -64,7 +64,7 @@ def _of_files(
     reference: bool,
 ) -> Plan:
     if tensors is not None:
-        raise typer.BadParameter("--tensors goes without FILES: their examples say which tensors they make")
+        raise typer.BadParameter("--tensors cannot be used with FILES: their examples choose their own tensors")
     try:
         return plan_of_files(paths, frameworks, patterns, reference)
     except OSError as error:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from shim.cli.conformance.options import Examples, Files, Frameworks, Tensors, check_writable, console_of
 from shim.cli.conformance.plans import plan_from
@@ -25,6 +26,7 @@ from shim.conformance.matrix.junit import as_junit
 from shim.conformance.matrix.markdown import as_markdown
 from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import Plan, matrix_of
+from shim.frontends.mindspore._groups.numpy_versions import numpy_advice
 
 __all__ = ["run"]
 
@@ -39,21 +41,19 @@ def run(
     example: Examples = None,
     tensors: Tensors = None,
     reference: Annotated[
-        bool, typer.Option("--reference", help="Run the examples on the frameworks themselves too, and show both.")
+        bool, typer.Option("--reference", help="Also run the examples on the frameworks themselves, and show both.")
     ] = False,
-    every: Annotated[
-        bool, typer.Option("--every", help="Print a line for every example, also for those that pass.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--every", help="Print a line for every example, even if it passes.")] = False,
     json_file: Annotated[Path | None, _file("--json", "the full result")] = None,
-    junit_file: Annotated[Path | None, _file("--junit", "JUnit's XML, which build servers read,")] = None,
+    junit_file: Annotated[Path | None, _file("--junit", "JUnit XML for build servers")] = None,
     markdown_file: Annotated[Path | None, _file("--markdown", "a summary and the table as Markdown")] = None,
-    html_file: Annotated[Path | None, _file("--html", "a page to look into every example")] = None,
+    html_file: Annotated[Path | None, _file("--html", "an HTML page with every example")] = None,
 ) -> None:
-    """Run the documented examples of the frameworks, as they are installed here, or those of FILES, on this machine.
+    """Run the documented examples of the installed frameworks, or those in FILES.
 
-    These are the examples in the frameworks' docstrings, as they are written and with the tensors that they make, and cases of five
-    documents with every kind of tensor. --tensors all has the frontends get every kind from the docstrings' examples too. The exit status is 1 where one fails, where a verdict is not the one on record, and where one that is
-    on record or was asked for was not run; 0 otherwise.
+    The examples in the frameworks' docstrings run unchanged, with the tensors that they create; cases of five documents run with every kind of tensor.
+    With --tensors all, the examples in docstrings use every kind, too.
+    The exit status is 1 if an example fails, if a verdict differs from the recorded one, or if an example that is on record or that you asked for did not run; it is 0 otherwise.
     """
     files = {"--json": json_file, "--junit": junit_file, "--markdown": markdown_file, "--html": html_file}
     for option, file in files.items():
@@ -71,9 +71,15 @@ def run(
         report.print_report(cases, console)
         console.print()
     print_matrix(matrix, console, every)
+    if _has_mindspore(plan) and (advice := numpy_advice()):
+        console.print(Text(f"\n{advice}", style="bold red"))
     _write(matrix, files)
     if not matrix.passed:
         raise typer.Exit(1)
+
+
+def _has_mindspore(plan: Plan) -> bool:
+    return "mindspore" in plan.selection.present or any(each.framework == "mindspore" for each in plan.sources)
 
 
 def _run_cases(plan: Plan, console: Console) -> runner.Run | None:

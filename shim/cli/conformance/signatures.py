@@ -20,10 +20,10 @@ def signatures(
         typer.Option("--to", metavar="VERSION", help='The version to compare it with, such as "paddle 3.3.1".'),
     ] = None,
 ) -> None:
-    """Compare all signatures with the recorded ones, and those with the installed frameworks'; or two recorded versions.
+    """Compare all signatures with the recorded ones, and these with the installed frameworks'; or compare two recorded versions.
 
-    The exit status is 0 when all are equal, but for the exceptions that are listed with their reasons, 1 otherwise. With --from
-    and --to, the changes between two recorded versions are listed by what they break, and the status is 0.
+    The exit status is 0 if all are equal, except for the listed exceptions with their reasons, and 1 otherwise.
+    With --from and --to, you see the changes between two recorded versions, by what they break, and the status is 0.
     """
     from shim.conformance.signatures.report import print_comparison
 

@@ -18,17 +18,18 @@ _MB = 1 << 20
 
 
 def soak(
-    operations: Annotated[int, typer.Option("--operations", min=1, help="How many calls.")] = 3000,
-    ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, help="How many rank processes.")] = 3,
+    operations: Annotated[int, typer.Option("--operations", min=1, help="The number of calls.")] = 3000,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, help="The number of ranks.")] = 3,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="What the calls are drawn from. Default: another one each time.")
+        int | None, typer.Option("--seed", help="Seed of the random calls. Default: a new one each time.")
     ] = None,
-    largest: Annotated[int, typer.Option("--largest", min=1, max=32, help="MB of a rank's part at most.")] = 32,
+    largest: Annotated[int, typer.Option("--largest", min=1, max=32, help="The largest part of a rank, in MB.")] = 32,
 ) -> None:
     """Make random calls in changing groups, and compare every tensor on every rank with the oracle, bit by bit.
 
-    All operations, dtypes, layouts and sizes are drawn, done at once or in the background, and wrong calls between them. What is found has the seed and
-    the number of the call, with which it is found again. The exit status is 0 when there is no difference; 1 otherwise.
+    The calls cover all operations, dtypes, layouts and sizes, blocking and asynchronous, with wrong calls among them.
+    Each difference is shown with the seed and the number of the call, so you can repeat it.
+    The exit status is 0 if there is no difference, and 1 otherwise.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -10,9 +10,9 @@ __all__ = ["tables"]
 
 
 def tables(tensors: Tensors = None) -> None:
-    """Carry out the tables of operations and dtypes, and show the frameworks' own cells beside them.
+    """Run every operation and every dtype through every frontend, and show the frameworks' own results beside them.
 
-    The exit status is 0 when all cells are as they should be, and every cell has run that --tensors does not leave out; 1 otherwise.
+    The exit status is 0 if all cells are as expected and every cell that --tensors selects has run, and 1 otherwise.
     """
     from shim.conformance.kinds import select_kinds
     from shim.conformance.tables import report, runner

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from shim.conformance.documents.case import Array
 from shim.conformance.documents.cases import case_named
 from shim.conformance.kinds import kind_named
-from shim.core import groups, rendezvous
-from shim.core.callers import Caller
+from shim.conformance.rank_runner import leave_world
+from shim.core.job import rendezvous
 
 __all__ = ["Sight", "see_case"]
-
-_ME = Caller("shim conformance")
 
 
 @dataclass(frozen=True)
@@ -32,5 +30,4 @@ def see_case(document: str, case: str, kind: str) -> Sight:
         outputs = example.call(tensors, rank, example.inputs(rank))
         return Sight([tensors.read(output) for output in outputs], tensors.version)
     finally:
-        if groups.is_initialized():
-            groups.close_group(groups.world(_ME))
+        leave_world()

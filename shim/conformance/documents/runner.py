@@ -11,11 +11,8 @@ import numpy as np
 
 from shim.conformance.assertions import assert_same_arrays
 from shim.conformance.documents.case import Array, Case, Document
-from shim.conformance.documents.ranks import Sight
 from shim.conformance.kinds import Selection
-from shim.conformance.quiet import QUIET
-from shim.launch.original import Original
-from shim.launch.pool import RankPool
+from shim.conformance.rank_runner import Call, Seen, run_in_ranks
 
 __all__ = [
     "Failure",
@@ -25,8 +22,6 @@ __all__ = [
     "check_sights",
     "run_documents",
 ]
-
-_DEADLINE = 60.0  # seconds for one case; most take milliseconds
 
 
 @dataclass(frozen=True)
@@ -83,43 +78,34 @@ class Run:
 def run_documents(
     documents: Sequence[Document], selection: Selection, on_result: Callable[[Result], None] = lambda result: None
 ) -> Run:
-    """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends.
-
-    Ranks are copies of a process that has imported the kind's framework, one pool for each number of ranks.
-    """
+    """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends."""
     run = Run(tuple(documents), selection)
     begin = time.perf_counter()
-    for kind in selection.present:
-        cases = [(page, case) for page in documents for case in page.cases if case.is_for(kind)]
-        with Original([kind, "shim.conformance.documents.ranks"], QUIET) as original:
-            original.start()  # so that no case's seconds have the import in them
-            for ranks in sorted({case.ranks for _, case in cases}):
-                with RankPool(ranks, original=original) as pool:
-                    for page, case in cases:
-                        if case.ranks == ranks:
-                            run.results.append(_run_case(pool, page, case, kind, run.versions))
-                            on_result(run.results[-1])
+
+    def on_seen(call: Call, seen: Seen) -> bool:
+        page, case = call.what
+        run.results.append(_result(page, case, call.kind, seen, run.versions))
+        on_result(run.results[-1])
+        return run.results[-1].passed
+
+    calls = [
+        Call((page, case), kind, case.ranks, (page.name, case.name, kind))
+        for kind in selection.present
+        for page in documents
+        for case in page.cases
+        if case.is_for(kind)
+    ]
+    run_in_ranks("shim.conformance.documents.ranks:see_case", calls, on_seen)
     run.seconds = time.perf_counter() - begin
     return run
 
 
-def _run_case(pool: RankPool, document: Document, case: Case, kind: str, versions: dict[str, str]) -> Result:
-    begin = time.perf_counter()
-    outcomes = pool.run("shim.conformance.documents.ranks:see_case", document.name, case.name, kind, deadline=_DEADLINE)
-    seconds = time.perf_counter() - begin
-    errors = dict.fromkeys(range(case.ranks), "this rank said nothing")
-    sights: dict[int, Sight] = {}
-    for outcome in outcomes:
-        if outcome.error is None:
-            del errors[outcome.rank]
-            sights[outcome.rank] = outcome.value
-            versions[kind] = outcome.value.version
-        else:
-            errors[outcome.rank] = outcome.error
-    failures = [Failure(rank, "call", "", "", error) for rank, error in errors.items()]
-    failures += check_sights(case, {rank: sight.arrays for rank, sight in sights.items()})
-    seen = {rank: as_text(sight.arrays) for rank, sight in sights.items()}
-    return Result(document.name, case.name, kind, case.ranks, seconds, tuple(failures), seen)
+def _result(document: Document, case: Case, kind: str, seen: Seen, versions: dict[str, str]) -> Result:
+    versions.update((kind, sight.version) for sight in seen.values.values())
+    failures = [Failure(rank, "call", "", "", error) for rank, error in seen.errors.items()]
+    failures += check_sights(case, {rank: sight.arrays for rank, sight in seen.values.items()})
+    texts = {rank: as_text(sight.arrays) for rank, sight in seen.values.items()}
+    return Result(document.name, case.name, kind, case.ranks, seen.seconds, tuple(failures), texts)
 
 
 def check_sights(case: Case, seen: dict[int, list[Array]]) -> list[Failure]:

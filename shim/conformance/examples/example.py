@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,21 @@ EVERY_RANK = -1
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the document shows: text for each rank, or for ``EVERY_RANK``; ``line`` is where, counted from 1 in the text."""
+    """What the document shows: text for each rank, or for ``EVERY_RANK``; ``line`` is where, counted from 1 in the text.
+
+    ``of`` is None where the step is there to show something. For a comment beside other code it has names: the first of these that is no
+    module has the value, if the step shows none itself. A ``bare`` comment does not say that it is about an output, and may be a remark.
+    """
 
     text: Mapping[int, str]
     line: int
+    of: tuple[str, ...] | None = None
+    bare: bool = False
+
+    @property
+    def is_printed(self) -> bool:
+        """Tell whether the text can only be what the step prints, or its value, and not that of a variable."""
+        return not self.of and not self.bare
 
     def on(self, rank: int) -> str | None:
         """Return what *rank* is to see, None where the document says nothing of it."""
@@ -51,7 +63,8 @@ class Example:
 
     ``ranks`` is how many the document says, or needs; ``text`` is the example as it stands, ``place`` where. It ``is_case`` where it is a
     whole program, of which nothing is left to the reader, and what it shows holds on every rank. ``folder`` is where the file lies that it
-    is of, whose modules it may import; it is empty where there is none.
+    is of, whose modules it may import; it is empty where there is none. ``output`` is what the document shows of the whole: some rank prints
+    each of its lines. ``unread`` has the lines of the comments that look like outputs and say nothing that is checked.
     """
 
     framework: str
@@ -63,6 +76,14 @@ class Example:
     ranks: int
     is_case: bool = False
     folder: str = ""
+    output: str = ""
+    unread: tuple[int, ...] = ()
+
+    @property
+    def claims(self) -> bool:
+        """Tell whether the document says anything of the example that a run can find wrong, besides that it ends well."""
+        told = any(step.wanted is not None or step.raises or step.errors for step in self.steps)
+        return told or bool(self.output) or any(_asserts(step.source) for step in self.steps)
 
     @property
     def name(self) -> str:
@@ -72,3 +93,15 @@ class Example:
     def fingerprint(self) -> str:
         """A digest of the text, by which a record knows that it is about this text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+
+
+def _asserts(source: str) -> bool:
+    """Tell whether *source* checks something itself: by ``assert``, or a function that is called so."""
+    if "assert" not in source:
+        return False
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:
+        return False
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return any(isinstance(node, ast.Assert) for node in nodes) or any("assert" in ast.unparse(call) for call in calls)

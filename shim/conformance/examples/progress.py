@@ -19,7 +19,7 @@ from shim.conformance.forms import first_that_fits
 
 __all__ = ["ProgressTable"]
 
-_LIVE = (Verdict.PASS, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
+_LIVE = (Verdict.PASS, Verdict.RAN, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
 _REFRESHES = 8  # a second
 
 

@@ -11,7 +11,7 @@ from shim.conformance.examples.example import Example, Step
 from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.suite import SourceRun
+from shim.conformance.examples.suite import FILE, SourceRun
 from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
 
 __all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]
@@ -61,7 +61,21 @@ def _row(example: Example, kind: str, judged: dict[Column, Judgement]) -> Row:
         if line.strip()
     ]
     cells = {column: cell_of(judgement) for column, judgement in judged.items()}
-    return Row(example.name, example.framework, kind, example.place, example.ranks, tuple(code), cells)
+    notes = _unread([judgement.outcome for judgement in judged.values()]) if kind == FILE else ()
+    return Row(example.name, example.framework, kind, example.place, example.ranks, tuple(code), cells, notes)
+
+
+def _unread(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Say which comments look like outputs and were not checked in one of the *outcomes* of an example."""
+    lines = sorted({line for outcome in outcomes for line in (*outcome.example.unread, *outcome.unread)})
+    if not lines:
+        return ()
+    looks = (
+        "1 comment looks like an output and was"
+        if len(lines) == 1
+        else f"{len(lines)} comments look like outputs and were"
+    )
+    return (f"{looks} not checked: line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}",)
 
 
 def cell_of(judgement: Judgement) -> Cell:

@@ -10,6 +10,8 @@ from shim.conformance.matrix.cells import Column, Matrix, Row
 
 __all__ = ["as_markdown"]
 
+_WELL = (Verdict.PASS, Verdict.RAN)
+
 
 def as_markdown(matrix: Matrix) -> str:
     """Return *matrix* as a page of Markdown, as build servers show it."""
@@ -41,11 +43,11 @@ def _counts(matrix: Matrix) -> list[str]:
 
 
 def _remarks(matrix: Matrix) -> Iterator[str]:
-    by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict if verdict is not Verdict.PASS}
+    by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict if verdict not in _WELL}
     changes = []
     for row, column, cell in matrix.cells():
         place = f"{_code(row.name)} ({column.title})"
-        if cell.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE):
+        if cell.verdict not in (*_WELL, Verdict.NOT_APPLICABLE):
             text = cell.reason or "; ".join(failure.summary for failure in cell.failures)
             by_verdict[cell.verdict].append(f"- {place}: {_plain(text)}")
         if cell.change is not None:

@@ -19,6 +19,7 @@ __all__ = ["STYLES", "counts_table", "print_matrix", "print_rows"]
 
 STYLES = {
     Verdict.PASS: "green",
+    Verdict.RAN: "green",
     Verdict.FAIL: "bold red",
     Verdict.DOCUMENT_WRONG: "yellow",
     Verdict.NOT_RUNNABLE: "cyan",
@@ -100,9 +101,13 @@ def print_matrix(matrix: Matrix, console: Console, every: bool = False) -> None:
     for verdict in Verdict:
         if verdict is Verdict.NOT_APPLICABLE:
             _print_inapplicable(matrix, console)
-        elif verdict is not Verdict.PASS:
+        elif verdict not in (Verdict.PASS, Verdict.RAN):
             _print_reasons(matrix, verdict, console)
     _print_failures(matrix, console)
+    for row in matrix.rows:
+        if row.kind == FILE:
+            for note in row.notes:
+                console.print(Text(f"\n{row.name}: {note}", style="yellow"), soft_wrap=True)
     _print_changes(matrix, console)
     console.print(_summary(matrix), soft_wrap=True)
 

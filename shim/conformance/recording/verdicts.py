@@ -37,8 +37,8 @@ def _row(outcome: Outcome, before: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"text": outcome.example.fingerprint, "verdict": "pass"}
     if not outcome.passed:
         known = before.get("evidence") and any(before["evidence"] in text for _, _, text in outcome.failures)
-        last = outcome.failures[0][2].strip().splitlines()[-1]
-        row |= {"verdict": "fail", "reason": "", "evidence": last}
+        lines = outcome.failures[0][2].strip().splitlines()
+        row |= {"verdict": "fail", "reason": "", "evidence": lines[-1 if "Traceback" in lines[0] else 0]}
         row |= {key: before[key] for key in ("verdict", "reason", "evidence") if known}
     return row | ({"reference": before["reference"]} if "reference" in before else {})
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shim.conformance.signatures import FRONTENDS, Signatures, read
-from shim.conformance.signatures.changes import Change, changes_between
+from shim.record import FRONTENDS, Signatures, read
+from shim.record.changes import Change, changes_between
 
 __all__ = ["print_changes", "record_named", "recorded_versions"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
-from shim.conformance.signatures import FRONTENDS, Record, RecordedParameter, Signatures, parameters_of, read
 from shim.conformance.signatures.exceptions import EXCEPTIONS, NOT_REPEATED
+from shim.record import FRONTENDS, Record, RecordedParameter, Signatures, parameters_of, read
 
 __all__ = ["ModuleResult", "compare_frontend", "compare_installed", "differences", "differences_of"]
 

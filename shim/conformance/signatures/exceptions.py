@@ -6,9 +6,17 @@ __all__ = ["EXCEPTIONS", "NOT_REPEATED"]
 
 _COMM_OPS = "mindspore.ops.operations.comm_ops"
 
+_OF_THE_COMPILER = "is put into graphs by MindSpore's parallel compiler; communicates nothing"
+
 EXCEPTIONS = {
-    f"{_COMM_OPS}._GetTensorSlice": "cuts a tensor by a layout of MindSpore's parallel compiler; communicates nothing",
-    f"{_COMM_OPS}._VirtualAssignKvCache": "marks a key-value cache for MindSpore's pipeline compiler; communicates nothing",
+    f"{_COMM_OPS}._GetTensorSlice": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualAccuGrad": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualAdd": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualAssignKvCache": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualDataset": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualDiv": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualOutput": _OF_THE_COMPILER,
+    f"{_COMM_OPS}._VirtualPipelineEnd": _OF_THE_COMPILER,
 }
 
 # Recorded members of classes that ours does not repeat, each with the reason.

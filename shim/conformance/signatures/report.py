@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from shim.conformance.signatures import FRONTENDS
 from shim.conformance.signatures.comparison import ModuleResult, compare_frontend
+from shim.record import FRONTENDS
 from shim.substitution.mirrors import version_of
 
 __all__ = ["print_comparison"]

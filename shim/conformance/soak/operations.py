@@ -25,10 +25,11 @@ ME = Caller("soak")
 
 @dataclass
 class Made:
-    """A call of this rank: what is under way, and what must be in each tensor when it has ended."""
+    """A call of this rank: what is under way, what must be in each tensor when it has ended, and what to ask then: '' is right."""
 
     works: list[Work] = field(default_factory=list)
     outcomes: list[tuple[Placed, Array]] = field(default_factory=list)
+    checks: list[Callable[[], str]] = field(default_factory=list)
 
     def expect(self, placed: Placed, expected: Array) -> Placed:
         self.outcomes.append((placed, expected))

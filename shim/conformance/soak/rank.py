@@ -10,6 +10,7 @@ from shim.conformance.soak.draw import LARGEST, Draw
 from shim.conformance.soak.elements import kinds
 from shim.conformance.soak.mistakes import make_mistakes
 from shim.conformance.soak.operations import COMPUTING, ME, OPERATIONS, Made
+from shim.conformance.soak.shared_memory import ON_SHARED_MEMORY, reduced_views
 from shim.core import groups
 from shim.core.groups import ProcessGroup
 
@@ -98,13 +99,13 @@ class _Run:
         if draw.is_rare(50):
             self._mistake(what, draw, group, alone.is_rare(2))
             return
-        operation, kind = draw.one(OPERATIONS), draw.one(self._kinds)
-        if operation in COMPUTING and not kind.ops:
+        operation, kind = draw.one((*OPERATIONS, *ON_SHARED_MEMORY)), draw.one(self._kinds)
+        if operation in (*COMPUTING, reduced_views) and not kind.ops:
             kind = self._kinds[0]
         count = draw.count(kind)
         made = operation(draw, group, kind, count, alone.is_rare(2))
         self.found.calls += 1
-        self._under_way.append(_UnderWay(f"{what}: {operation.__name__[1:]} of {count} {kind.name}", made))
+        self._under_way.append(_UnderWay(f"{what}: {operation.__name__.strip('_')} of {count} {kind.name}", made))
         if alone.is_rare(3):
             for work in made.works:
                 work.start()
@@ -138,6 +139,9 @@ class _Run:
                 told = "memory outside the tensor was written"
             if told:
                 self._tell(f"{one.what}: tensor {place}: {told}")
+        for check in one.made.checks:
+            if told := check():
+                self._tell(f"{one.what}: {told}")
 
     def _tell(self, difference: str) -> None:
         if len(self.found.differences) < _MOST_DIFFERENCES:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shim.conformance.kinds import kind_named
+from shim.conformance.rank_runner import leave_world
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.checks import assert_as_expected
 from shim.conformance.tables.elements import Tensors
-from shim.core import groups, rendezvous
-from shim.core.callers import Caller
+from shim.core.job import rendezvous
 
 __all__ = ["Seen", "see_cell"]
-
-_ME = Caller("shim conformance")
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,7 @@ def see_cell(cell: Cell, kind: str) -> Seen:
             except AssertionError as difference:
                 differences.append(str(difference))
     finally:
-        if groups.is_initialized():
-            groups.close_group(groups.world(_ME))
+        leave_world()
     if not checks:
         raise AssertionError(f"{cell.name} checked nothing on this rank")
     return Seen(checks, tuple(differences), tensors.kind.version)

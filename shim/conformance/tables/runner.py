@@ -7,17 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from shim.conformance.kinds import Selection
-from shim.conformance.quiet import QUIET
+from shim.conformance.rank_runner import Call, Seen, run_in_ranks
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.elements import kind_for
-from shim.conformance.tables.ranks import Seen
-from shim.launch.original import Original
-from shim.launch.pool import RankPool
 
 __all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
 
 SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
-_DEADLINE = 60.0  # seconds for one cell; most take milliseconds
 
 
 @dataclass(frozen=True)
@@ -72,37 +68,24 @@ def planned(cells: Sequence[Cell], selection: Selection) -> dict[str, list[Cell]
 def run_cells(
     cells: Sequence[Cell], selection: Selection, on_result: Callable[[CellResult], None] = lambda result: None
 ) -> TablesRun:
-    """Run every cell for which there are tensors; tell *on_result* of each as it ends.
-
-    Ranks are copies of a process that has imported the framework of their kind of tensor.
-    """
+    """Run every cell for which there are tensors; tell *on_result* of each as it ends."""
     run = TablesRun(tuple(cells), selection)
     begin = time.perf_counter()
-    for kind, of_kind in planned(cells, selection).items():
-        modules = [kind, "shim.conformance.tables.ranks"]
-        with Original(modules, QUIET) as original, RankPool(SIZE, original=original) as pool:
-            for cell in of_kind:
-                run.results.append(_run_cell(pool, cell, kind, run.versions))
-                on_result(run.results[-1])
-                if not run.results[-1].passed:
-                    pool.close()  # what went wrong must not go on in the next cell
+
+    def on_seen(call: Call, seen: Seen) -> bool:
+        run.results.append(_result(call.what, call.kind, seen, run.versions))
+        on_result(run.results[-1])
+        return run.results[-1].passed
+
+    plan = planned(cells, selection)
+    calls = [Call(cell, kind, SIZE, (cell, kind)) for kind, of_kind in plan.items() for cell in of_kind]
+    run_in_ranks("shim.conformance.tables.ranks:see_cell", calls, on_seen)
     run.seconds = time.perf_counter() - begin
     return run
 
 
-def _run_cell(pool: RankPool, cell: Cell, kind: str, versions: dict[str, str]) -> CellResult:
-    begin = time.perf_counter()
-    outcomes = pool.run("shim.conformance.tables.ranks:see_cell", cell, kind, deadline=_DEADLINE)
-    seconds = time.perf_counter() - begin
-    errors = dict.fromkeys(range(pool.size), "this rank said nothing")
-    checks = []
-    for outcome in outcomes:
-        if outcome.error is not None:
-            errors[outcome.rank] = outcome.error
-            continue
-        seen: Seen = outcome.value
-        versions[kind] = seen.version
-        checks.append(seen.checks)
-        errors[outcome.rank] = "\n".join(seen.differences)
-    told = tuple((rank, error) for rank, error in errors.items() if error)
-    return CellResult(cell, kind, min(checks, default=0), seconds, told)
+def _result(cell: Cell, kind: str, seen: Seen, versions: dict[str, str]) -> CellResult:
+    versions.update((kind, sight.version) for sight in seen.values.values())
+    errors = {**seen.errors, **{rank: "\n".join(sight.differences) for rank, sight in seen.values.items()}}
+    told = tuple((rank, errors[rank]) for rank in sorted(errors) if errors[rank])
+    return CellResult(cell, kind, min((sight.checks for sight in seen.values.values()), default=0), seen.seconds, told)

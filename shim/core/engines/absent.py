@@ -7,10 +7,15 @@ from typing import Any
 
 from shim.errors import ShimError
 
-__all__ = ["EngineAbsence"]
+__all__ = ["absence"]
 
 
-class EngineAbsence:
+def absence(why: Callable[[], ShimError]) -> Any:
+    """Return what stands in for an engine."""
+    return _Absence(why)
+
+
+class _Absence:
     """Raises what *why* returns, whatever is asked of it, so that a group need not look with every call whether its engine is there."""
 
     __slots__ = ("_why",)

@@ -1,23 +1,33 @@
-"""What an engine is: one method per row of the table of collectives, each of which prepares an operation."""
+"""What an engine is: one method for each row of the table of collectives, most of which have a default."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
+from shim._native import Request, check_call, set_reader_chooser
+from shim.core import tensors
+from shim.core.engines import defaults
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import EngineWork
 
-__all__ = ["Engine", "Splits", "Tensor", "Tensors"]
+__all__ = ["Engine", "Request", "Splits", "Tensor", "Tensors", "check_call"]
 
 Tensor = Any
 Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor per rank
 Splits = Sequence[int] | None
 
 
-class Engine(Protocol):
+set_reader_chooser(tensors.reader_for)
+
+
+class Engine(ABC):
     """Carries out the collectives of one group, for the calling rank.
+
+    An engine must give ``send``, ``receive`` and ``arrive``. The other collectives have defaults over these, in
+    ``defaults.py``; an engine overrides what it does better.
 
     Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
     ``TensorError`` whose messages name arguments by role, ``{output}``), and returns a prepared operation:
@@ -32,37 +42,67 @@ class Engine(Protocol):
     """
 
     name: str
+    rank: int  # of the caller
+    size: int
 
     @abstractmethod
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None: ...
+    def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
+        """Prepare an operation that begins with an agreement, and goes on with *move*.
 
-    @abstractmethod
+        When every rank has arrived with the same call, *move* is called with the *request*: it has to move the data, by
+        ``send`` and ``receive`` with ``defaults.COLLECTIVE_TAG``. When the calls differ, every rank gets
+        ``MismatchError`` with the table of calls, and nothing is moved. What *move* raises ends the operation, and the
+        group. The operations of a group have one order, the same on every rank.
+        """
+
+    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
+        """Copy the root's tensor to all."""
+        request = check_call("broadcast", self.rank, self.size, inputs=tensor, root=root)
+        return self.arrive(request, partial(defaults.broadcast, self), now)
+
     def all_reduce(
         self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Combine all ranks' inputs into every rank's output."""
+        request = check_call("all_reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor)
+        return self.arrive(request, partial(defaults.all_reduce, self), now)
 
-    @abstractmethod
     def reduce(
         self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
     ) -> EngineWork | None:
-        """Prepare a reduce; ``output`` is read on the root alone, and no other rank's memory is written."""
+        """Combine all ranks' inputs; ``output`` is read on the root alone, and no other rank's memory is written."""
+        request = check_call(
+            "reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor, root=root
+        )
+        return self.arrive(request, partial(defaults.reduce, self), now)
 
-    @abstractmethod
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Copy every rank's input into its part of every rank's outputs."""
+        request = check_call(
+            "all_gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
+        )
+        return self.arrive(request, partial(defaults.all_gather, self), now)
 
-    @abstractmethod
     def gather(
         self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Copy every rank's input into its part of the root's outputs."""
+        request = check_call(
+            "gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, root=root
+        )
+        return self.arrive(request, partial(defaults.gather, self), now)
 
-    @abstractmethod
     def scatter(
         self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Copy each rank's part of the root's inputs into its output."""
+        request = check_call(
+            "scatter", self.rank, self.size, outputs=output, inputs=inputs, input_splits=input_splits, root=root
+        )
+        return self.arrive(request, partial(defaults.scatter, self), now)
 
-    @abstractmethod
     def reduce_scatter(
         self,
         output: Tensor,
@@ -72,9 +112,21 @@ class Engine(Protocol):
         factor: float,
         now: bool = False,
         whole: bool = False,
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Combine all ranks' inputs and give each rank its part."""
+        request = check_call(
+            "reduce_scatter",
+            self.rank,
+            self.size,
+            outputs=output,
+            inputs=inputs,
+            input_splits=input_splits,
+            op=op,
+            factor=factor,
+            whole=whole,
+        )
+        return self.arrive(request, partial(defaults.reduce_scatter, self), now)
 
-    @abstractmethod
     def all_to_all(
         self,
         outputs: Tensors,
@@ -83,14 +135,27 @@ class Engine(Protocol):
         input_splits: Splits,
         now: bool = False,
         whole: bool = False,
-    ) -> EngineWork | None: ...
+    ) -> EngineWork | None:
+        """Copy part *j* of rank *i*'s inputs into part *i* of rank *j*'s outputs."""
+        request = check_call(
+            "all_to_all",
+            self.rank,
+            self.size,
+            outputs=outputs,
+            inputs=inputs,
+            output_splits=output_splits,
+            input_splits=input_splits,
+            whole=whole,
+        )
+        return self.arrive(request, partial(defaults.all_to_all, self), now)
 
-    @abstractmethod
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
-        """What the ranks say it comes *before* must be the same on all, in up to 128 bytes."""
+        """End when all have begun; what the ranks say it comes *before* must be the same on all, in up to 128 bytes."""
+        return self.arrive(check_call("barrier", self.rank, self.size, before=before), defaults.barrier, now)
 
     @abstractmethod
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None: ...
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
+        """Prepare a send; tags have 32 bits, but for ``defaults.COLLECTIVE_TAG``."""
 
     @abstractmethod
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
@@ -105,20 +170,24 @@ class Engine(Protocol):
         """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
 
     @abstractmethod
+    def ending_of(self, rank: int) -> str:
+        """Tell which rank group rank *rank* is and how it died or left; nothing while ``has_ended`` is false."""
+
     def has_ended(self, rank: int) -> bool:
         """Tell whether group rank *rank* has died or left, and not merely given the group up."""
+        return bool(self.ending_of(rank))
 
     @abstractmethod
     def is_usable(self) -> bool:
         """Tell whether a call can still be made: no rank was lost in one, none was late, and the group is not closed."""
 
     @abstractmethod
-    def thresholds(self) -> Mapping[str, int]:
-        """Return, by name and in bytes, from which sizes on operations go another way; they are the same on every rank."""
+    def set_timeout(self, seconds: float) -> None:
+        """Give this rank's waits that begin from now on so many seconds."""
 
-    @abstractmethod
-    def helper_threads(self) -> int:
-        """Return how many threads of this process share large operations with the one that carries them out."""
+    def figures(self) -> str:
+        """Return what ``shim.explain()`` tells of how this engine works in this group; nothing where there is nothing to tell."""
+        return ""
 
     @abstractmethod
     def close(self, why: str = "") -> None:

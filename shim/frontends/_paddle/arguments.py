@@ -10,7 +10,7 @@ from shim.core import calls, tensors
 from shim.core.callers import Caller, warn_user
 from shim.errors import ArgumentError, ShimError, TensorError
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentRuntimeError, ArgumentTypeError
-from shim.frontends._paddle.groups import group_of
+from shim.frontends._paddle.groups.group_views import group_of
 from shim.frontends._paddle.tasks import Task
 
 __all__ = [

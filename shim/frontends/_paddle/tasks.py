@@ -12,7 +12,7 @@ from typing import Any
 from shim.core.work import ABSENT, ENDED, Work
 from shim.errors import ShimError
 
-__all__ = ["Task", "finish", "forget", "forget_all", "settle"]
+__all__ = ["Task", "ended", "finish", "forget", "forget_all", "settle"]
 
 _NO_TIMEOUT = timedelta(0)
 
@@ -71,6 +71,11 @@ class Task:
 
 
 _ENDED_TASK = Task(ENDED, True, 0)  # there is nothing in it to tell one call from another
+
+
+def ended() -> Task:
+    """Return the Task of a call that has ended."""
+    return _ENDED_TASK
 
 
 def finish(prepared: Work, sync_op: bool, group: Any) -> Task | None:

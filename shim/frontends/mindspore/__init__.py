@@ -1,1 +1,15 @@
 """MindSpore 2.10's collectives: put ``shim.frontends.`` in front of ``mindspore.`` in an import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.frontends import _absent
+from shim.frontends.mindspore._absent_names import ABSENT
+
+_absent.explain_absent(__name__, ABSENT)
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where MindSpore has it."""
+    _absent.refuse_name(__name__, name)

@@ -18,11 +18,10 @@ from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import Reader, reader_for
 from shim.errors import RankError, ShimError, TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
-from shim.frontends.mindspore._groups import FRONTEND, known_group
+from shim.frontends.mindspore._groups.group_names import FRONTEND, known_group
+from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
 __all__ = [
-    "BASIC_OPS",
-    "REDUCE_OPS",
     "alike",
     "full_list",
     "group_for",
@@ -39,16 +38,6 @@ __all__ = [
     "tag_of",
     "tensor_list",
 ]
-
-BASIC_OPS = ("sum", "prod", "min", "max")  # those that MindSpore had before 2.10, and its older functions have now
-
-REDUCE_OPS = {
-    "sum": ReduceOp.SUM,
-    "prod": ReduceOp.PRODUCT,
-    "min": ReduceOp.MIN,
-    "max": ReduceOp.MAX,
-    "avg": ReduceOp.AVG,
-}
 
 # Asked for the error that it raises for what is no tensor. It keeps the types alive, as the engine does.
 _known_reader: Callable[[type], Reader] = cache(reader_for)

@@ -12,14 +12,15 @@ __all__ = ["CommHandle", "handle_of"]
 class CommHandle:
     """A collective that goes on in the background; a handle without one has nothing to wait for."""
 
-    def __init__(self, handle: Work | None = None, exec_sync: bool = False) -> None:
-        self.handle = handle
+    def __init__(self, handle: CommHandle | Work | None = None, exec_sync: bool = False) -> None:
+        self._begun = handle
+        self.handle = handle if isinstance(handle, CommHandle) else None
         self.exec_sync = exec_sync
 
     def wait(self) -> None:
         """Return when the outputs are written, and MindSpore's queue is empty if *exec_sync*; or raise what went wrong."""
-        if self.handle is not None:
-            self.handle.wait()
+        if self._begun is not None:
+            self._begun.wait()
         if self.exec_sync and "mindspore" in sys.modules:
             sys.modules["mindspore"].runtime.synchronize()
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from shim.frontends._paddle.layers import layer_class
+from shim.frontends import _absent
+from shim.frontends._paddle.absent_names import ABSENT
+from shim.frontends._paddle.training.layers import layer_class
 
 __all__ = ["DataParallel"]
 
 DataParallel: type[Any]  # a layer of paddle's, which is not imported before somebody asks for it
+_absent.explain_absent(__name__, ABSENT)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,1 +1,15 @@
 """PyTorch's collective-communication API, at the signatures of torch 2.13."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.frontends import _absent
+from shim.frontends.torch._absent_names import ABSENT
+
+_absent.explain_absent(__name__, ABSENT)
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where torch has it."""
+    _absent.refuse_name(__name__, name)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from shim.conformance import kinds
-from shim.conformance.documents import runner
+from shim.conformance import kinds, rank_runner
 from shim.conformance.documents.cases import DOCUMENTS, case_named
 from shim.conformance.documents.ranks import Sight
 from shim.conformance.documents.runner import run_documents
@@ -53,6 +52,9 @@ class PerfectPool:
     def corrupt(self, outcomes, document, case):
         return outcomes
 
+    def close(self):
+        pass
+
     def __enter__(self):
         return self
 
@@ -65,8 +67,8 @@ def pool(monkeypatch):
     """Return a function that makes *corrupt* what happens to the outcomes of a perfect engine."""
 
     def use(corrupt=lambda self, outcomes, document, case: outcomes):
-        monkeypatch.setattr(runner, "RankPool", type("Pool", (PerfectPool,), {"corrupt": corrupt}))
-        monkeypatch.setattr(runner, "Original", NoOriginal)
+        monkeypatch.setattr(rank_runner, "RankPool", type("Pool", (PerfectPool,), {"corrupt": corrupt}))
+        monkeypatch.setattr(rank_runner, "Original", NoOriginal)
 
     monkeypatch.setattr(PerfectPool, "asked", [])
     monkeypatch.setattr(PerfectPool, "closed", 0)

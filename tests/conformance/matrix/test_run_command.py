@@ -206,6 +206,27 @@ def test_files_are_run_in_place_of_docstrings_and_cases(files):
     ]
 
 
+def test_files_may_follow_without_a_command(files):
+    result = CliRunner().invoke(conformance, [str(files / "torch")], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(conformance, [str(files / "absent.md")], env={"COLUMNS": "160"})
+    assert (result.exit_code, "No such command" in result.output) == (2, True)
+
+
+def test_comments_that_look_like_outputs_and_are_not_checked_are_said(files):
+    block = "```python\nimport torch\n{}\n```\n\n"
+    program = "def f(x):\n    print(x)  # 3\n    y = x  # 4\ny = f(1)  # 4\nf(1)  # 5\nif __name__ == '__main__':\n    torch.spawn(f)"
+    page = block.format("print(1)  # prints a one") + block.format("print(1)  # 1") + block.format(program)
+    (files / "torch" / "page.md").write_text(page)
+    result = of_files(files / "torch" / "page.md", "--json", files / "result.json")
+    told = [line for line in result.output.splitlines() if "not checked" in line]
+    assert told == [
+        "page.md: 1 comment looks like an output and was not checked: line 3",
+        "page.md#3: 3 comments look like outputs and were not checked: lines 14, 16, 17",
+    ]
+    assert [len(row["notes"]) for row in json.loads((files / "result.json").read_text())["examples"]] == [1, 0, 1]
+
+
 def test_files_of_a_framework_that_is_not_installed_do_not_pass(files):
     result = of_files(files)
     assert result.exit_code == 1

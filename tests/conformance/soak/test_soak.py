@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance.soak import mistakes, operations, rank
+from shim.conformance.soak import mistakes, operations, rank, shared_memory
 from shim.conformance.soak.comparing import difference
 from shim.conformance.soak.draw import Draw
 from shim.conformance.soak.elements import KINDS, elements, kinds
@@ -59,7 +59,7 @@ def corrupt_one_element(era: Era) -> Found:
         return made
 
     wrong.__name__ = original.__name__
-    rank.OPERATIONS = (wrong,)
+    rank.OPERATIONS, rank.ON_SHARED_MEMORY = (wrong,), ()
     return rank.carry_out(era)
 
 
@@ -68,6 +68,26 @@ def test_a_single_wrong_bit_is_told_with_seed_and_call(monkeypatch: pytest.Monke
     summary = run(Plan(40, 2, seed=4, most=1 << 12))
     assert not summary.passed
     assert any("seed 4 call " in told and "all_gather of" in told for told in summary.differences)
+
+
+def take_gradients_of_what_was_overwritten(era: Era) -> Found:
+    """Carry *era* out as if no framework heard of what is written; in rank processes."""
+    original = shared_memory.ON_SHARED_MEMORY[-1]
+
+    def silent(*arguments):  # type: ignore[no-untyped-def]
+        made = original(*arguments)
+        made.checks[:] = [lambda: "a gradient was taken"]
+        return made
+
+    silent.__name__ = original.__name__
+    rank.OPERATIONS, rank.ON_SHARED_MEMORY = (), (silent,)
+    return rank.carry_out(era)
+
+
+def test_a_gradient_of_what_was_overwritten_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shim.conformance.soak.soak.carry_out", take_gradients_of_what_was_overwritten)
+    summary = run(Plan(10, 2, seed=4, most=1 << 12))
+    assert any("kept_for_a_gradient of" in told and "a gradient was taken" in told for told in summary.differences)
 
 
 def write_by_mistake(era: Era) -> Found:

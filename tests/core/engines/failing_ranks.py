@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -165,9 +166,10 @@ def use_after_fork() -> tuple[str, list[float]]:
 
 
 def wait_in_a_forked_child() -> tuple[str, float]:
-    """Start a work that cannot end yet, and wait for it in a forked child, where nobody carries it out."""
+    """Start a work that cannot end yet, and wait for it in a forked child, where nobody carries it out or holds it."""
     group = world()
     tensor = np.ones(3)
+    held = weakref.ref(tensor)
     work = calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM)
     if group.rank == 0:
         time.sleep(0.5)  # the others' works are still under way when they fork
@@ -180,6 +182,8 @@ def wait_in_a_forked_child() -> tuple[str, float]:
             os.write(writer, b"no error")
         except ShimError as error:
             os.write(writer, type(error).__name__.encode())
+        del work, tensor
+        os.write(writer, b", let go" if held() is None else b", held")
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as stream:

@@ -1,4 +1,4 @@
-"""The primitives that MindSpore's graph compiler uses: those of hosts, the mirror operators, and the virtual ones."""
+"""The primitives that MindSpore's graph compiler uses: those of hosts, the mirror operators, and the one that accumulates."""
 
 from __future__ import annotations
 
@@ -119,16 +119,9 @@ def test_the_mirror_of_micro_steps(rank: int, world_size: int, mode: str, mean: 
 
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", MODES)
-def test_the_virtual_ones(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+def test_the_one_that_accumulates(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     with world(), in_mode(mode, tmp_path):
         tensor, weights, accumulated = make("mindspore", numbers(9, 4)), numbers(rank, 4), numbers(5, 4)
-        for primitive in (comm_ops._VirtualOutput(), comm_ops._VirtualPipelineEnd()):
-            check("mindspore", mindspore.grad(Weighted(primitive, weights))(tensor), weights)
-        check("mindspore", mindspore.grad(Weighted(comm_ops._VirtualDiv(4.0), weights))(tensor), weights / 4)
-        network = Accumulating(comm_ops._VirtualAdd(), weights, accumulated)
-        check("mindspore", mindspore.grad(network)(tensor), weights + accumulated)
-        network = Accumulating(comm_ops._VirtualAccuGrad(), weights, accumulated)
-        check("mindspore", mindspore.grad(network)(tensor), accumulated)
         network = Accumulating(comm_ops._VirtualAssignAdd(), weights, accumulated)
         check("mindspore", mindspore.grad(network)(tensor), np.zeros(4, "float32"))
         np.testing.assert_array_equal(network.accumulator.asnumpy(), accumulated + weights)
@@ -137,8 +130,6 @@ def test_the_virtual_ones(rank: int, world_size: int, mode: str, tmp_path: Path)
         check("mindspore", mindspore.grad(network)(tensor), np.zeros(4, "float32"))
         mine = (numbers(0, 4) + numbers(1, 4))[2 * rank : 2 * rank + 2]
         np.testing.assert_array_equal(network.accumulator.asnumpy(), accumulated[:2] + mine)
-        given = comm_ops._VirtualDataset()(tensor, tensor)
-        assert len(given) == 2
 
 
 class Adding(Accumulating):
@@ -147,11 +138,10 @@ class Adding(Accumulating):
 
 def test_they_work_without_a_world_and_with_other_tensors() -> None:
     array = numbers(0, 3)
-    for name in ("_VirtualDiv", "_VirtualOutput", "_VirtualPipelineEnd", "_MirrorOperator"):
-        check("numpy", getattr(comm_ops, name)()(array), array)
-    check("numpy", comm_ops._VirtualAdd()(array, array), array)
+    check("numpy", comm_ops._MirrorOperator()(array), array)
+    check("numpy", comm_ops._VirtualAssignAdd()(array, array), array)
     with pytest.raises(TypeError, match="must be called with x and y"):
-        comm_ops._VirtualAdd()(array)
+        comm_ops._VirtualAssignAdd()(array)
 
 
 @pytest.mark.ranks(2)

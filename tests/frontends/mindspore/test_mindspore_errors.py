@@ -173,8 +173,8 @@ def assert_usable(rank: int, world_size: int) -> None:
 @pytest.mark.parametrize(
     ("length", "told"),
     [
-        (2, r"barrier\(before a tuple of 2 tensors\)(.|\n)*broadcast\(float64 \[1\], root 0\)"),
-        (3, r"before a tuple of 3 tensors(.|\n)*before a tuple of 2 tensors"),
+        (2, r"broadcast of a tuple of 2 tensors, at (.|\n)*broadcast\(float64 \[1\], root 0\)"),
+        (3, r"broadcast of a tuple of 3 tensors(.|\n)*broadcast of a tuple of 2 tensors"),
     ],
 )
 def test_tuples_of_different_lengths_are_told_on_every_rank(rank: int, length: int, told: str) -> None:

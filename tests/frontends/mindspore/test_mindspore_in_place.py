@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import mindspore
 import numpy as np
 import pytest
 from mindspore_world import DTYPES, check, make, numbers, world
@@ -308,3 +309,22 @@ def test_the_cached_answers(rank: int, world_size: int) -> None:
             distributed.get_cache_group_rank(None)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(RuntimeError, match="no group named"):
             distributed.get_cache_group_size("no such group")
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("taken", ["assign_value", "set_"])
+def test_memory_that_is_taken_from_a_tensor_on_its_way(rank: int, world_size: int, taken: str) -> None:
+    with world():
+        apart = mint.new_group([0, 1])
+        tensor, size = mindspore.Tensor(np.full(3_000_000, rank + 1.0, "float32")), 3_000_000
+        if rank == 0:
+            handle = mint.isend(tensor, 1)
+            getattr(tensor, taken)(mindspore.Tensor(np.ones(size, "float32")))
+            garbage = np.full(size, -1.0, "float32")
+            mint.barrier(apart)
+            handle.wait()
+            assert garbage.max() == -1.0
+        else:
+            mint.barrier(apart)
+            mint.recv(tensor, 0)
+            assert tensor.asnumpy().min() == tensor.asnumpy().max() == 1.0

@@ -160,3 +160,28 @@ def test_views_are_not_overwritten(rank: int, world_size: int, what: str) -> Non
     }
     with world(), pytest.raises(UnsupportedError, match="cannot overwrite a view of another tensor"):
         mindspore.grad(once(views[what]))(make("mindspore", numbers(rank, (2, 3))))
+
+
+OVERWRITING: dict[str, Callable[[Any], Any]] = {
+    "all_reduce": lambda kept: mint.all_reduce(kept),
+    "all_reduce in the background": lambda kept: mint.all_reduce(kept, async_op=True).wait(),
+    "all_gather_into_tensor": lambda kept: mint.all_gather_into_tensor(kept, zeros(2)),
+}
+
+
+def overwritten(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def loss(weight: Any) -> Any:
+        kept = mindspore.mint.ones((4,))
+        product = weight * kept
+        call(kept)
+        return product.sum()
+
+    return loss
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", OVERWRITING)
+def test_a_gradient_of_what_was_overwritten(rank: int, world_size: int, what: str) -> None:
+    """MindSpore raises, as after operators of its own."""
+    with world(), pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        mindspore.grad(overwritten(OVERWRITING[what]))(make("mindspore", numbers(rank, 4)))

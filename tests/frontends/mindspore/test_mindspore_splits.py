@@ -12,7 +12,7 @@ from mindspore_slopes import Array, check_slope
 from mindspore_world import COMPILED, DTYPES, MODES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
-from shim.errors import ArgumentError, MismatchError, UnsupportedError
+from shim.errors import ArgumentError, MismatchError, TensorError, UnsupportedError
 from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.ops.operations import comm_ops
 
@@ -170,6 +170,25 @@ def test_every_dtype(rank: int, world_size: int, mode: str, dtype: str, tmp_path
         check("mindspore", Network(ops.AlltoAllV())(flat, *sizes), expected, dtype)
 
 
+@pytest.mark.ranks(2)
+def test_float8_moves_as_it_is(rank: int, world_size: int) -> None:
+    with world():
+        inputs = [numbers(other, (2, 4), "uint8") for other in range(world_size)]
+        tensor = make("mindspore", inputs[rank]).view(mindspore.float8_e4m3fn)
+        exchanged = ops.AlltoAll(2, 1, 0)(tensor)
+        assert exchanged.dtype == mindspore.float8_e4m3fn
+        check("mindspore", exchanged.view(mindspore.uint8), blocks_exchanged(inputs, 1, 0)[rank])
+
+
+@pytest.mark.ranks(2)
+def test_a_sparse_tensor_is_refused_on_every_rank(rank: int, world_size: int) -> None:
+    with world():
+        sparse = mindspore.COOTensor(mindspore.Tensor([[0, 1]]), mindspore.Tensor([1.0]), (2, 2))
+        given = sparse if rank == 1 else make("mindspore", numbers(rank, (2, 2)))
+        with pytest.raises(TensorError if rank == 1 else MismatchError, match="input_x must be a dense tensor"):
+            ops.AlltoAll(2, 0, 0)(given)
+
+
 @pytest.mark.ranks(4)
 def test_subgroups(rank: int, world_size: int) -> None:
     with world():
@@ -322,12 +341,12 @@ def test_sizes_that_the_compiler_does_not_know_are_refused(rank: int, world_size
 @pytest.mark.ranks(2)
 def test_other_sizes_need_no_other_kernel(rank: int, world_size: int) -> None:
     """MindSpore never forgets a kernel, and the sizes may be others in every call, as in a mixture of experts."""
-    from shim.frontends.mindspore.ops import _compiled
+    from shim.frontends.mindspore._primitives import compiled
 
     with world():
-        exchange, before = ops.AlltoAllV(), _compiled._kernel.cache_info().currsize
+        exchange, before = ops.AlltoAllV(), compiled._kernel.cache_info().currsize
         for size in range(1, 9):
             tensor, sizes = make("mindspore", numbers(rank, 2 * size)), [size, size]
             gradient = mindspore.grad(lambda given, sizes=sizes: (exchange(given, sizes, sizes) * 3).sum())
             check("mindspore", gradient(tensor), np.full(2 * size, 3, "float32"))
-        assert _compiled._kernel.cache_info().currsize == before
+        assert compiled._kernel.cache_info().currsize == before

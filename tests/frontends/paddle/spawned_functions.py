@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,20 @@ def ignore_the_end() -> None:
 def give_back_much(count: int) -> bytes:
     """Return more than a pipe holds."""
     return bytes([dist.get_rank()]) * count
+
+
+def wait_in_a_circle() -> str:
+    """Return what rank 0 is told of its wait in a group, while rank 1 waits for it in the world."""
+    dist.init_parallel_env()
+    pair = dist.new_group([0, 1], timeout=timedelta(seconds=1 if dist.get_rank() == 0 else 60))
+    told = ""
+    if dist.get_rank() == 0:
+        try:
+            dist.barrier(pair)
+        except RuntimeError as error:
+            told = str(error)
+    dist.barrier()
+    return told
 
 
 def cannot_give_back() -> Any:

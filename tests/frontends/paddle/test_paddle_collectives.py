@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -261,3 +262,29 @@ def test_a_world_of_one(version: str) -> None:
         dist.barrier()
         for seen in (mine, gathered[0], exchanged[0], output):
             check("numpy", seen, numbers(0, (2, 3)))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_gradient_of_what_is_overwritten_while_nobody_waits(rank: int, world_size: int, is_held: bool) -> None:
+    """The end of a call counts as a write when it has come, whether or not its task is still there."""
+    import paddle
+
+    with world() as dist:
+        for late in range(world_size):  # begins when the other has kept its tensor
+            if rank == late:
+                dist.recv(paddle.ones([1]), 1 - rank)
+            weight, kept = paddle.ones([2]), paddle.full([2], 1.0 + rank)
+            weight.stop_gradient = False
+            task = dist.all_reduce(kept, sync_op=False)
+            loss = (weight * kept).sum()
+            if not is_held:
+                del task
+            if rank != late:
+                dist.send(paddle.ones([1]), late)
+                while kept.inplace_version < 2:
+                    time.sleep(0.001)
+                with pytest.raises(RuntimeError, match="tensor_version"):
+                    loss.backward()
+                check("paddle", kept, np.full(2, 3.0, np.float32))
+            dist.barrier()

@@ -370,7 +370,7 @@ def test_it_is_a_layer_with_the_real_ones_signatures() -> None:
 def test_the_batches_of_a_rank_are_its_own(rank: int, world_size: int) -> None:
     import paddle
 
-    from shim.frontends._paddle.batch_sampler import DistributedBatchSampler
+    from shim.frontends._paddle.training.batch_sampler import DistributedBatchSampler
 
     class Numbers(paddle.io.Dataset):
         def __len__(self) -> int:

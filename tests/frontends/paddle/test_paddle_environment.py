@@ -124,7 +124,7 @@ def test_the_worlds_timeout_is_in_the_environment() -> None:
     dist = VERSIONS["3"]
     try:
         os.environ["PADDLE_PG_TIMEOUT"] = "2500"
-        assert dist.init_parallel_env().process_group.timeout == 2.5
+        assert dist.init_parallel_env()._core.timeout == 2.5
         dist.destroy_process_group()
         os.environ["PADDLE_PG_TIMEOUT"] = "0"
         with pytest.raises(ValueError, match="PADDLE_PG_TIMEOUT"):
@@ -132,7 +132,7 @@ def test_the_worlds_timeout_is_in_the_environment() -> None:
     finally:
         del os.environ["PADDLE_PG_TIMEOUT"]
     with world():
-        assert dist.get_group().process_group.timeout == 1800.0
+        assert dist.get_group()._core.timeout == 1800.0
 
 
 @pytest.mark.ranks(1)

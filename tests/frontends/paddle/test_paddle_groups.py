@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 from datetime import timedelta
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from paddle_world import VERSIONS, check, numbers, world
 
-from shim.errors import MismatchError, StateError, UnsupportedError
+import shim.frontends.torch.distributed as torch_dist
+from shim.errors import CollectiveTimeoutError, MismatchError, StateError, UnsupportedError
 
 
 def test_the_unversioned_frontend_says_which_to_choose() -> None:
@@ -37,21 +40,82 @@ def test_the_world(rank: int, world_size: int, version: str) -> None:
     assert not dist.is_initialized()
 
 
+def met(dist: ModuleType, group: Any, rank: int) -> list:
+    """Return what the members of *group* say of themselves in it."""
+    said: list = []
+    dist.all_gather_object(said, rank, group)
+    return said
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_group_refused_on_one_rank_is_refused_on_all(rank: int, world_size: int, version: str) -> None:
+def test_a_group_refused_on_one_rank_is_made_the_next_time(rank: int, version: str) -> None:
     with world(version) as dist:
-        for wrong in ({"ranks": [0, 9]}, {"timeout": 5}, {"backend": "foo"}, {"ranks": 5}):
+        for wrong in ({"timeout": 5}, {"backend": "foo"}):
             if rank == 0:
                 with pytest.raises((ValueError, TypeError, AssertionError)):
-                    dist.new_group(**wrong)
+                    dist.new_group([0, 1], **wrong)
             else:
-                with pytest.raises(MismatchError, match=r"rank 0: refused: paddle\.distributed\.new_group: "):
-                    dist.new_group([0])
+                with pytest.raises(CollectiveTimeoutError, match=r"'ranks_0_1#\d'"):
+                    dist.new_group([0, 1], timeout=timedelta(seconds=0.2))
         group = dist.new_group([0, 1], timeout=timedelta(seconds=15))
-        outputs: list = []
-        dist.all_gather_object(outputs, group.id, group)
-        assert outputs == [group.id] * world_size
+        assert met(dist, group, rank) == [0, 1]
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_members_alone_make_a_group(rank: int, version: str) -> None:
+    with world(version) as dist:
+        if rank in (0, 2):
+            assert met(dist, dist.new_group([0, 2]), rank) == [0, 2]
+        dist.barrier()
+        assert met(dist, dist.new_group(), rank) == [0, 1, 2]
+        if rank == 1:  # it neither waits for the others nor is waited for
+            assert not dist.new_group([0, 2]).is_member()
+        dist.barrier()
+        if rank != 1:
+            assert met(dist, dist.new_group([2, 0]), rank) == [0, 2]
+        dist.barrier()
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_ranks_make_their_groups_in_an_order_of_their_own(rank: int, version: str) -> None:
+    orders = [[[0, 1], [0, 2], [0, 1]], [[0, 1], [1, 2], [0, 1]], [[0, 2], [0, 1], [1, 2]]]
+    with world(version) as dist:
+        for ranks, group in [(ranks, dist.new_group(ranks)) for ranks in orders[rank]]:
+            assert group.is_member() == (rank in ranks)
+            if group.is_member():
+                assert met(dist, group, rank) == ranks
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ranks_of_torch_and_paddle_make_a_group_together(rank: int, version: str) -> None:
+    """Torch's ranks must say that the members alone make it, as Paddle's do."""
+    with world(version) as dist:
+        if rank == 0:
+            assert met(dist, dist.new_group([0, 1]), rank) == [0, 1]
+        if rank == 1:
+            torch_dist.init_process_group()
+            group = torch_dist.new_group([0, 1], use_local_synchronization=True)
+            said: list = [None, None]
+            torch_dist.all_gather_object(said, rank, group)
+            assert said == [0, 1]
+        dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_a_torch_rank_that_waits_for_the_whole_world_is_told(rank: int) -> None:
+    with world("3") as dist:
+        if rank == 0:
+            with pytest.raises(MismatchError, match="cannot be made, because these ranks wait for each other"):
+                dist.new_group([0, 1])
+        else:
+            torch_dist.init_process_group()
+            with pytest.raises(MismatchError, match=r"rank 0: refused: (.|\n)*making a new group with all ranks"):
+                torch_dist.new_group([0, 1])
+        dist.barrier()
 
 
 @pytest.mark.ranks(3)
@@ -72,7 +136,7 @@ def test_subgroups(rank: int, world_size: int, version: str) -> None:
             with pytest.raises(ValueError):
                 group.get_group_rank(1)
             assert dist.get_backend(group) == "NCCL"
-            assert group.process_group.timeout == 9.0
+            assert group._core.timeout == 9.0
             outputs: list = []
             dist.all_gather(outputs, numbers(rank, 2), group)
             check("numpy", np.stack(outputs), np.stack([numbers(0, 2), numbers(2, 2)]))

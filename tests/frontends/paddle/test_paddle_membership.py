@@ -27,7 +27,6 @@ def test_what_a_group_tells(rank: int, version: str) -> None:
         group = dist.new_group([3, 1])
         assert isinstance(group, module.Group)
         assert (group.id, group.name, group.ranks, group.nranks) == (10, "_default_pg10", [1, 3], 2)
-        assert group.process_group.ranks == (1, 3)
         assert not module._is_global_group(group)
         assert module._is_global_group(module._get_global_group())
         assert module._get_global_group() is COLLECTIVE_MODULES[version]._get_default_group() is dist.get_group()

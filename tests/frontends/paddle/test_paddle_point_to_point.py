@@ -83,6 +83,37 @@ def test_a_batch_in_every_order(rank: int, world_size: int, version: str, kind: 
             check(kind, received[1], numbers(after + 9, LONG // 100))
 
 
+@pytest.mark.ranks(2, 3)
+def test_a_batch_that_receives_into_what_it_sends(rank: int, world_size: int) -> None:
+    with world() as dist:
+        tensor = numbers(rank, LONG)
+        after, before = (rank + 1) % world_size, (rank - 1) % world_size
+        operations = [dist.P2POp(dist.irecv, tensor, before), dist.P2POp(dist.isend, tensor, after)]
+        for task in dist.batch_isend_irecv(operations):
+            task.wait()
+        check("numpy", tensor, numbers(before, LONG))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("taken", ["_clear_data()", "get_tensor()._clear()", "set_(paddle.ones([1]))"])
+def test_memory_that_is_taken_from_a_tensor_on_its_way(rank: int, taken: str) -> None:
+    import paddle
+
+    with world() as dist:
+        apart, tensor = dist.new_group(), paddle.full([LONG], rank + 1.0)
+        if rank == 0:
+            task = dist.isend(tensor, 1)
+            eval("tensor." + taken, {"tensor": tensor, "paddle": paddle})
+            garbage = paddle.full([LONG], -1.0)
+            dist.barrier(apart)
+            task.wait()
+            assert float(garbage.max()) == -1.0
+        else:
+            dist.barrier(apart)
+            dist.recv(tensor, 0)
+            assert float(tensor.min()) == float(tensor.max()) == 1.0
+
+
 @pytest.mark.ranks(4, 7)
 def test_every_rank_to_every_other_in_one_batch(rank: int, world_size: int) -> None:
     with world() as dist:

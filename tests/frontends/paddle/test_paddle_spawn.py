@@ -49,6 +49,11 @@ def test_ranks_run_and_return(version: str, count: int, start_method: str | None
         context.error_queues[0].get()
 
 
+def test_threads_of_the_launcher_keep_no_circle_from_being_proved() -> None:
+    told, _ = values(dist.spawn(functions.wait_in_a_circle, nprocs=2, start_method="forkserver"))
+    assert "they wait for each other\n" in told
+
+
 def test_what_ranks_are_told() -> None:
     context = dist.spawn(functions.describe, nprocs=2, gpus="5,3", ips="127.0.0.1", backend="gloo")
     expected = {"size": 2, "endpoints": 2, "backend": "gloo", "parent": os.getpid()}

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from shim import _native
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import new_like
+from shim.core.tensors import new_like, reader_for
 from shim.errors import TensorError
 
 pytestmark = [
@@ -78,3 +79,38 @@ def test_sparse_is_refused() -> None:
     group = alone()
     with pytest.raises(TensorError, match="to_dense"):
         sum_up(group, paddle.ones([3, 3]).to_sparse_coo(2))
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_gradient_of_what_was_overwritten(started: bool) -> None:
+    """Paddle raises; its objects show where the number stands, so that it is not asked to raise it."""
+    import paddle
+
+    group, asked = alone(), []
+    versions = reader_for(paddle.Tensor).versions
+    assert versions is not None
+
+    def rise(tensor: Any) -> None:
+        asked.append(tensor)
+        versions.rise(tensor)
+
+    weight, kept = paddle.ones([2]), paddle.ones([2])
+    weight.stop_gradient = False
+    reader = reader_for(paddle.Tensor)._replace(versions=versions._replace(rise=rise))
+    _native.set_reader_chooser(lambda kind: reader)
+    try:
+        loss = (weight * kept).sum()
+        work = calls.all_reduce(ME, group, kept, kept, ReduceOp.SUM)
+        if started:
+            work.start()
+            loss = (weight * kept).sum()  # while it is written
+        work.wait()
+    finally:
+        _native.set_reader_chooser(reader_for)
+    assert kept.inplace_version == 1 + started
+    assert not any(one is kept for one in asked)
+    with pytest.raises(RuntimeError, match="tensor_version"):
+        loss.backward()
+    sent = paddle.ones([2])
+    copy(group, kept, sent)
+    assert sent.inplace_version == 0

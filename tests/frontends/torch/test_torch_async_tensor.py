@@ -51,6 +51,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "wait": lambda t: t.wait().tolist(),
     "trigger_wait": lambda t: t.trigger_wait().tolist(),
     "elem": lambda t: t.elem.tolist(),
+    "what it is flattened to": lambda t: getattr(t, t.__tensor_flatten__()[0][0]).tolist(),
     "tolist": lambda t: t.tolist(),
     "numpy": lambda t: t.numpy().tolist(),
     "asarray": lambda t: np.asarray(t).tolist(),
@@ -170,7 +171,7 @@ def test_importing_the_modules_imports_no_torch() -> None:
 
 @pytest.mark.ranks(2, deadline=120)
 @pytest.mark.filterwarnings("ignore")  # torch's compiler has its own
-def test_compiled_functions_stop_at_a_collective(rank: int, world_size: int) -> None:
+def test_compiled_functions_stop_at_collectives_of_nn(rank: int, world_size: int) -> None:
     """A graph ends there and another begins: results and gradients are those of the plain function."""
     import torch
 
@@ -189,5 +190,5 @@ def test_compiled_functions_stop_at_a_collective(rank: int, world_size: int) -> 
             result.sum().backward()
             found.append((result.tolist(), x.grad.tolist()))
         assert found[0] == found[1]
-        with pytest.raises(RuntimeError):
+        with pytest.raises(RuntimeError, match="communicate between graphs"):  # of nn
             torch.compile(function, backend="eager", fullgraph=True)(torch.ones(2))

@@ -30,6 +30,33 @@ def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
                 check(kind, tensor, numbers(other + place, shape))
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize(("real", "complex_"), [(np.float32, np.complex64), (np.float64, np.complex128)])
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+def test_complex_numbers_go_with_their_parts(rank: int, world_size: int, real: Any, complex_: Any) -> None:
+    dtypes = (real, complex_, real)
+
+    def given(other: int) -> list[Any]:
+        return [numbers(other + place, (3,)).astype(dtype) * (1 + other * 1j if dtype is complex_ else 1) for place, dtype in enumerate(dtypes)]  # fmt: skip
+
+    with world():
+        sums = [sum(given(other)[place] for other in range(world_size)) for place in range(3)]
+        for async_op in (False, True):
+            tensors = [make("torch", tensor) for tensor in given(rank)]
+            future = dist.all_reduce_coalesced(tensors, async_op=async_op)
+            if async_op:
+                future.wait()
+            for tensor, total in zip(tensors, sums, strict=True):
+                check("torch", tensor, total)
+        outputs = [[make("torch", tensor * 0) for tensor in given(rank)] for _ in range(world_size)]
+        dist.all_gather_coalesced(outputs, [make("torch", tensor) for tensor in given(rank)])
+        for other, column in enumerate(outputs):
+            for tensor, part in zip(column, given(other), strict=True):
+                check("torch", tensor, part)
+        with pytest.raises(ValueError, match="tensors must hold tensors of one dtype"):
+            dist.all_reduce_coalesced([make("torch", np.ones(2, np.float32)), make("torch", np.ones(2, np.complex128))])
+
+
 @pytest.mark.ranks(2)
 def test_all_gather_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
     import torch
@@ -166,3 +193,60 @@ def test_a_tensor_that_is_an_output_twice(rank: int, world_size: int, form: str)
         with pytest.raises(ValueError if rank == 0 or form != "gather" else MismatchError, match="the same at 0 and 1"):
             calls[form]([np.zeros(2)] * world_size, 2)
         dist.barrier()
+
+
+def in_a_block(*calls: Callable[[], Any]) -> None:
+    with dist._coalescing_manager():
+        for call in calls:
+            call()
+
+
+# Each reduces every view of the same memory.
+REDUCED: dict[str, Callable[[list[Any]], Any]] = {
+    "function": dist.all_reduce_coalesced,
+    "function in the background": lambda views: dist.all_reduce_coalesced(views, async_op=True).wait(),
+    "block": lambda views: in_a_block(*(lambda each=each: dist.all_reduce(each) for each in views)),  # type: ignore[misc]
+    "method": lambda views: dist.group.WORLD.allreduce_coalesced(views).wait(),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.parametrize("form", REDUCED)
+def test_tensors_of_a_list_that_share_memory_are_reduced_once(rank: int, world_size: int, form: str) -> None:
+    import torch
+
+    with world():
+        x = torch.arange(8.0) + 10 * rank
+        REDUCED[form]([x, x, x[:4], x[2:], x.view(2, 4).t(), x[::2]])
+        assert x.tolist() == [world_size * place + 10 * sum(range(world_size)) for place in range(8)]
+
+
+@pytest.mark.ranks(2, 3)
+def test_single_tensors_of_a_block_that_share_memory(rank: int, world_size: int) -> None:
+    """As in torch, every call reads what was there before the block, and the last one's output stays."""
+    import torch
+
+    with world():
+        x = torch.arange(2.0 * world_size) + 10 * rank
+        parts = (x[:2], x[2:4])
+        in_a_block(*(lambda part=part: dist.all_gather_single(x, part) for part in parts))  # type: ignore[misc]
+        assert x.tolist() == [10.0 * other + place for other in range(world_size) for place in (2, 3)]
+        x = torch.arange(2.0 * world_size) + 10 * rank
+        summed = sum(torch.arange(2.0 * world_size) + 10 * other for other in range(world_size))
+        wanted = torch.cat([summed[2 * rank : 2 * rank + 2]] * 2 + [x[4:]])
+        in_a_block(*(lambda part=part: dist.reduce_scatter_single(part, x) for part in (x[:2], x[2:4])))  # type: ignore[misc]
+        assert x.tolist() == wanted.tolist()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("length", [4, 1_000_000])
+def test_a_batch_that_receives_into_what_it_sends(rank: int, world_size: int, length: int) -> None:
+    import torch
+
+    with world():
+        x = torch.arange(float(length)) + 10 * rank
+        after, before = (rank + 1) % world_size, (rank - 1) % world_size
+        for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, x, before), dist.P2POp(dist.isend, x, after)]):
+            work.wait()
+        assert torch.equal(x, torch.arange(float(length)) + 10 * before)

@@ -208,7 +208,7 @@ def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool
         calls = [functools.partial(dist.all_reduce, numbers(rank, 3)) for _ in range(2 + (rank == 1))]
         with pytest.raises(MismatchError, match="_coalescing_manager") as raised:
             in_a_block(*calls, async_ops=async_ops)
-        assert "rank 1: barrier(before 3 coalesced calls)" in str(raised.value)
+        assert "rank 1: 3 coalesced calls, at " in str(raised.value)
         assert_in_step(rank, world_size)
         with dist._coalescing_manager(async_ops=async_ops) as manager:
             pass
@@ -225,7 +225,7 @@ def test_no_call_of_a_users_meets_the_end_of_a_block(rank: int, world_size: int)
         ):
             tensors = [numbers(rank, 3) for _ in range(2)]
             block = functools.partial(in_a_block, *(functools.partial(dist.all_reduce, tensor) for tensor in tensors))
-            with pytest.raises(MismatchError, match=r"disagree on (the operation|what the barrier is for)"):
+            with pytest.raises(MismatchError, match="disagree on the operation"):
                 (call if rank == 1 else block)()
             for tensor in tensors:
                 check("numpy", tensor, numbers(rank, 3))

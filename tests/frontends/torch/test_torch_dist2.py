@@ -12,7 +12,8 @@ from torch_world import check, numbers
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import UnsupportedError
-from shim.frontends.torch.distributed import _dist2, _independent
+from shim.frontends.torch._groups import independent
+from shim.frontends.torch.distributed import _dist2
 
 LIMIT = timedelta(seconds=30)
 
@@ -40,7 +41,7 @@ def test_groups_without_a_world(rank: int, world_size: int, tmp_path: Path) -> N
         assert made == [((rank, world_size, LIMIT, "cuda"), {"option": 5})]
         with pytest.raises(ValueError, match="'mine', which is registered"):
             _dist2.register_backend("mine", print)
-        _independent._factories.clear()
+        independent._factories.clear()
     meeting.barrier("end", world_size)
     group.shutdown()
 

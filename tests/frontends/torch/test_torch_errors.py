@@ -200,8 +200,11 @@ def test_the_list_belongs_to_the_root_alone(rank: int, world_size: int) -> None:
 def test_accelerators_are_refused(rank: int, world_size: int) -> None:
     with world():
         with pytest.raises(NotImplementedError, match=r"torch frontend.*shared_memory engine"):
-            dist.barrier(device_ids=[0])
-        dist.barrier(device_ids=[])
+            dist.barrier(device_ids=["cuda:0"])
+        for device_ids in ([], [rank], rank, ["cpu"]):
+            dist.barrier(device_ids=device_ids)
+        dist.barrier(timeout=2.5)  # seconds, as torch's bindings take them
+        dist.group.WORLD.set_timeout(1800.0)
         assert_usable(rank, world_size)
 
 

@@ -12,9 +12,9 @@ import pytest
 from torch_world import SIZES, check, make, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.conformance.signatures import parameters_of, read
 from shim.errors import MismatchError, ShimError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
+from shim.record import parameters_of, read
 
 KINDS = ("numpy", "torch")
 SOON = timedelta(seconds=30)
@@ -231,11 +231,6 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
     ),
     "the same output": (ValueError, "the same at 0", lambda g, rank, n: g.allgather([[np.ones(2)] * n], [ONE])),
     "size": (ValueError, "output", lambda g, rank, n: g.all_gather_single(np.ones(2 * n + 1), ONE)),
-    "device": (
-        UnsupportedError,
-        "device",
-        lambda g, rank, n: g.barrier(with_options("BarrierOptions", device_ids=[0])),
-    ),
 }
 
 

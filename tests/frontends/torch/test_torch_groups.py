@@ -240,6 +240,17 @@ def test_a_group_refused_on_one_rank_is_refused_on_all(rank: int, world_size: in
         assert (group.group_name, dist.get_pg_count()) == ("1", 2)
 
 
+def test_nothing_is_initialised_once_the_world_was_closed_from_elsewhere() -> None:
+    dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    assert dist.get_pg_count() == 1
+    groups.close_world()
+    assert (dist.get_pg_count(), dist.is_initialized(), dist.group.WORLD) == (0, False, None)
+    for function in (dist.get_rank, dist.get_world_size, dist.get_backend, dist.barrier):
+        with pytest.raises((StateError, ValueError)):
+            function()
+    dist.destroy_process_group()  # forgets it
+
+
 @pytest.mark.ranks(2)
 def test_a_destroyed_group_is_refused_and_the_world_goes_on(rank: int) -> None:
     with world():

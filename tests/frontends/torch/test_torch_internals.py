@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from torch_world import SIZES, check, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, CollectiveTimeoutError, StateError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 OUTSIDE = dist.GroupMember.NON_GROUP_MEMBER
@@ -174,8 +175,6 @@ def test_a_group_tells_about_itself(rank: int) -> None:
         c10d._set_pg_timeout(timedelta(seconds=20), group)
         c10d._set_pg_timeout(dist.distributed_c10d.default_pg_timeout)
         refusals: list[Callable[[], Any]] = [
-            lambda: group.set_timeout(timedelta(seconds=21)),
-            lambda: c10d._set_pg_timeout(timedelta(seconds=21), group),
             lambda: group._get_backend(torch.device("meta")),
             lambda: group.boxed(),
             lambda: dist.ProcessGroup.unbox(object()),
@@ -308,3 +307,40 @@ def test_the_options_of_a_gloo_group() -> None:
             dist.ProcessGroupGloo(dist.HashStore(), 0, 1, wrong)
     with pytest.raises(TypeError, match="timeout must not be given beside options"):
         dist.ProcessGroupGloo(dist.HashStore(), 0, 1, options(), timeout=timedelta(seconds=9))
+
+
+@pytest.mark.parametrize("module", ["", ".distributed_c10d"])
+def test_names_that_are_not_here_say_why(module: str) -> None:
+    """Of torch's own: as AttributeError, so that getattr with a default works, and as ImportError from an import."""
+    import importlib
+
+    place = f"shim.frontends.torch.distributed{module}"
+    found = importlib.import_module(place)
+    for name in ("DeviceMesh", "init_device_mesh", "Reducer", "ProcessGroupNCCL", "fsdp", "_get_default_timeout"):
+        assert not hasattr(found, name)
+        with pytest.raises(AttributeError, match="groups of torch's own") as asked:
+            getattr(found, name)
+        assert isinstance(asked.value, UnsupportedError)
+        with pytest.raises(ImportError, match="groups of torch's own") as imported:
+            exec(f"from {place} import {name}")
+        assert isinstance(imported.value, UnsupportedError)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        found.nothing  # noqa: B018  # asking for it is the test
+    assert found._rank_not_in_group(dist.GroupMember.NON_GROUP_MEMBER)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("given", [timedelta(milliseconds=200), 0.2])
+def test_another_timeout_holds_from_the_next_wait_on(rank: int, given: Any) -> None:
+    with world():
+        part = dist.new_group([0, 1], timeout=timedelta(seconds=60))
+        other = dist.new_group([0, 1], timeout=timedelta(seconds=60))
+        c10d._set_pg_timeout(given, part)
+        other.set_timeout(timedelta(seconds=61))
+        if rank == 0:
+            begin = time.monotonic()
+            with pytest.raises(CollectiveTimeoutError, match=r"made no progress for 0\.2 s"):
+                dist.barrier(part)
+            assert time.monotonic() - begin < 30
+        dist.barrier()
+        dist.barrier(other)

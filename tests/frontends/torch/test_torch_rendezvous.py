@@ -15,7 +15,7 @@ from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError, StateError, UnsupportedError
-from shim.frontends.torch.distributed import _handlers
+from shim.frontends.torch._stores import url_handlers
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 SHORT = timedelta(milliseconds=50)
@@ -258,7 +258,7 @@ def test_a_registered_handler_is_used(rank: int, world_size: int, tmp_path: Path
             (f"mine://here?rank={rank}&world_size={world_size}", {"timeout": limit}),
         ]
     finally:
-        del _handlers._handlers["mine"]
+        del url_handlers._handlers["mine"]
     with pytest.raises(RuntimeError, match="mine://") as raised:
         dist.init_process_group("gloo", init_method="mine://here")
     assert isinstance(raised.value, (StateError, ValueError))

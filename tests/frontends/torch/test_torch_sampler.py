@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import shim.frontends.torch.distributed as dist
-from shim.frontends.torch.distributed._sampler import DistributedSampler
+from shim.frontends.torch._groups.sampler import DistributedSampler
 
 DATA = TensorDataset(torch.arange(12))
 

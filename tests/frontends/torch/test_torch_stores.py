@@ -47,6 +47,21 @@ class InMemory(dist.Store):
         return len(self.there)
 
 
+def test_a_timeout_in_seconds() -> None:
+    """Floats, as torch's bindings take them, and no integers."""
+    store = dist.TCPStore("localhost", 0, 1, True, 2.5)  # type: ignore[arg-type]  # torch declares timedelta alone
+    assert store.timeout == timedelta(seconds=2.5)
+    for timed in (store, dist.HashStore()):
+        timed.set_timeout(0.25)  # type: ignore[arg-type]
+        assert timed.timeout == timedelta(seconds=0.25)
+        for timeout in (0.05, timedelta(seconds=0.05)):
+            with pytest.raises(dist.DistStoreError):
+                timed.wait(["never"], timeout)  # type: ignore[arg-type]
+        for wrong in (2, float("nan"), float("inf")):
+            with pytest.raises(TypeError, match="timedelta"):
+                timed.set_timeout(wrong)  # type: ignore[arg-type]
+
+
 def test_the_classes_of_errors() -> None:
     assert issubclass(dist.DistError, RuntimeError)
     for kind in (dist.DistBackendError, dist.DistNetworkError, dist.DistStoreError):
@@ -125,7 +140,7 @@ def test_a_tcp_store_as_torch_makes_it() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(5, 0), ("localhost", "0"), ("localhost", 0, "1"), ("localhost", 0, 1, True, 5.0)],
+    [(5, 0), ("localhost", "0"), ("localhost", 0, "1"), ("localhost", 0, 1, True, 5)],
     ids=["host_name", "port", "world_size", "timeout"],
 )
 def test_arguments_of_other_types(arguments: tuple[Any, ...]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any
 
 from shim.conformance.examples.comparing.differences import all_differences
@@ -76,9 +77,17 @@ def differs(wanted: str, outputs: Sequence[Output], own: int | None = None, exac
 
     A document may leave out what was printed a while before, but nothing of the last *own* outputs (None: of all),
     which are those of the code that the text stands after. Where it is *exact*, a tensor as torch prints it is not compared by its
-    elements alone.
+    elements alone. Both texts follow the difference, whole.
     """
     own = len(outputs) if own is None else own
+    texts = (output.text for output in outputs[-own:] if own)
+    difference = _first_difference(wanted, outputs, own, exact)
+    return difference and "\n".join(
+        [difference, "shown:", indent(wanted, "  "), "seen:", indent("\n".join(texts) or "nothing", "  ")]
+    )
+
+
+def _first_difference(wanted: str, outputs: Sequence[Output], own: int, exact: bool) -> str | None:
     first: str | None = None
     for begin in range(len(outputs) - max(own, 1), -1, -1):
         difference = _differs(wanted, outputs[begin:], exact)

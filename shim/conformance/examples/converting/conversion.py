@@ -15,7 +15,7 @@ import numpy as np
 
 from shim.conformance.oracle import Array
 from shim.core.tensors import dtype_name
-from shim.frontends.mindspore._gradients import belongs
+from shim.frontends.mindspore._gradients.recording import belongs
 
 __all__ = ["GRADIENT", "LACKING", "InapplicableError", "array_over", "as_kind", "dtype_as", "is_a", "shares_memory"]
 

@@ -18,13 +18,14 @@ from typing import Any
 
 from shim.conformance.examples.running.runner import Outcome
 
-__all__ = ["Judgement", "Record", "Verdict", "judge", "missing", "read_records"]
+__all__ = ["Judgement", "Record", "Verdict", "judge", "missing", "read_records", "verdict_of_end"]
 
 
 class Verdict(enum.Enum):
-    """How an example went. ``NOT_APPLICABLE`` is for other kinds of tensor than the example's own, the last three for the real frameworks."""
+    """How an example went: ``RAN`` where it ended well and its document claims nothing else. ``NOT_APPLICABLE`` is for other kinds of tensor than the example's own, the last three for the real frameworks."""
 
     PASS = "pass"
+    RAN = "ran, nothing claimed"
     FAIL = "fail"
     DOCUMENT_WRONG = "document wrong"
     NOT_RUNNABLE = "not runnable here"
@@ -80,15 +81,25 @@ def _rows_of(folder: str, name: str) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
+def verdict_of_end(outcome: Outcome) -> Verdict:
+    """Return the verdict of a run of which nothing is on record."""
+    if not outcome.passed:
+        return Verdict.FAIL
+    return Verdict.PASS if outcome.claims else Verdict.RAN
+
+
 def judge(outcome: Outcome, record: Record | None) -> Judgement:
-    """Judge *outcome* by its *record*. What differs from the record, or has none and does not pass, is a failure."""
+    """Judge *outcome* by its *record*. What differs from the record, or has none and does not pass, is a failure.
+
+    A record says ``pass`` of what ends well, whether its text claims more than that or not.
+    """
     if record is None:
-        return Judgement(outcome, Verdict.PASS if outcome.passed else Verdict.FAIL, change="is not on record")
+        return Judgement(outcome, verdict_of_end(outcome), change="is not on record")
     if record.text != outcome.example.fingerprint:
-        return Judgement(outcome, Verdict.PASS if outcome.passed else Verdict.FAIL, change="the document has changed")
+        return Judgement(outcome, verdict_of_end(outcome), change="the document has changed")
     if outcome.passed:
         if record.verdict is Verdict.PASS:
-            return Judgement(outcome, Verdict.PASS)
+            return Judgement(outcome, verdict_of_end(outcome))
         return Judgement(outcome, Verdict.FAIL, change=f"passes, and the record says: {record.verdict.value}")
     if record.verdict is Verdict.PASS:
         return Judgement(outcome, Verdict.FAIL, change="fails, and the record says: pass")

@@ -184,7 +184,8 @@ class _Case:
     def _framework(self) -> str:
         names = {alias.name for node in self._nodes() if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in self._nodes() if isinstance(node, ast.ImportFrom) and not node.level}
-        found = sorted({name.partition(".")[0] for name in names} & set(KINDS) - {"numpy"})
+        owners = {re.split(r"_\d\b|\.", name.removeprefix("shim.frontends."))[0] for name in names}
+        found = sorted(owners & set(KINDS) - {"numpy"})
         if len(found) != 1:
             told = f"imports {' and '.join(found)}" if found else "imports none of torch, paddle and mindspore"
             self._refuse(self.stated_at, f"which framework the case is for cannot be told: it {told}")

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reading.reader import examples_in
-from shim.conformance.signatures import FRONTENDS, read
 from shim.launch.original import program_of
+from shim.record import FRONTENDS, read
 
 __all__ = ["docstrings_of", "installed_examples", "main"]
 

@@ -129,4 +129,6 @@ def _placed(example: Example, passage: Passage, name: str) -> Example:
         wanted = step.wanted and replace(step.wanted, line=passage.numbers[step.wanted.line - 1])
         steps.append(replace(step, line=passage.numbers[step.line - 1], wanted=wanted))
     framework = framework_of(example.text) or example.framework
-    return replace(example, framework=framework, steps=tuple(steps), place=f"{name}, line {steps[0].line}")
+    unread = tuple(passage.numbers[line - 1] for line in example.unread)
+    place = f"{name}, line {steps[0].line}"
+    return replace(example, framework=framework, steps=tuple(steps), place=place, unread=unread)

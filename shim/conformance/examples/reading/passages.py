@@ -14,7 +14,9 @@ __all__ = ["Passage", "passages_of"]
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n`]*)$")
 _DIRECTIVE = re.compile(r"\{(?:code-block|code-cell|code|sourcecode)\}")  # of MyST's Markdown, before the language
 _PYTHON = re.compile(r"(?:python|ipython|py)\d?|pycon|doctest|testcode")
-_MARKED, _UNMARKED = ".. code-block:: python", ".. code-block::"
+_SHOWN = re.compile(r"output|out|stdout")
+_TEXT = re.compile(r"te?xt|console|none|plain\w*|log")
+_MARKED, _UNMARKED, _OUTPUT, _PLAIN = ".. code-block:: python", ".. code-block::", ".. output::", ".. code-block:: text"
 
 
 class Passage(NamedTuple):
@@ -49,31 +51,32 @@ def _docstrings(source: str) -> Iterator[Passage]:
 
 
 def _with_directives(markdown: Sequence[str]) -> Iterator[str]:
-    """Give the lines of *markdown* with its fenced blocks as directives, those in other languages than Python left empty."""
+    """Give the lines of *markdown* with its fenced blocks as directives, those that are neither Python nor output left empty."""
     closing: str | None = None
-    is_python = False
+    is_read = is_shown = False
     for line in markdown:
         fence = _FENCE.match(line)
         if closing is None and fence:
             closing = fence[2]
             directive = _directive_of(fence[3])
-            is_python = directive is not None
-            yield f"{fence[1]}{directive}" if is_python else ""
+            is_read, is_shown = directive is not None, directive in (_OUTPUT, _PLAIN)
+            yield f"{fence[1]}{directive}" if is_read else ""
         elif closing is not None and line.strip().startswith(closing):
             closing = None
             yield ""
         elif closing is None:
             yield line
         else:
-            yield f"    {line}" if is_python else ""
+            yield f"    {line}" if is_read and not (is_shown and line.lstrip().startswith(">>>")) else ""
 
 
 def _directive_of(words: str) -> str | None:
-    """Return the directive for a fence with *words* after it, None where they say another language than Python."""
+    """Return the directive for a fence with *words* after it, None where they say a language other than Python and text."""
     language = re.search(r"[\w+#-]+", _DIRECTIVE.sub("", words))
     if language is None:
         return _UNMARKED
-    return _MARKED if _PYTHON.fullmatch(language[0].lower()) else None
+    kinds = ((_PYTHON, _MARKED), (_SHOWN, _OUTPUT), (_TEXT, _PLAIN))
+    return next((directive for words_of, directive in kinds if words_of.fullmatch(language[0].lower())), None)
 
 
 class _Page(HTMLParser):

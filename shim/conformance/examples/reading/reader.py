@@ -1,8 +1,8 @@
 """Takes the text of a document apart into examples: prompts or blocks of code, and what is shown after them.
 
 Two ways of writing are read. With prompts, what stands between the prompts is shown; a continued statement has ``...`` or
-one more ``>>>``, as PyTorch writes it. Without, in a block of code, only comments show something. In both, comments that
-follow code may show it too, as Paddle writes it. ``labels`` knows how documents say of which rank they speak.
+one more ``>>>``, as PyTorch writes it. Without, in a block of code, comments show something, as ``claims`` reads them, or a block of output after it.
+In both, comments that follow code may show what each rank gives, as Paddle writes it. ``labels`` knows how documents say of which rank they speak.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ from dataclasses import dataclass, field, replace
 
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
 from shim.conformance.examples.reading import labels
+from shim.conformance.examples.reading.claims import claims_of, is_sign_of_output
 from shim.conformance.examples.reading.world_sizes import ranks_of
 
 __all__ = ["code_blocks", "example_of", "examples_in", "framework_of"]
 
 _PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
-_IMPORT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(torch|paddle|mindspore)\b", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(?:shim\.frontends\.)?(torch|paddle|mindspore)(?:_\d)?\b",
+    re.MULTILINE,
+)
 _BLOCK = re.compile(r"\s*\.\. (code-block|code|sourcecode)::\s*(python|pycon|ipython|py)?\d?\s*$")
+_OUTPUT = re.compile(
+    r"\s*\.\. (?:(?P<sure>output|testoutput)|(?:code-block|code|sourcecode))::\s*(?P<text>text|none|console|output)?\s*$"
+)
 _RAISES = re.compile(r"#.*\b[Rr]aises (an )?exception")
 _NEW_SECTION = re.compile(r"#.*\b([Aa]nother example|[Cc]ase \d|[Uu]sage \d|[Ee]xample with)\b")
 
@@ -38,12 +45,13 @@ class _Line:
 
 @dataclass
 class _Block:
-    """A block of code, or of prompts. It is ``marked`` where it says that it is Python."""
+    """A block of code, or of prompts. It is ``marked`` where it says that it is Python; ``output`` is the block of output after it."""
 
     first: int
     lines: list[_Line] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
     marked: bool = True
+    output: str = ""
 
     @property
     def text(self) -> str:
@@ -68,7 +76,7 @@ def examples_in(
     for number, block in enumerate(_blocks(text), start=1):
         context = text if broken is None else _paragraph_before(text, block)
         try:
-            example = example_of(block.lines, framework, function, place, number, block.text, context)
+            example = example_of(block.lines, framework, function, place, number, block.text, context, block.output)
         except SyntaxError as error:
             line, source = (
                 _line_of(error, block),
@@ -96,10 +104,18 @@ def _line_of(error: SyntaxError, block: _Block) -> int:
 
 
 def _blocks(text: str) -> list[_Block]:
-    """Return the blocks with prompts, and those of code without; one that is not said to be Python has to import a framework."""
+    """Return the blocks with prompts, and those of code without; one that is not said to be Python has to be, and to import a framework."""
     others = [block for block in code_blocks(text) if not any(_begins(line) for line in block.raw)]
-    code = [block for block in others if block.marked or framework_of(block.text)]
+    code = [block for block in others if block.marked or (framework_of(block.text) and _is_python(block))]
     return sorted([*_prompt_blocks(text), *code], key=lambda block: block.first)
+
+
+def _is_python(block: _Block) -> bool:
+    try:
+        ast.parse("\n".join(line.code or "" for line in block.lines))
+    except SyntaxError:
+        return False
+    return True
 
 
 def _begins(line: str) -> bool:
@@ -138,42 +154,79 @@ def _is_heading(line: str) -> bool:
 
 
 def code_blocks(text: str) -> Iterator[_Block]:
+    """Give the blocks of code of *text*, each with the block of output that follows it."""
     lines = text.expandtabs().splitlines()
     for start, line in enumerate(lines):
         directive = _BLOCK.match(line)
-        if not directive:
-            continue
-        margin = len(line) - len(line.lstrip())
-        body: list[tuple[int, str]] = []
-        for number in range(start + 1, len(lines)):
-            inner = lines[number]
-            if inner.strip() and len(inner) - len(inner.lstrip()) <= margin:
-                break
-            if not body and (not inner.strip() or inner.strip().startswith(":")):
-                continue
-            body.append((number + 1, inner))
-        dedented = textwrap.dedent("\n".join(inner for _, inner in body)).split("\n")
-        if body:
+        body = _body_of(lines, start) if directive else []
+        if directive and body:
+            dedented = textwrap.dedent("\n".join(inner for _, inner in body)).split("\n")
             lines_of_code = [_Line(number, code) for (number, _), code in zip(body, dedented, strict=True)]
-            yield _Block(start + 1, lines_of_code, [inner for _, inner in body], directive[2] is not None)
+            output = _output_after(lines, body[-1][0])
+            yield _Block(start + 1, lines_of_code, [inner for _, inner in body], directive[2] is not None, output)
+
+
+def _body_of(lines: list[str], start: int) -> list[tuple[int, str]]:
+    """Return the lines that are indented below the directive at *start*, with their numbers from 1."""
+    margin = len(lines[start]) - len(lines[start].lstrip())
+    body: list[tuple[int, str]] = []
+    for number in range(start + 1, len(lines)):
+        inner = lines[number]
+        if inner.strip() and len(inner) - len(inner.lstrip()) <= margin:
+            break
+        if body or (inner.strip() and not inner.strip().startswith(":")):
+            body.append((number + 1, inner))
+    return body
+
+
+def _output_after(lines: list[str], end: int) -> str:
+    """Return the text of the block of output that follows the first *end* lines, empty for none.
+
+    It says that it is output, or it is text and stands next to the code or below a paragraph such as "Output:".
+    """
+    places = [number for number in range(end, len(lines)) if lines[number].strip()]
+    before = 0
+    while before < len(places) and places[before] - places[0] == before and not _OUTPUT.match(lines[places[before]]):
+        before += 1
+    block = _OUTPUT.match(lines[places[before]]) if before < len(places) else None
+    if block is None or (before and not is_sign_of_output(lines[places[before - 1]])):
+        return ""
+    text = textwrap.dedent("\n".join(line for _, line in _body_of(lines, places[before]))).strip()
+    is_output = bool(block["sure"] or block["text"] or before) and framework_of(text) is None
+    shown = [line for line in text.splitlines() if not line.startswith("$ ")]
+    return "\n".join(shown) if is_output else ""
 
 
 def example_of(
-    lines: list[_Line], framework: str, function: str, place: str, number: int, text: str, context: str
+    lines: list[_Line],
+    framework: str,
+    function: str,
+    place: str,
+    number: int,
+    text: str,
+    context: str,
+    output: str = "",
 ) -> Example | None:
     """Make the example of *lines*; None where there is no code in them. Raises SyntaxError where it is no Python."""
     code = [line for line in lines if line.code is not None]
     tree = ast.parse("\n".join(line.code or "" for line in code))
     if not tree.body:
         return None
-    steps = _steps(tree, lines, code)
-    return Example(framework, function, number, text, place, tuple(steps), ranks_of(text, context, steps))
+    steps, unread = _steps(tree, lines, code)
+    ranks = ranks_of(text, context, steps)
+    return Example(framework, function, number, text, place, tuple(steps), ranks, output=output, unread=tuple(unread))
 
 
-def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step]:
+def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> tuple[list[Step], list[int]]:
+    """Return the steps, and the lines of the comments that look like outputs and are not read."""
     starts = [min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) for node in tree.body]
     ends = [node.end_lineno or node.lineno for node in tree.body]
-    shown = _shown_after(lines, code, ends)
+    shown, read = _shown_after(lines, code, ends)
+    claims, others = claims_of(tree, "\n".join(line.code or "" for line in code))
+    for index, claim in claims.items():
+        by_rank = labels.by_rank(claim.text.splitlines())
+        shown.setdefault(index, Wanted(by_rank, code[ends[index] - 1].number, claim.of, claim.bare))
+    unread = [code[line - 1].number for line in others if code[line - 1].number not in read]
     steps: list[Step] = []
     section = 0
     restricted: frozenset[int] | None = None
@@ -190,7 +243,7 @@ def _steps(tree: ast.Module, lines: list[_Line], code: list[_Line]) -> list[Step
         rank = labels.rank_of(comments[-1]) if comments else None
         steps.append(replace(step, wanted=_told_of(shown.get(index), rank)))
         begin = end
-    return steps
+    return steps, unread
 
 
 def _told_of(wanted: Wanted | None, rank: int | None) -> Wanted | None:
@@ -200,8 +253,8 @@ def _told_of(wanted: Wanted | None, rank: int | None) -> Wanted | None:
     return replace(wanted, text={rank: wanted.text[EVERY_RANK]})
 
 
-def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict[int, Wanted]:
-    """Return what is shown after each step, by the step's number: text between prompts, or comments."""
+def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> tuple[dict[int, Wanted], set[int]]:
+    """Return what is shown after each step, by the step's number: text between prompts, or comments. Return the lines of these, too."""
     position = {id(line): number for number, line in enumerate(code, start=1)}
     step_of_line = [sum(end < number for end in ends) for number in range(1, len(code) + 2)]
     texts: dict[int, list[tuple[int, str]]] = {}
@@ -229,7 +282,7 @@ def _shown_after(lines: list[_Line], code: list[_Line], ends: list[int]) -> dict
         by_rank = labels.by_rank([text for _, text in shown])
         if index >= 0 and by_rank:
             wanted[index] = Wanted(by_rank, shown[0][0])
-    return wanted
+    return wanted, {number for shown in texts.values() for number, _ in shown}
 
 
 def _start(ends: list[int], index: int) -> int:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,7 +21,7 @@ from shim.conformance.quiet import QUIET
 from shim.launch.endings import how_it_ended
 from shim.launch.identity import environment_of_ranks, rank_variables
 
-__all__ = ["ProgramSight", "is_program", "run_program"]
+__all__ = ["ProgramSight", "is_program", "run_program", "unprinted"]
 
 _MAIN = '__name__ == "__main__"'
 _STARTS = re.compile(r"\b(?:spawn|Process)\(")
@@ -61,7 +61,10 @@ def run_program(example: Example, substituted: bool, deadline: float) -> Program
         return ProgramSight([(line, f"had not ended after {deadline:g} s\n{_end_of(errors)}")], reasons, output)
     if status != 0 or "Traceback (most recent call last)" in errors:
         return ProgramSight([(line, f"{how_it_ended(status)}\n{_end_of(errors)}")], reasons, output)
-    return ProgramSight(list(_unprinted(example, output.splitlines())), reasons, output)
+    wanted = [(step.line, step.wanted) for step in example.steps if step.wanted is not None and step.wanted.is_printed]
+    shown = [(place, text) for place, each in wanted for text in each.text.values()]
+    shown += [(line, example.output)]
+    return ProgramSight(list(unprinted(shown, output.splitlines())), reasons, output)
 
 
 def _finished(command: list[str], folder: str, deadline: float) -> tuple[int | None, str, str]:
@@ -101,12 +104,11 @@ def _end_of(errors: str) -> str:
     return "\n".join(errors.strip().splitlines()[-_LAST_LINES:])
 
 
-def _unprinted(example: Example, printed: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Give the lines that *example* shows and that were not *printed* as often, with where they are shown."""
+def unprinted(shown: Iterable[tuple[int, str]], printed: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines of the texts *shown*, which come with where they are shown, that were not *printed* as often."""
     left = Counter(tuple(tokens_of(line)) for line in printed)
-    for step in example.steps:
-        for text in step.wanted.text.values() if step.wanted is not None else ():
-            for line in filter(None, map(str.strip, text.splitlines())):
-                left[tuple(tokens_of(line))] -= 1
-                if left[tuple(tokens_of(line))] < 0:
-                    yield step.line, f"shown, and not printed by any process: {line}"
+    for where, text in shown:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            left[tuple(tokens_of(line))] -= 1
+            if left[tuple(tokens_of(line))] < 0:
+                yield where, f"shown, and not printed by any process: {line}"

@@ -7,9 +7,11 @@ import ast
 import builtins
 import contextlib
 import functools
+import inspect
 import io
 import operator
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,16 @@ from typing import Any
 from shim.conformance.examples.adapting.devices import rewritten
 from shim.conformance.examples.adapting.preparation import PREAMBLE, begin_of, names_of, variables_of
 from shim.conformance.examples.adapting.surroundings import as_program
-from shim.conformance.examples.comparing.handles import unwaited
+from shim.conformance.examples.comparing.handles import is_handle, unwaited
 from shim.conformance.examples.comparing.outputs import Output, differs, output_of
 from shim.conformance.examples.converting.border import Border
-from shim.conformance.examples.example import Example, Step
-from shim.core import groups, rendezvous
+from shim.conformance.examples.example import Example, Step, Wanted
+from shim.conformance.examples.reading.printed_values import contains_tensor
+from shim.conformance.examples.running.remarks import may_be_result, shape_shown, shows
+from shim.core import groups
 from shim.core.callers import Caller
+from shim.core.job import rendezvous
+from shim.frontends.mindspore._groups.numpy_versions import take_first_error
 from shim.substitution.imports import scoped_builtins
 from shim.substitution.own_modules import substitute_below
 
@@ -37,7 +43,7 @@ class StepSight:
     """What one step gave: what was seen, how that differs from what is shown, and the error it ended with.
 
     It is ``silent`` where it shows something under a condition only, as on one rank, and the document does not say on which.
-    It has ``raised`` where it is documented to.
+    It has ``raised`` where it is documented to. ``unread`` is the line of a comment that may be a remark and was not compared, 0 for none.
     """
 
     line: int
@@ -46,6 +52,7 @@ class StepSight:
     error: str | None = None
     silent: bool = False
     raised: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,23 +60,26 @@ class Sight:
     """What one rank saw of an example, and why its code was changed for this machine.
 
     With another kind of tensor than the example makes, ``crossed`` counts those that became one, and ``refusal`` says why one cannot.
+    ``printed`` is all that stood on the screen.
     """
 
     steps: tuple[StepSight, ...]
     changes: tuple[str, ...]
     crossed: int = 0
     refusal: str = ""
+    printed: str = ""
 
     @property
-    def failure(self) -> StepSight | None:
-        """The first step that did not do as the document says."""
-        return next((step for step in self.steps if step.error is not None or step.difference is not None), None)
+    def failures(self) -> list[StepSight]:
+        """The steps that did not do as the document says."""
+        return [step for step in self.steps if step.error is not None or step.difference is not None]
 
 
 class _Screen(io.TextIOBase):
     """What the example shows, in place of a terminal: what it prints or displays itself, and what is written to it."""
 
     def __init__(self) -> None:
+        self.printed: list[str] = []
         self._outputs: list[Output] = []
         self._written: list[str] = []
 
@@ -100,6 +110,7 @@ class _Screen(io.TextIOBase):
 
     def take(self) -> list[Output]:
         taken, self._outputs = self.outputs, []
+        self.printed += [output.text for output in taken if not output.echo]
         return taken
 
 
@@ -109,6 +120,7 @@ def see_example(example: Example, rank: int, substituted: bool = True, tensors: 
     The frontends get tensors of the kind *tensors*, None for those that the example makes.
     What it sets for the whole process stays: the process is a copy for this example.
     """
+    take_first_error()
     screen = _Screen()
     border = None if tensors in (None, example.framework) else Border(example.framework, tensors)
     built = scoped_builtins(None if border is None else border.through) if substituted else dict(vars(builtins))
@@ -154,7 +166,7 @@ class _Run:
             seen.append(sight)
             if sight.error is not None:
                 break
-        return Sight(tuple(seen), tuple(dict.fromkeys(self.changes)))
+        return Sight(tuple(seen), tuple(dict.fromkeys(self.changes)), printed="\n".join(self.screen.printed))
 
     def _is_mine(self, step: Step) -> bool:
         mine = step.ranks is None or self.rank in step.ranks
@@ -168,35 +180,43 @@ class _Run:
     def _see(self, index: int, step: Step) -> StepSight:
         raised: Exception | None = None
         expected = step.error_on(self.rank)
+        wanted = step.wanted
         try:
-            self._execute(index, step)
+            is_read = self._execute(index, step)
         except BaseException as error:  # an example's own exit or interrupt is its failure, not the end of the process
             if not isinstance(error, Exception) or not (step.raises or expected is not None):
                 outputs = [*self.pending, *self.screen.take()]
                 return StepSight(step.line, tuple(output.text for output in outputs), None, traceback.format_exc())
-            raised = error
+            raised, is_read = error, True
+        unread = 0 if wanted is None or is_read else wanted.line
+        if unread:
+            wanted = None
         own = self.screen.take()
-        if step.wanted is None:  # documents leave out values that statements display
+        if wanted is None:  # documents leave out values that statements display
             own = [output for output in own if not output.echo]
         self.pending += own
         outputs = self.pending
-        wanted = None if step.wanted is None else step.wanted.on(self.rank)
-        if step.wanted is not None:
+        text = None if wanted is None else wanted.on(self.rank)
+        if wanted is not None:
             self.pending = []
-        silent = not (outputs or self.example.is_case) and wanted is not None and _may_be_silent(step, self.rank)
+        silent = not (outputs or self.example.is_case) and text is not None and _may_be_silent(step, self.rank)
         difference = None if expected is None else _other_error(expected, raised)
-        if difference is None and wanted is not None and not step.raises and not silent:
-            difference = self._unsure(index) or differs(wanted, outputs, len(own), self.example.is_case)
+        if difference is None and wanted is not None and text is not None and not step.raises and not silent:
+            # where a comment beside other code shows a value, what that code has printed may be left out
+            shows_value = wanted.of is not None and bool(own) and own[-1].echo
+            last = 1 if shows_value else len(own)
+            difference = self._unsure(index) or differs(text, outputs, last, self.example.is_case)
         told = [output.text for output in outputs] + ([] if raised is None else [f"raised {_in_words(raised)}"])
-        return StepSight(step.line, tuple(told), difference, None, silent, raised is not None)
+        return StepSight(step.line, tuple(told), difference, None, silent, raised is not None, unread)
 
     def _unsure(self, index: int) -> str | None:
         name = unwaited(self.names, [step.source for step in self.example.steps[: index + 1]])
         return f"shown before {name} has been waited for" if name else None
 
-    def _execute(self, index: int, step: Step) -> None:
+    def _execute(self, index: int, step: Step) -> bool:
+        """Carry *step* out and display what its document shows of it; return False where that may be a remark, which is not compared."""
         if not self.example.is_case and self._take_as_given(index, step):
-            return
+            return True
         source, reasons = rewritten(self.example.framework, step.source)
         self.changes += reasons
         file = self.names["__file__"]
@@ -205,15 +225,58 @@ class _Run:
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, file, "exec", self.future, dont_inherit=True), self.names)
         self.future |= _future_in(tree)
+        wanted = step.wanted
         if isinstance(last, ast.Expr):
             expression = compile(ast.Expression(last.value), file, "eval", self.future, dont_inherit=True)
             value = eval(expression, self.names)
+            if wanted is not None and wanted.of is not None:
+                return self._display_of_call(wanted, wanted.of, value)
             if value is not None or isinstance(last.value, ast.Name):  # some documents show that a name is None
                 self.screen.display(value)
-        elif step.wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
+        elif wanted is not None and wanted.of is not None:
+            return self._display_assigned(wanted, wanted.of)
+        elif wanted is not None and not self.screen.outputs and isinstance(tree.body[-1], ast.Assign):
             target = tree.body[-1].targets[0]  # what is shown after an assignment is the value
             if isinstance(target, ast.Name):
                 self.screen.display(self.names[target.id])
+        return True
+
+    def _display_of_call(self, wanted: Wanted, names: Sequence[str], result: Any) -> bool:
+        """Display the *result* of a call, or what it has written to where it returns nothing, if *wanted* shows that; tell whether it does."""
+        if (text := wanted.on(self.rank)) is None:
+            return True
+        printed = bool(self.screen.outputs)
+        is_sure = not wanted.bare or (printed and contains_tensor(text))
+        if result is not None and not is_handle(result):
+            value, is_shown = result, is_sure or may_be_result(text, result)
+        elif printed or (value := self._first_variable(names)) is None:
+            return is_sure
+        else:
+            is_shown = shows(text, value)
+        if is_shown:
+            self.screen.display(value)
+        return is_shown
+
+    def _display_assigned(self, wanted: Wanted, names: Sequence[str]) -> bool:
+        """Display a variable that has been assigned, or its shape, if *wanted* shows that; tell whether it does: ``x = ones(2, 3)  # (2, 3)``.
+
+        ``# Output:`` below the assignment is about what has been printed.
+        """
+        if (text := wanted.on(self.rank)) is None or (self.screen.outputs and not wanted.bare):
+            return True
+        value = self._first_variable(names)
+        if (shape := shape_shown(text, value)) is not None:
+            self.screen.outputs.append(Output(shape, shape, echo=True))
+        elif shows(text, value) and text != "[1]":  # which may be the shape of a single element
+            self.screen.display(value)
+        else:
+            return False
+        return True
+
+    def _first_variable(self, names: Sequence[str]) -> Any:
+        """Return the value of the first of *names* that is no module's, None where there is none."""
+        values = (self.names[name] for name in names if name in self.names)
+        return next((value for value in values if not inspect.ismodule(value)), None)
 
     def _take_as_given(self, index: int, step: Step) -> bool:
         """Give a name the value that the document shows for it, where the example shows it before it has one.

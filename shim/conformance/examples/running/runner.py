@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from textwrap import indent
 
 from shim.conformance.examples.adapting.places import in_its_own_place
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.running.programs import is_program, run_program
+from shim.conformance.examples.running.programs import is_program, run_program, unprinted
 from shim.conformance.examples.running.rank import Sight, StepSight
 from shim.conformance.quiet import QUIET
 from shim.launch.original import Original
@@ -51,6 +52,24 @@ class Outcome:
     @property
     def passed(self) -> bool:
         return not self.failures
+
+    @property
+    def unread(self) -> frozenset[int]:
+        """The lines of the comments that were not compared: what may be a remark, and what is of a program's variables, which nobody sees."""
+        if is_program(self.example):
+            wanted = (step.wanted for step in self.example.steps)
+            return frozenset(each.line for each in wanted if each is not None and not each.is_printed)
+        return frozenset(step.unread for sight in self.sights.values() for step in sight.steps if step.unread)
+
+    @property
+    def claims(self) -> bool:
+        """Tell whether the document says anything that the run has compared, besides that the example ends well."""
+        unread = self.unread
+        steps = [
+            replace(step, wanted=None) if step.wanted is not None and step.wanted.line in unread else step
+            for step in self.example.steps
+        ]
+        return replace(self.example, steps=tuple(steps)).claims
 
     @property
     def crossed(self) -> int:
@@ -153,12 +172,23 @@ def outcome_of(example: Example, answers: Sequence[Answer], seconds: float) -> O
             continue
         sights[answer.rank] = answer.value
         changes += answer.value.changes
-        failure = answer.value.failure
-        if failure is not None:
-            failures.append((answer.rank, failure.line, failure.error or failure.difference or ""))
+        for failed in answer.value.failures:
+            failures.append((answer.rank, failed.line, failed.error or failed.difference or ""))
     steps = [sight.steps for sight in sights.values()]
     failures += [*unseen_steps(steps), *_unraised(example, steps)]
+    failures += _unprinted_output(example, sights)
     return Outcome(example, tuple(failures), tuple(dict.fromkeys(changes)), seconds, sights)
+
+
+def _unprinted_output(example: Example, sights: Mapping[int, Sight]) -> list[tuple[int, int, str]]:
+    """Return a failure for each line of the output that the document shows of the whole and no rank prints; the last has both texts."""
+    printed = [line for _, sight in sorted(sights.items()) for line in sight.printed.splitlines()]
+    last = example.steps[-1].line
+    missing = [text for _, text in unprinted([(last, example.output)], printed)]
+    if missing:
+        seen = indent("\n".join(printed) or "nothing", "  ")
+        missing[-1] += f"\nshown:\n{indent(example.output, '  ')}\nprinted:\n{seen}"
+    return [(0, last, text) for text in missing]
 
 
 def _unraised(example: Example, sights: Sequence[Sequence[StepSight]]) -> list[tuple[int, int, str]]:

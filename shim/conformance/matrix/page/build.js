@@ -15,7 +15,7 @@ function make(name, properties = {}, ...children) {
   return element;
 }
 
-const SIGNS = { "pass": "✓", "fail": "✗", "document wrong": "✎", "not runnable here": "–", "not applicable": "·" };
+const SIGNS = { "pass": "✓", "ran, nothing claimed": "○", "fail": "✗", "document wrong": "✎", "not runnable here": "–", "not applicable": "·" };
 
 function verdictLabel(name, verdict, properties = {}, text = verdict) {
   const sign = make("span", { "aria-hidden": "true" }, SIGNS[verdict] || "!");

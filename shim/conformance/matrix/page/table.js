@@ -9,7 +9,7 @@ const FIXED = [
   { key: "ranks", title: "Ranks", of: (example) => example.ranks },
 ];
 // Sorted by a column of verdicts, what needs attention comes first and examples without one come last.
-const URGENCY = ["fail", "crashes", "hangs", "unsupported on this backend", "document wrong", "not runnable here", "pass", "not applicable"];
+const URGENCY = ["fail", "crashes", "hangs", "unsupported on this backend", "document wrong", "not runnable here", "ran, nothing claimed", "pass", "not applicable"];
 const VERDICTS = data.columns.map((column) => ({
   key: column.key,
   title: column.title,

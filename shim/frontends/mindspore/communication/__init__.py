@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _groups, _membership
-from shim.frontends.mindspore._groups import (
+from shim.frontends.mindspore._groups import group_names, membership
+from shim.frontends.mindspore._groups.group_names import (
     HCCL_WORLD_COMM_GROUP,
     MCCL_WORLD_COMM_GROUP,
     NCCL_WORLD_COMM_GROUP,
@@ -53,7 +53,7 @@ def init(backend_name: str | None = None) -> None:
     Deviates: None means "hccl" on every device.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.init.html
     """
-    return _membership.initialize_with_backend(_INIT, backend_name)
+    return membership.initialize_with_backend(_INIT, backend_name)
 
 
 def release() -> None:
@@ -61,7 +61,7 @@ def release() -> None:
 
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.release.html
     """
-    return _membership.leave()
+    return membership.leave()
 
 
 def get_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
@@ -71,7 +71,7 @@ def get_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Deviates: outside *group* the answer is -1.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_rank.html
     """
-    return _groups.answer(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
+    return group_names.answer(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
 
 
 def get_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
@@ -80,7 +80,7 @@ def get_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_group_size.html
     """
-    return _groups.answer(_GET_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
+    return group_names.answer(_GET_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
 
 
 def get_local_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
@@ -89,7 +89,7 @@ def get_local_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_local_rank.html
     """
-    return _groups.answer(_GET_LOCAL_RANK, group, lambda found: found.rank, "LOCAL_RANK", 0)
+    return group_names.answer(_GET_LOCAL_RANK, group, lambda found: found.rank, "LOCAL_RANK", 0)
 
 
 def get_local_rank_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
@@ -98,7 +98,7 @@ def get_local_rank_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_local_rank_size.html
     """
-    return _groups.answer(_GET_LOCAL_RANK_SIZE, group, lambda found: found.size, "LOCAL_RANK_SIZE", 1)
+    return group_names.answer(_GET_LOCAL_RANK_SIZE, group, lambda found: found.size, "LOCAL_RANK_SIZE", 1)
 
 
 def get_comm_name(group: str = GlobalComm.WORLD_COMM_GROUP) -> str:
@@ -108,7 +108,7 @@ def get_comm_name(group: str = GlobalComm.WORLD_COMM_GROUP) -> str:
     Deviates: the name is no address of a device.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_comm_name.html
     """
-    return _groups.named_group(_GET_COMM_NAME, group).name
+    return group_names.named_group(_GET_COMM_NAME, group).name
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
@@ -117,7 +117,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     Raises: TypeError for wrong types; ValueError if *group* has no such rank.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_world_rank_from_group_rank.html
     """
-    return _groups.world_rank(_GET_WORLD_RANK, group, group_rank_id)
+    return group_names.world_rank(_GET_WORLD_RANK, group, group_rank_id)
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
@@ -126,7 +126,7 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     Raises: TypeError for wrong types; ValueError if it is not in *group*.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_group_rank_from_world_rank.html
     """
-    return _groups.group_rank(_GET_GROUP_RANK, group, world_rank_id)
+    return group_names.group_rank(_GET_GROUP_RANK, group, world_rank_id)
 
 
 def get_process_group_ranks(group: str = GlobalComm.WORLD_COMM_GROUP) -> list[int]:
@@ -135,7 +135,7 @@ def get_process_group_ranks(group: str = GlobalComm.WORLD_COMM_GROUP) -> list[in
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_process_group_ranks.html
     """
-    return list(_groups.named_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
+    return list(group_names.named_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
 
 
 def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
@@ -146,7 +146,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
     Deviates: *options* raises UnsupportedError, unless it is for HCCL alone, and then changes nothing.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.create_group.html
     """
-    return _membership.create(_CREATE_GROUP, group, rank_ids, options)
+    return membership.create(_CREATE_GROUP, group, rank_ids, options)
 
 
 def destroy_group(group: str) -> None:
@@ -155,4 +155,4 @@ def destroy_group(group: str) -> None:
     Raises: TypeError if *group* is no str; ValueError if it is the world; RuntimeError if there is no such group.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.destroy_group.html
     """
-    return _membership.destroy_subgroup(_DESTROY_GROUP, group)
+    return membership.destroy_subgroup(_DESTROY_GROUP, group)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _collectives, _functional, _functional_batches, _point_to_point
-from shim.frontends.mindspore._arguments import BASIC_OPS
-from shim.frontends.mindspore._functional import Result
-from shim.frontends.mindspore._groups import GlobalComm, group_name
+from shim.frontends.mindspore._functional import exchanges, functional
+from shim.frontends.mindspore._functional.functional import Result
+from shim.frontends.mindspore._groups.group_names import GlobalComm, group_name
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore._in_place import collectives, point_to_point
+from shim.frontends.mindspore._reduce_ops import BASIC_OPS, ReduceOp
 
 __all__ = [
     "CommHandle",
@@ -86,7 +86,7 @@ def all_reduce(
     Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_reduce.html
     """
-    return _functional.all_reduce(_ALL_REDUCE, tensor, op, group_name(_ALL_REDUCE, group), async_op, BASIC_OPS)
+    return functional.all_reduce(_ALL_REDUCE, tensor, op, group_name(_ALL_REDUCE, group), async_op, BASIC_OPS)
 
 
 def all_gather_into_tensor(tensor: Any, group: str = GlobalComm.WORLD_COMM_GROUP, async_op: bool = False) -> Result:
@@ -95,7 +95,7 @@ def all_gather_into_tensor(tensor: Any, group: str = GlobalComm.WORLD_COMM_GROUP
     Raises: TypeError if *tensor* is no tensor, *group* no str or *async_op* no bool.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_gather_into_tensor.html
     """
-    return _functional.all_gather_into_tensor(
+    return functional.all_gather_into_tensor(
         _ALL_GATHER_INTO_TENSOR, tensor, group_name(_ALL_GATHER_INTO_TENSOR, group), async_op
     )
 
@@ -113,7 +113,7 @@ def reduce_scatter_tensor(
     Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce_scatter_tensor.html
     """
-    return _functional.reduce_scatter_tensor(
+    return functional.reduce_scatter_tensor(
         _REDUCE_SCATTER_TENSOR, tensor, op, group_name(_REDUCE_SCATTER_TENSOR, group), async_op, BASIC_OPS
     )
 
@@ -125,7 +125,7 @@ def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalCom
     Deviates: the gradient is right for every *op*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.reduce.html
     """
-    return _functional.reduce(_REDUCE, tensor, dst, op, group_name(_REDUCE, group), BASIC_OPS)
+    return functional.reduce(_REDUCE, tensor, dst, op, group_name(_REDUCE, group), BASIC_OPS)
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
@@ -135,7 +135,7 @@ def broadcast(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROU
     Deviates: *src*'s gradient is the sum of all ranks', the others' is 0; MindSpore leaves each rank its own.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.broadcast.html
     """
-    return _functional.broadcast(_BROADCAST, tensor, src, group_name(_BROADCAST, group))
+    return functional.broadcast(_BROADCAST, tensor, src, group_name(_BROADCAST, group))
 
 
 def gather_into_tensor(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
@@ -144,7 +144,7 @@ def gather_into_tensor(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_
     Raises: TypeError if *tensor* is no tensor, *dst* no int or *group* no str.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.gather_into_tensor.html
     """
-    return _functional.gather_into_tensor(_GATHER_INTO_TENSOR, tensor, dst, group_name(_GATHER_INTO_TENSOR, group))
+    return functional.gather_into_tensor(_GATHER_INTO_TENSOR, tensor, dst, group_name(_GATHER_INTO_TENSOR, group))
 
 
 def scatter_tensor(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
@@ -154,7 +154,7 @@ def scatter_tensor(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM
     divided by the number of ranks.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.scatter_tensor.html
     """
-    return _functional.scatter_tensor(_SCATTER_TENSOR, tensor, src, group_name(_SCATTER_TENSOR, group))
+    return functional.scatter_tensor(_SCATTER_TENSOR, tensor, src, group_name(_SCATTER_TENSOR, group))
 
 
 def all_to_all_with_output_shape(
@@ -169,7 +169,7 @@ def all_to_all_with_output_shape(
     Raises: TypeError if it does not, or the inputs are no tensors of one dtype, one for each rank.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_to_all_with_output_shape.html
     """
-    return _functional.all_to_all(_ALL_TO_ALL, output_shape_list, input_tensor_list, group, async_op)
+    return functional.all_to_all(_ALL_TO_ALL, output_shape_list, input_tensor_list, group, async_op)
 
 
 def all_to_all_single_with_output_shape(
@@ -187,7 +187,7 @@ def all_to_all_single_with_output_shape(
     Raises: TypeError if *tensor* is no tensor or *output_shape* no shape; ValueError for rows that do not fit.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_to_all_single_with_output_shape.html
     """
-    return _functional.all_to_all_single(
+    return functional.all_to_all_single(
         _ALL_TO_ALL_SINGLE, output_shape, tensor, output_split_sizes, input_split_sizes, group, async_op
     )
 
@@ -201,7 +201,7 @@ def all_to_all_v_c(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/communication/mindspore.communication.comm_func.all_to_all_v_c.html
     """
-    return _collectives.all_to_all_by_matrix(_ALL_TO_ALL_V_C, output, input, send_count_matrix, group, async_op)
+    return collectives.all_to_all_by_matrix(_ALL_TO_ALL_V_C, output, input, send_count_matrix, group, async_op)
 
 
 def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
@@ -210,7 +210,7 @@ def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.barrier.html
     """
-    _collectives.barrier(_BARRIER, group_name(_BARRIER, group), False, None)
+    collectives.barrier(_BARRIER, group_name(_BARRIER, group), False, None)
 
 
 def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> None:
@@ -220,7 +220,7 @@ def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.send.html
     """
-    return _point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
+    return point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> Any:
@@ -230,7 +230,7 @@ def recv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     Deviates: no gradient goes back to *src*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.recv.html
     """
-    return _functional.recv(_RECV, tensor, src, group_name(_RECV, group), tag)
+    return functional.recv(_RECV, tensor, src, group_name(_RECV, group), tag)
 
 
 def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> CommHandle:
@@ -240,7 +240,7 @@ def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.isend.html
     """
-    return _point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
+    return point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> tuple[Any, CommHandle]:
@@ -250,10 +250,10 @@ def irecv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     Deviates: no gradient goes back to *src*.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.irecv.html
     """
-    return _functional.irecv(_IRECV, tensor, src, group_name(_IRECV, group), tag)
+    return functional.irecv(_IRECV, tensor, src, group_name(_IRECV, group), tag)
 
 
-class P2POp(_functional_batches.Exchange):
+class P2POp(exchanges.Exchange):
     """One part of a batch: send *tensor* to the world's rank *peer* of *group*, or receive one like it, as *op* says.
 
     What is received may also be described by a shape as *tensor* and by *recv_dtype*.
@@ -282,4 +282,4 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> tuple[Any, ...]:
     Deviates: a tensor to send of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.batch_isend_irecv.html
     """
-    return _functional_batches.carry_out(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)
+    return exchanges.carry_out(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)

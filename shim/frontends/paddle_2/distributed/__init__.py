@@ -1,16 +1,25 @@
 """``paddle.distributed`` of paddle 2 over this project's engine; the input comes first in alltoall and alltoall_single.
 
 Write ``import shim.frontends.paddle_2.distributed as dist``.
+Deviates: every tensor that a call writes counts as written in place, so that a backward which needs its old elements raises RuntimeError;
+paddle gives a wrong gradient in silence.
 See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/Overview_en.html
 """
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives import all_gather, barrier, wait
-from shim.frontends._paddle.elsewhere import launch, split
-from shim.frontends._paddle.gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.lifecycle import (
+from typing import Any
+
+from shim.frontends import _absent
+from shim.frontends._paddle.collectives.gather_and_wait import all_gather, barrier, wait
+from shim.frontends._paddle.collectives.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from shim.frontends._paddle.collectives.point_to_point import irecv, isend, recv, send
+from shim.frontends._paddle.collectives.rooted import broadcast, gather, scatter
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.processes.spawning import spawn
+from shim.frontends._paddle.world.elsewhere import launch, split
+from shim.frontends._paddle.world.gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
+from shim.frontends._paddle.world.lifecycle import (
     destroy_process_group,
     get_backend,
     get_group,
@@ -19,11 +28,7 @@ from shim.frontends._paddle.lifecycle import (
     is_available,
     is_initialized,
 )
-from shim.frontends._paddle.objects import all_gather_object, broadcast_object_list, scatter_object_list
-from shim.frontends._paddle.parallel_env import ParallelEnv
-from shim.frontends._paddle.point_to_point import irecv, isend, recv, send
-from shim.frontends._paddle.rooted import broadcast, gather, scatter
-from shim.frontends._paddle.spawning import spawn
+from shim.frontends._paddle.world.parallel_env import ParallelEnv
 from shim.frontends.paddle_2.distributed import collective, communication, stream
 from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_2.distributed._groups import init_parallel_env, new_group
@@ -76,3 +81,8 @@ __all__ = [
     "stream",
     "wait",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where paddle has it."""
+    _absent.refuse_name(__name__, name)

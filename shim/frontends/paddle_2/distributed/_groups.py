@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.options import default_timeout, enter, new_subgroup
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.world.options import default_timeout, enter, new_subgroup
 
 __all__ = ["init_parallel_env", "new_group"]
 
@@ -28,7 +28,7 @@ def init_parallel_env() -> Group:
 def new_group(
     ranks: Sequence[int] | None = None, backend: str | None = None, timeout: timedelta = default_timeout
 ) -> Group:
-    """Make a group of the world ranks *ranks* (None: all) in rising order; every rank of the world calls it.
+    """Make a group of the world ranks *ranks* (None: all) in rising order; its members wait for each other, others do not.
 
     Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice.
     Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works, one of none does not; *backend*

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
-from shim.frontends._paddle.reductions import reduce_at, reduce_everywhere, reduce_parts
-from shim.frontends._paddle.stream import (
+from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_parts
+from shim.frontends._paddle.collectives.stream import (
     all_gather,
     alltoall,
     alltoall_single,
@@ -21,7 +19,9 @@ from shim.frontends._paddle.stream import (
     scatter,
     send,
 )
-from shim.frontends._paddle.streams import checked_sync, stream_function
+from shim.frontends._paddle.collectives.streams import checked_sync, stream_function
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
 from shim.frontends._paddle.tasks import Task
 
 __all__ = [

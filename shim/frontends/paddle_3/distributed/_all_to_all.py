@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
+from shim.frontends._paddle.collectives.exchanges import exchange, exchange_single
 from shim.frontends._paddle.errors import paddle_function
-from shim.frontends._paddle.exchanges import exchange, exchange_single
-from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
 
 __all__ = ["alltoall", "alltoall_single"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.options import default_timeout, enter, nccl_config_of, new_subgroup
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.world.options import default_timeout, enter, nccl_config_of, new_subgroup
 
 __all__ = ["create_nccl_config", "init_parallel_env", "new_group"]
 
@@ -44,7 +44,7 @@ def new_group(
     nccl_comm_init_option: int = 0,
     nccl_config: Any = None,
 ) -> Group:
-    """Make a group of the world ranks *ranks* (None: all) in rising order; every rank of the world calls it.
+    """Make a group of the world ranks *ranks* (None: all) in rising order; its members wait for each other, others do not.
 
     Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice.
     Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works, one of none does not; *backend*

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from shim.frontends._paddle.collectives.object_lists import receive_items, send_items
 from shim.frontends._paddle.errors import paddle_function
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.object_lists import receive_items, send_items
+from shim.frontends._paddle.groups.group_views import Group
 
 __all__ = ["recv_object_list", "send_object_list"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
+from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.errors import ArgumentRuntimeError, paddle_function
-from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
-from shim.frontends._paddle.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.tasks import Task
 
 __all__ = ["_reduce_scatter_base", "all_reduce", "reduce", "reduce_scatter"]

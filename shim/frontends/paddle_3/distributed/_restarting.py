@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shim.frontends._paddle.errors import paddle_function
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.shutdowns import restart_groups, shut_down_groups
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.groups.shutdowns import restart_groups, shut_down_groups
 
 __all__ = ["restart_process_group", "shutdown_process_group"]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from shim.frontends.torch.distributed import _environment, _groups, _registry
-from shim.frontends.torch.distributed._environment import DebugLevel
-from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch._debug_level import DebugLevel, Level
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups import membership, registry
+from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend
+from shim.frontends.torch._groups.group_arguments import view_of
 
 __all__ = [
     "get_backend_config",
@@ -40,7 +42,7 @@ def is_backend_available(backend: str) -> bool:
     Deviates: ``fake`` and ``undefined`` are not; torch says so of every name that it knows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_backend_available
     """
-    return _environment.has_backend(backend)
+    return has_backend(backend)
 
 
 def is_gloo_available() -> bool:
@@ -97,7 +99,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     Raises: RuntimeError where there is neither.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_node_local_rank
     """
-    return _environment.local_rank(_LOCAL_RANK, fallback_rank)
+    return membership.local_rank(_LOCAL_RANK, fallback_rank)
 
 
 def get_default_backend_for_device(device: Any) -> str:
@@ -106,7 +108,7 @@ def get_default_backend_for_device(device: Any) -> str:
     Raises: ValueError for a device without one; TypeError for what is no device.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_default_backend_for_device
     """
-    return _environment.default_backend_for(_DEFAULT_BACKEND, device)
+    return default_backend_for(_DEFAULT_BACKEND, device)
 
 
 def get_backend_config(group: Any = None) -> str:
@@ -115,7 +117,7 @@ def get_backend_config(group: Any = None) -> str:
     Raises: ValueError when not initialised or outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend_config
     """
-    return _registry.config_of(_CONFIG, group)
+    return str(BackendConfig(view_of(_CONFIG, group).backend))
 
 
 def get_pg_count() -> int:
@@ -123,7 +125,7 @@ def get_pg_count() -> int:
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.get_pg_count
     """
-    return _groups.group_count()
+    return registry.group_count()
 
 
 def get_debug_level() -> DebugLevel:
@@ -131,7 +133,7 @@ def get_debug_level() -> DebugLevel:
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_debug_level
     """
-    return _environment.Level.now(_GET_LEVEL)
+    return Level.now(_GET_LEVEL)
 
 
 def set_debug_level(level: DebugLevel, /) -> None:
@@ -140,7 +142,7 @@ def set_debug_level(level: DebugLevel, /) -> None:
     Raises: TypeError for what is no DebugLevel.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.set_debug_level
     """
-    _environment.Level.choose(_SET_LEVEL, level)
+    Level.choose(_SET_LEVEL, level)
 
 
 def set_debug_level_from_env() -> None:
@@ -149,4 +151,4 @@ def set_debug_level_from_env() -> None:
     Raises: ValueError for another name than OFF, INFO and DETAIL.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.set_debug_level_from_env
     """
-    _environment.Level.read(_READ_LEVEL)
+    Level.read(_READ_LEVEL)

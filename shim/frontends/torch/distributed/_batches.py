@@ -9,12 +9,13 @@ from shim.core import calls, groups, work
 from shim.core.engines.base import Tensor
 from shim.core.tensors import reader_for
 from shim.errors import ArgumentError, TensorError
-from shim.frontends.torch.distributed._arguments import partner_of, tag_of
-from shim.frontends.torch.distributed._errors import SlotsMissingError, torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup, group_of, is_outsider, view_of
+from shim.frontends.torch._collectives.arguments import partner_of, tag_of
+from shim.frontends.torch._collectives.work import Work
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import SlotsMissingError, torch_function
+from shim.frontends.torch._groups.group_arguments import group_of, is_outsider, view_of
+from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch.distributed._point_to_point import irecv, isend
-from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "start_all"]
 
@@ -75,6 +76,7 @@ def start_all(operations: Any) -> list[Work]:
         raise _BATCH.explain(ArgumentError("p2p_op_list must hold operations of one group"))
     members = group_of(_BATCH, operations[0].group)
     prepared = [_prepared(members, operation) for operation in operations]
+    work.read_before_others_write(prepared)
     started = [one.start() for one in prepared]
     return [Work(one, operation.tensor) for one, operation in zip(started, operations, strict=True) if one is not None]
 

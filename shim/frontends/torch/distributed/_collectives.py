@@ -6,18 +6,29 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _moving
-from shim.frontends.torch.distributed._arguments import (
+from shim.core.work import ENDED
+from shim.frontends.torch._collectives.arguments import (
     deprecated,
+    is_now,
+    list_at_root,
+    list_of,
+    outputs_at_root,
+    outputs_of,
     renamed,
+    root_of,
+    splits_of,
 )
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
-from shim.frontends.torch.distributed._monitored import monitored
-from shim.frontends.torch.distributed._together import all_gather_together
-from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work
+from shim.frontends.torch._collectives.coalesced_lists import all_gather_together
+from shim.frontends.torch._collectives.monitored_barrier import monitored
+from shim.frontends.torch._collectives.options import barrier_seconds_of, refuse_device_ids
+from shim.frontends.torch._collectives.whole_tensors import all_gather_whole
+from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup
 
 __all__ = [
     "_all_gather_base",
@@ -64,7 +75,11 @@ def broadcast(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
     """
-    return _moving.broadcast(_BROADCAST, tensor, src, group, async_op, group_src)
+    members = group_of(_BROADCAST, group)
+    root = root_of(_BROADCAST, members, src, group_src)
+    now = async_op is False or is_now(_BROADCAST, members, async_op)
+    work = calls.broadcast(_BROADCAST, members, tensor, root, now)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def all_gather(
@@ -77,7 +92,11 @@ def all_gather(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
-    return _moving.all_gather(_ALL_GATHER, tensor_list, tensor, group, async_op)
+    members = group_of(_ALL_GATHER, group)
+    outputs = outputs_of(_ALL_GATHER, members, "output", tensor_list)
+    now = async_op is False or is_now(_ALL_GATHER, members, async_op)
+    work = calls.all_gather(_ALL_GATHER, members, outputs, tensor, None, now)
+    return None if work is ENDED else finish(work, async_op, tensor_list)
 
 
 def all_gather_single(
@@ -88,7 +107,9 @@ def all_gather_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return _moving.all_gather_whole(_ALL_GATHER_SINGLE, output_tensor, input_tensor, group, async_op)
+    return all_gather_whole(
+        _ALL_GATHER_SINGLE, group_of(_ALL_GATHER_SINGLE, group), output_tensor, input_tensor, async_op
+    )
 
 
 def all_gather_into_tensor(
@@ -99,8 +120,12 @@ def all_gather_into_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
     """
-    return _moving.all_gather_whole(
-        renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"), output_tensor, input_tensor, group, async_op
+    return all_gather_whole(
+        renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
+        group_of(_ALL_GATHER_INTO_TENSOR, group),
+        output_tensor,
+        input_tensor,
+        async_op,
     )
 
 
@@ -112,8 +137,12 @@ def _all_gather_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
     """
-    return _moving.all_gather_whole(
-        renamed(_ALL_GATHER_BASE, "all_gather_single"), output_tensor, input_tensor, group, async_op
+    return all_gather_whole(
+        renamed(_ALL_GATHER_BASE, "all_gather_single"),
+        group_of(_ALL_GATHER_BASE, group),
+        output_tensor,
+        input_tensor,
+        async_op,
     )
 
 
@@ -131,7 +160,7 @@ def all_gather_coalesced(
     """
     return all_gather_together(
         deprecated(_ALL_GATHER_COALESCED, "all_gather for each tensor"),
-        group,
+        group_of(_ALL_GATHER_COALESCED, group),
         output_tensor_lists,
         input_tensor_list,
         async_op,
@@ -152,7 +181,12 @@ def gather(
     Deviates: the same tensor twice in *gather_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
     """
-    return _moving.gather(_GATHER, tensor, gather_list, dst, group, async_op, group_dst)
+    members = group_of(_GATHER, group)
+    root = root_of(_GATHER, members, dst, group_dst, 0)
+    outputs = outputs_at_root(_GATHER, members, "output", gather_list, root)
+    now = async_op is False or is_now(_GATHER, members, async_op)
+    work = calls.gather(_GATHER, members, outputs, tensor, root, None, now)
+    return None if work is ENDED else finish(work, async_op, gather_list or [])
 
 
 def scatter(
@@ -169,7 +203,12 @@ def scatter(
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
     """
-    return _moving.scatter(_SCATTER, tensor, scatter_list, src, group, async_op, group_src)
+    members = group_of(_SCATTER, group)
+    root = root_of(_SCATTER, members, src, group_src, 0)
+    inputs = list_at_root(_SCATTER, members, "input", scatter_list, root)
+    now = async_op is False or is_now(_SCATTER, members, async_op)
+    work = calls.scatter(_SCATTER, members, tensor, inputs, root, None, now)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def all_to_all(
@@ -185,7 +224,12 @@ def all_to_all(
     Deviates: complex numbers are not mixed with their element type, which torch allows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
-    return _moving.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op)
+    members = group_of(_ALL_TO_ALL, group)
+    outputs = outputs_of(_ALL_TO_ALL, members, "output", output_tensor_list)
+    inputs = list_of(_ALL_TO_ALL, members, "input", input_tensor_list)
+    now = async_op is False or is_now(_ALL_TO_ALL, members, async_op)
+    work = calls.all_to_all(_ALL_TO_ALL, members, outputs, inputs, None, None, now)
+    return None if work is ENDED else finish(work, async_op, output_tensor_list)
 
 
 def all_to_all_single(
@@ -202,9 +246,18 @@ def all_to_all_single(
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
     """
-    return _moving.all_to_all_single(
-        _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
+    members = group_of(_ALL_TO_ALL_SINGLE, group)
+    rows = (
+        None
+        if output_split_sizes is None
+        else splits_of(_ALL_TO_ALL_SINGLE, members, "output_splits", output_split_sizes)
     )
+    cuts = (
+        None if input_split_sizes is None else splits_of(_ALL_TO_ALL_SINGLE, members, "input_splits", input_split_sizes)
+    )
+    now = async_op is False or is_now(_ALL_TO_ALL_SINGLE, members, async_op)
+    work = calls.all_to_all(_ALL_TO_ALL_SINGLE, members, output, input, rows, cuts, now, True)
+    return None if work is ENDED else finish(work, async_op, output)
 
 
 def barrier(
@@ -215,10 +268,15 @@ def barrier(
 ) -> Work | None:
     """Return on no rank of *group* before every rank has called, within *timeout* (None: the group's own).
 
-    Raises: UnsupportedError for *device_ids*, which name accelerators.
+    *device_ids* may be numbers, which choose nothing, as with gloo.
+    Raises: UnsupportedError for other *device_ids* than numbers and the CPU.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
-    return _moving.barrier(_BARRIER, group, async_op, device_ids, timeout)
+    members = group_of(_BARRIER, group)
+    refuse_device_ids(_BARRIER, members, device_ids)
+    now = async_op is False or is_now(_BARRIER, members, async_op)
+    work = calls.barrier(_BARRIER, members, now and timeout is None)
+    return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(_BARRIER, members, timeout))
 
 
 def monitored_barrier(
@@ -231,7 +289,7 @@ def monitored_barrier(
     Deviates: works with every backend string, where torch 2.13 has it for gloo alone; without *timeout*, waits its group's, not 30 minutes.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
     """
-    return monitored(_MONITORED_BARRIER, group, timeout, wait_all_ranks)
+    return monitored(_MONITORED_BARRIER, group_of(_MONITORED_BARRIER, group), timeout, wait_all_ranks)
 
 
 between_graphs(globals(), __all__)

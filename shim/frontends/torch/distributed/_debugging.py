@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import NewType
 
-from shim.frontends.torch.distributed import _stopping
-from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch import _breakpoints
+from shim.frontends.torch._errors import torch_function
 
 __all__ = ["GroupName", "breakpoint", "record_comm"]
 
@@ -21,7 +21,7 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
     Deviates: *skip* counts the visits of each call of its own; torch counts those of all together.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.breakpoint
     """
-    _stopping.stop(_BREAKPOINT, rank, skip, timeout_s)
+    _breakpoints.stop(_BREAKPOINT, rank, skip, timeout_s)
 
 
 def record_comm(name: str) -> AbstractContextManager[None]:
@@ -30,4 +30,4 @@ def record_comm(name: str) -> AbstractContextManager[None]:
     Deviates: one range for all of them, where torch has one for each.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.record_comm
     """
-    return _stopping.Recorded(name)
+    return _breakpoints.Recorded(name)

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
-from shim.frontends.torch.distributed import _independent
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._reduce_op import ReduceOp
+from shim.frontends.torch._collectives.reduce_op import ReduceOp
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups import independent
+from shim.frontends.torch._groups.process_group import ProcessGroup
 
 __all__ = ["ProcessGroup", "ReduceOp", "current_process_group", "new_group", "process_group", "register_backend"]
 
@@ -27,7 +27,7 @@ def register_backend(name: str, func: Callable[..., Any]) -> None:
 
     Raises: ValueError where *name* is registered.
     """
-    _independent.register(_REGISTER, name, func)
+    independent.register(_REGISTER, name, func)
 
 
 def new_group(backend: str, timeout: timedelta, device: Any, **kwargs: Any) -> ProcessGroup:
@@ -35,14 +35,14 @@ def new_group(backend: str, timeout: timedelta, device: Any, **kwargs: Any) -> P
 
     Raises: UnsupportedError for another *device* than the CPU; AssertionError for *kwargs* of other backends.
     """
-    return _independent.make(_NEW_GROUP, backend, timeout, device, kwargs)  # type: ignore[no-any-return]  # or a factory's
+    return independent.make(_NEW_GROUP, backend, timeout, device, kwargs)  # type: ignore[no-any-return]  # or a factory's
 
 
 def current_process_group() -> ProcessGroup | None:
     """Return the group that this thread uses, or None."""
-    return _independent.current()
+    return independent.current()
 
 
 def process_group(pg: ProcessGroup) -> AbstractContextManager[None]:
     """Return a context in which *pg* is the thread's current group. Raises: TypeError for what is no group."""
-    return _independent.Used(_USE, pg)
+    return independent.Used(_USE, pg)

@@ -1,11 +1,12 @@
 """``torch.distributed._functional_collectives``: collectives that leave their input alone and return a new tensor.
 
-The result is an ``AsyncCollectiveTensor``, which waits when it is used; the input may be changed at once. *group* is a
-ProcessGroup, its name, a DeviceMesh of one dimension or ``(DeviceMesh, dimension)``; a list of the world's ranks warns (FutureWarning).
+The result is an ``AsyncCollectiveTensor``, which waits when it is used; in a graph of ``torch.compile`` and under
+``torch.func``'s transforms it is a plain tensor. The input may be changed at once. *group* is a ProcessGroup, its name, a DeviceMesh
+of one dimension or ``(DeviceMesh, dimension)``; a list of the world's ranks warns (FutureWarning).
 Gradients are those of the sum of all ranks' losses, for every reduce op; every rank of the group has to run backward.
 Tensors of other frameworks get a plain result, without gradients.
-Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; a graph of ``torch.compile`` ends
-at each of these functions, and with ``fullgraph=True`` torch refuses them.
+Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; ``torch.func.grad`` and ``vjp`` work, where
+torch raises RuntimeError; sends, receives and the body of an activation checkpoint are no part of a graph of ``torch.compile``.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 
@@ -15,43 +16,32 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _functional, _waiting
-from shim.frontends.torch.distributed._arguments import deprecated
-from shim.frontends.torch.distributed._functional_errors import functional_caller
-from shim.frontends.torch.distributed._inplace_collectives import (
-    all_gather_inplace,
-    all_gather_tensor_inplace,
-    all_reduce_inplace,
-    all_to_all_inplace,
-    batch_p2p_ops_inplace,
-    irecv_inplace,
-    isend_inplace,
-    reduce_scatter_tensor_inplace,
-)
-from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch._collectives.arguments import deprecated
+from shim.frontends.torch._functional import aliased, differentiable, waiting
+from shim.frontends.torch._functional.arguments import check_member_rank, op_named, permuted_splits
+from shim.frontends.torch._functional.differentiable import begin_call
+from shim.frontends.torch._functional.errors import functional_caller
+from shim.frontends.torch._functional.groups import core_group
+from shim.frontends.torch.distributed._inplace_collectives import *  # noqa: F403  # what it lists
+from shim.frontends.torch.distributed._inplace_collectives import __all__ as _names
 
 __all__ = [
+    *_names,
     "AsyncCollectiveTensor",
-    "all_gather_inplace",
     "all_gather_into_tensor_coalesced",
     "all_gather_single",
     "all_gather_single_autograd",
     "all_gather_single_coalesced",
     "all_gather_tensor",
     "all_gather_tensor_autograd",
-    "all_gather_tensor_inplace",
     "all_reduce",
     "all_reduce_coalesced",
-    "all_reduce_inplace",
-    "all_to_all_inplace",
     "all_to_all_single",
     "all_to_all_single_autograd",
     "allow_inflight_collective_as_graph_input_ctx",
-    "batch_p2p_ops_inplace",
     "broadcast",
-    "irecv_inplace",
-    "isend_inplace",
     "permute_tensor",
     "reduce_scatter_single",
     "reduce_scatter_single_autograd",
@@ -59,62 +49,39 @@ __all__ = [
     "reduce_scatter_tensor",
     "reduce_scatter_tensor_autograd",
     "reduce_scatter_tensor_coalesced",
-    "reduce_scatter_tensor_inplace",
     "wait_tensor",
 ]
 
-_BROADCAST = functional_caller("_functional_collectives.broadcast", output="self", input="self", root="src")
-_ALL_REDUCE = functional_caller("_functional_collectives.all_reduce", output="self", input="self", op="reduceOp")
-_ALL_GATHER_SINGLE = functional_caller("_functional_collectives.all_gather_single", output="self", input="self")
-_ALL_GATHER_SINGLE_AUTOGRAD = functional_caller(
-    "_functional_collectives.all_gather_single_autograd", output="self", input="self"
-)
-_REDUCE_SCATTER_SINGLE = functional_caller(
-    "_functional_collectives.reduce_scatter_single", output="self", input="self", op="reduceOp"
-)
-_REDUCE_SCATTER_SINGLE_AUTOGRAD = functional_caller(
-    "_functional_collectives.reduce_scatter_single_autograd", output="self", input="self", op="reduceOp"
-)
-_ALL_GATHER_TENSOR = functional_caller("_functional_collectives.all_gather_tensor", output="self", input="self")
-_ALL_GATHER_TENSOR_AUTOGRAD = functional_caller(
-    "_functional_collectives.all_gather_tensor_autograd", output="self", input="self"
-)
-_REDUCE_SCATTER_TENSOR = functional_caller(
-    "_functional_collectives.reduce_scatter_tensor", output="self", input="self", op="reduceOp"
-)
-_REDUCE_SCATTER_TENSOR_AUTOGRAD = functional_caller(
-    "_functional_collectives.reduce_scatter_tensor_autograd", output="self", input="self", op="reduceOp"
-)
-_ALL_REDUCE_COALESCED = functional_caller(
-    "_functional_collectives.all_reduce_coalesced", output="self", input="self", op="reduceOp"
-)
-_ALL_GATHER_SINGLE_COALESCED = functional_caller(
-    "_functional_collectives.all_gather_single_coalesced", output="self", input="self"
-)
+
+def _on_self(name: str, **parameters: str) -> Caller:
+    """Return the Caller of the function *name* here, whose input is *self*; errors about its result name that too."""
+    return functional_caller(f"_functional_collectives.{name}", output="self", input="self", **parameters)
+
+
+_BROADCAST = _on_self("broadcast", root="src")
+_ALL_REDUCE = _on_self("all_reduce", op="reduceOp")
+_ALL_GATHER_SINGLE = _on_self("all_gather_single")
+_ALL_GATHER_SINGLE_AUTOGRAD = _on_self("all_gather_single_autograd")
+_REDUCE_SCATTER_SINGLE = _on_self("reduce_scatter_single", op="reduceOp")
+_REDUCE_SCATTER_SINGLE_AUTOGRAD = _on_self("reduce_scatter_single_autograd", op="reduceOp")
+_ALL_GATHER_TENSOR = _on_self("all_gather_tensor")
+_ALL_GATHER_TENSOR_AUTOGRAD = _on_self("all_gather_tensor_autograd")
+_REDUCE_SCATTER_TENSOR = _on_self("reduce_scatter_tensor", op="reduceOp")
+_REDUCE_SCATTER_TENSOR_AUTOGRAD = _on_self("reduce_scatter_tensor_autograd", op="reduceOp")
+_ALL_REDUCE_COALESCED = _on_self("all_reduce_coalesced", op="reduceOp")
+_ALL_GATHER_SINGLE_COALESCED = _on_self("all_gather_single_coalesced")
 _REDUCE_SCATTER_SINGLE_COALESCED = functional_caller(
     "_functional_collectives.reduce_scatter_single_coalesced", output="inputs", input="inputs", op="reduceOp"
 )
-_ALL_GATHER_INTO_TENSOR_COALESCED = functional_caller(
-    "_functional_collectives.all_gather_into_tensor_coalesced", output="self", input="self"
-)
+_ALL_GATHER_INTO_TENSOR_COALESCED = _on_self("all_gather_into_tensor_coalesced")
 _REDUCE_SCATTER_TENSOR_COALESCED = functional_caller(
     "_functional_collectives.reduce_scatter_tensor_coalesced", output="inputs", input="inputs", op="reduceOp"
 )
-_ALL_TO_ALL_SINGLE = functional_caller(
-    "_functional_collectives.all_to_all_single",
-    output="self",
-    input="self",
-    output_splits="output_split_sizes",
-    input_splits="input_split_sizes",
+_ALL_TO_ALL_SINGLE = _on_self("all_to_all_single", output_splits="output_split_sizes", input_splits="input_split_sizes")
+_ALL_TO_ALL_SINGLE_AUTOGRAD = _on_self(
+    "all_to_all_single_autograd", output_splits="output_split_sizes", input_splits="input_split_sizes"
 )
-_ALL_TO_ALL_SINGLE_AUTOGRAD = functional_caller(
-    "_functional_collectives.all_to_all_single_autograd",
-    output="self",
-    input="self",
-    output_splits="output_split_sizes",
-    input_splits="input_split_sizes",
-)
-_PERMUTE_TENSOR = functional_caller("_functional_collectives.permute_tensor", output="self", input="self")
+_PERMUTE_TENSOR = _on_self("permute_tensor")
 
 _Group = Any  # ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of ranks
 
@@ -123,7 +90,7 @@ AsyncCollectiveTensor: type[Any]  # found by __getattr__: its base class is torc
 
 def __getattr__(name: str) -> Any:
     """Return ``AsyncCollectiveTensor``, which needs torch."""
-    return _waiting.async_class(__name__, name)
+    return waiting.async_class(__name__, name)
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
@@ -131,7 +98,7 @@ def wait_tensor(tensor: Tensor) -> Tensor:
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _waiting.waited(tensor)
+    return waiting.waited(tensor)
 
 
 def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Tensor:
@@ -139,10 +106,10 @@ def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Tensor:
 
     Raises: ValueError for a *src* outside *group*.
     Deviates: torch 2.13 passes the gradient through unchanged on every rank, with a warning.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.broadcast(_BROADCAST, self, src, group, tag)
+    call = begin_call(_BROADCAST, core_group(_BROADCAST, group, tag), [self], in_background=True)
+    return differentiable.broadcast(call, self, check_member_rank(call, src))
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Tensor:
@@ -150,30 +117,28 @@ def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Ten
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
     Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_reduce(_ALL_REDUCE, self, reduceOp, group, tag)
+    call = begin_call(_ALL_REDUCE, core_group(_ALL_REDUCE, group, tag), [self], in_background=True)
+    return differentiable.all_reduce(call, self, op_named(call, reduceOp))
 
 
 def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
     """Return every rank's *self* one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather(_ALL_GATHER_SINGLE, self, gather_dim, group, tag)
+    return aliased.all_gather(_ALL_GATHER_SINGLE, self, gather_dim, group, tag)
 
 
 def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*, gradients included; torch has both names.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
+    return aliased.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
 
 
 def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Tensor:
@@ -181,10 +146,9 @@ def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: 
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
     Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
+    return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
 
 
 def reduce_scatter_single_autograd(
@@ -193,20 +157,18 @@ def reduce_scatter_single_autograd(
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*; torch has both names.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter(_REDUCE_SCATTER_SINGLE_AUTOGRAD, self, reduceOp, scatter_dim, group, tag)
+    return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE_AUTOGRAD, self, reduceOp, scatter_dim, group, tag)
 
 
 def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather(
+    return aliased.all_gather(
         deprecated(_ALL_GATHER_TENSOR, "_functional_collectives.all_gather_single"), self, gather_dim, group, tag
     )
 
@@ -215,10 +177,9 @@ def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     """Do what ``all_gather_single_autograd`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather(
+    return aliased.all_gather(
         deprecated(_ALL_GATHER_TENSOR_AUTOGRAD, "_functional_collectives.all_gather_single_autograd"),
         self,
         gather_dim,
@@ -231,10 +192,9 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter(
+    return aliased.reduce_scatter(
         deprecated(_REDUCE_SCATTER_TENSOR, "_functional_collectives.reduce_scatter_single"),
         self,
         reduceOp,
@@ -250,10 +210,9 @@ def reduce_scatter_tensor_autograd(
     """Do what ``reduce_scatter_single_autograd`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter(
+    return aliased.reduce_scatter(
         deprecated(_REDUCE_SCATTER_TENSOR_AUTOGRAD, "_functional_collectives.reduce_scatter_single_autograd"),
         self,
         reduceOp,
@@ -267,20 +226,18 @@ def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, t
     """Return for each tensor of *self* all ranks' combined by *reduceOp*.
 
     Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_reduce_coalesced(_ALL_REDUCE_COALESCED, self, reduceOp, group, tag)
+    return aliased.all_reduce_coalesced(_ALL_REDUCE_COALESCED, self, reduceOp, group, tag)
 
 
 def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
     """Return for each tensor of *self* all ranks' one after the other along dimension 0.
 
     Raises: TypeError when *self* is no list of tensors.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather_coalesced(_ALL_GATHER_SINGLE_COALESCED, self, group, tag)
+    return aliased.all_gather_coalesced(_ALL_GATHER_SINGLE_COALESCED, self, group, tag)
 
 
 def reduce_scatter_single_coalesced(
@@ -290,22 +247,18 @@ def reduce_scatter_single_coalesced(
 
     Raises: AssertionError for another number of *scatter_dim*, or one that cannot be cut equally.
     Deviates: torch 2.13 replaces elements of the list *inputs* when a *scatter_dim* is not 0.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter_coalesced(
-        _REDUCE_SCATTER_SINGLE_COALESCED, inputs, reduceOp, scatter_dim, group, tag
-    )
+    return aliased.reduce_scatter_coalesced(_REDUCE_SCATTER_SINGLE_COALESCED, inputs, reduceOp, scatter_dim, group, tag)
 
 
 def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
     """Do what ``all_gather_single_coalesced`` does with *self* and *group*.
 
     Raises: TypeError when *self* is no list of tensors; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_gather_coalesced(
+    return aliased.all_gather_coalesced(
         deprecated(_ALL_GATHER_INTO_TENSOR_COALESCED, "_functional_collectives.all_gather_single_coalesced"),
         self,
         group,
@@ -319,10 +272,9 @@ def reduce_scatter_tensor_coalesced(
     """Do what ``reduce_scatter_single_coalesced`` does with *inputs*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError as that does; warns (FutureWarning) of its new name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.reduce_scatter_coalesced(
+    return aliased.reduce_scatter_coalesced(
         deprecated(_REDUCE_SCATTER_TENSOR_COALESCED, "_functional_collectives.reduce_scatter_single_coalesced"),
         inputs,
         reduceOp,
@@ -343,10 +295,9 @@ def all_to_all_single(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_to_all(_ALL_TO_ALL_SINGLE, self, output_split_sizes, input_split_sizes, group, tag)
+    return aliased.all_to_all(_ALL_TO_ALL_SINGLE, self, output_split_sizes, input_split_sizes, group, tag)
 
 
 def all_to_all_single_autograd(
@@ -359,10 +310,9 @@ def all_to_all_single_autograd(
     """Do what ``all_to_all_single`` does with *self*, *output_split_sizes*, *input_split_sizes* and *group*.
 
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.all_to_all(_ALL_TO_ALL_SINGLE_AUTOGRAD, self, output_split_sizes, input_split_sizes, group, tag)
+    return aliased.all_to_all(_ALL_TO_ALL_SINGLE_AUTOGRAD, self, output_split_sizes, input_split_sizes, group, tag)
 
 
 def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str = "") -> Tensor:
@@ -370,10 +320,11 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
 
     Raises: ValueError unless *src_dst* names a rank of *group* for each.
     Deviates: tensors of any shape travel; torch 2.13 takes those of one dimension, and no group's name.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional.permute(_PERMUTE_TENSOR, self, src_dst, group, tag)
+    call = begin_call(_PERMUTE_TENSOR, core_group(_PERMUTE_TENSOR, group, tag), [self], in_background=True)
+    rows = self if len(self.shape) else self.reshape(1)  # one without dimensions travels as one of one element
+    return differentiable.all_to_all(call, rows, *permuted_splits(call, rows, src_dst))
 
 
 def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> AbstractContextManager[None]:
@@ -383,7 +334,4 @@ def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> Abstract
     Deviates: a graph compiled by torch cannot wait for this project's engines.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _waiting.graph_inputs(value)
-
-
-between_graphs(globals(), __all__)
+    return waiting.graph_inputs(value)

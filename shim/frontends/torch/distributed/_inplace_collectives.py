@@ -10,9 +10,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _functional_inplace
-from shim.frontends.torch.distributed._functional_errors import functional_caller
-from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._functional import differentiable
+from shim.frontends.torch._functional.aliased import gathered, reduce_scattered
+from shim.frontends.torch._functional.arguments import check_same_shape, op_named, resized, splits_of
+from shim.frontends.torch._functional.errors import functional_caller
+from shim.frontends.torch._functional.written_tensors import (
+    all_gather_list,
+    batch,
+    begin_pairwise,
+    begin_synchronous,
+    begun,
+    copied,
+    receiving,
+    sending,
+)
 
 __all__ = [
     "all_gather_inplace",
@@ -63,12 +75,11 @@ def all_gather_tensor_inplace(
     """Write every rank's *input_tensor*, along *gather_dim*, into *output_tensor* and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.all_gather_single(
-        _ALL_GATHER_TENSOR_INPLACE, output_tensor, input_tensor, group, async_op, tag, gather_dim
-    )
+    call = begin_synchronous(_ALL_GATHER_TENSOR_INPLACE, [input_tensor, output_tensor], group, async_op, tag)
+    check_same_shape(call, output_tensor, resized(call, "gather_dim", input_tensor, gather_dim, True))
+    return copied(output_tensor, gathered(call, input_tensor, gather_dim))
 
 
 def reduce_scatter_tensor_inplace(
@@ -83,12 +94,11 @@ def reduce_scatter_tensor_inplace(
     """Write this rank's part, along *scatter_dim*, of every rank's *input* combined by *op* into *output* and return that.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.reduce_scatter_single(
-        _REDUCE_SCATTER_TENSOR_INPLACE, output, input, op, group, async_op, scatter_dim, tag
-    )
+    call = begin_synchronous(_REDUCE_SCATTER_TENSOR_INPLACE, [input, output], group, async_op, tag)
+    check_same_shape(call, output, resized(call, "scatter_dim", input, scatter_dim, False))
+    return copied(output, reduce_scattered(call, input, op, scatter_dim))
 
 
 def all_reduce_inplace(
@@ -97,10 +107,10 @@ def all_reduce_inplace(
     """Combine every rank's *tensor* by *op* in place and return it; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; RuntimeError for an unknown *op*.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.all_reduce(_ALL_REDUCE_INPLACE, tensor, op, group, async_op, tag)
+    call = begin_synchronous(_ALL_REDUCE_INPLACE, [tensor], group, async_op, tag)
+    return copied(tensor, differentiable.all_reduce(call, tensor, op_named(call, op)))
 
 
 def all_to_all_inplace(
@@ -116,12 +126,12 @@ def all_to_all_inplace(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError for *async_op*, before initialisation, and for one list of split sizes alone.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.all_to_all_single(
-        _ALL_TO_ALL_INPLACE, output, input, output_split_sizes, input_split_sizes, group, async_op, tag
-    )
+    call = begin_synchronous(_ALL_TO_ALL_INPLACE, [input, output], group, async_op, tag)
+    rows, into, cuts = splits_of(call, input, output_split_sizes, input_split_sizes)
+    check_same_shape(call, output, (rows, *input.shape[1:]))
+    return copied(output, differentiable.all_to_all(call, input, rows, into, cuts))
 
 
 def all_gather_inplace(
@@ -130,10 +140,10 @@ def all_gather_inplace(
     """Write every rank's *tensor* into its place in *tensor_list* and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, before initialisation, and for tensors of another shape.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.all_gather_list(_ALL_GATHER_INPLACE, tensor_list, tensor, group, async_op, tag)
+    call = begin_synchronous(_ALL_GATHER_INPLACE, [tensor], group, async_op, tag)
+    return all_gather_list(call, tensor_list, tensor)
 
 
 def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Tensor:
@@ -141,10 +151,10 @@ def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group =
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *dst* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.send(_ISEND_INPLACE, tensor, dst, tag, group, group_dst)
+    call = begin_pairwise(_ISEND_INPLACE, [tensor], group)
+    return begun(*sending(call, tensor, dst, tag, group_dst))
 
 
 def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Tensor:
@@ -152,10 +162,10 @@ def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group =
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *src* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.receive(_IRECV_INPLACE, tensor, src, tag, group, group_src)
+    call = begin_pairwise(_IRECV_INPLACE, [tensor], group)
+    return begun(*receiving(call, tensor, src, tag, group_src))
 
 
 def batch_p2p_ops_inplace(
@@ -169,10 +179,9 @@ def batch_p2p_ops_inplace(
 
     *group_name* is a group, or its name.
     Raises: ValueError for another op; AssertionError for unequal lengths of *tag_list* and *tensors*, and before initialisation.
-
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _functional_inplace.batch(_BATCH_P2P_OPS_INPLACE, op_list, peer_list, tag_list, tensors, group_name)
+    return batch(_BATCH_P2P_OPS_INPLACE, op_list, peer_list, tag_list, tensors, group_name)
 
 
-between_graphs(globals(), __all__)
+between_graphs(globals(), ["batch_p2p_ops_inplace", "irecv_inplace", "isend_inplace"])

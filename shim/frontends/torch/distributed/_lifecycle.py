@@ -7,10 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.frontends.torch.distributed import _groups, _membership
-from shim.frontends.torch.distributed._backend import Backend
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import GroupMember, ProcessGroup
+from shim.frontends.torch._collectives.options import seconds_of
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups import membership, registry
+from shim.frontends.torch._groups.backends import Backend, backend_of
+from shim.frontends.torch._groups.group_arguments import view_of
+from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup, set_world
+from shim.frontends.torch._stores.meeting_place import meeting_place
 
 __all__ = [
     "default_pg_timeout",
@@ -54,7 +57,7 @@ def is_initialized() -> bool:
     A forked child hears what its parent would, and can ask for ranks; what communicates raises RuntimeError in it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_initialized
     """
-    return _groups.world_view() is not None
+    return registry.world_view() is not None
 
 
 def init_process_group(
@@ -76,19 +79,22 @@ def init_process_group(
     Deviates: every *backend* names the shared_memory engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
-    _membership.initialize(
+    membership.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
+    name = backend_of(_INIT, backend)
+    seconds = seconds_of(_INIT, timeout)
+    membership.check_world_timeout(_INIT, timeout, seconds)
+    place = meeting_place(_INIT, init_method, store, rank, world_size, seconds)
+    world = groups.enter_world(
         _INIT,
-        backend,
-        init_method,
-        timeout,
-        world_size,
-        rank,
-        store,
-        group_name,
-        pg_options,
-        device_id,
-        _ranks,
+        registry.FRONTEND,
+        rank=membership.given(place.rank),
+        world_size=membership.given(place.world_size),
+        init_method=place.init_method,
+        store=place.store,
+        backend=name,
+        timeout=seconds,
     )
+    set_world(world, group_name, name, place.core_store)
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -97,7 +103,7 @@ def destroy_process_group(group: Any = None) -> None:
     Raises: AssertionError when not initialised; ValueError for a group that was destroyed before.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.destroy_process_group
     """
-    _membership.destroy(_DESTROY, group)
+    membership.destroy(_DESTROY, group)
 
 
 def new_group(
@@ -117,7 +123,7 @@ def new_group(
     Deviates: with *backend* "mpi" too, the members alone may make a group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """
-    return _membership.make_group(
+    return membership.make_group(
         _NEW_GROUP, ranks, timeout, backend, pg_options, use_local_synchronization, group_desc, device_id, sort_ranks
     )
 
@@ -128,7 +134,7 @@ def get_rank(group: Any = None) -> int:
     Raises: ValueError when not initialised.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_rank
     """
-    return _membership.rank_in(_GET_RANK, group)
+    return membership.rank_in(_GET_RANK, group)
 
 
 def get_world_size(group: Any = None) -> int:
@@ -137,7 +143,7 @@ def get_world_size(group: Any = None) -> int:
     Raises: ValueError when not initialised.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_world_size
     """
-    return _membership.size_of(_GET_WORLD_SIZE, group)
+    return membership.size_of(_GET_WORLD_SIZE, group)
 
 
 def get_backend(group: Any = None) -> str:
@@ -146,7 +152,7 @@ def get_backend(group: Any = None) -> str:
     Raises: ValueError when not initialised or outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend
     """
-    return Backend(_groups.view_of(_GET_BACKEND, group).backend)
+    return Backend(view_of(_GET_BACKEND, group).backend)
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
@@ -154,7 +160,7 @@ def get_process_group_ranks(group: Any) -> list[int]:
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_process_group_ranks
     """
-    return list(_groups.view_of(_GET_RANKS, group).core.ranks)
+    return list(view_of(_GET_RANKS, group).core.ranks)
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
@@ -164,7 +170,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_group_rank
     """
-    return _membership.group_rank(_GET_GROUP_RANK, group, global_rank)
+    return membership.group_rank(_GET_GROUP_RANK, group, global_rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
@@ -174,12 +180,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_global_rank
     """
-    return _membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)
-
-
-def _get_default_group() -> ProcessGroup:
-    """Return the group of all ranks. Raises: ValueError when not initialised."""
-    return _groups.view_of(_GET_RANK, None)
+    return membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)
 
 
 def _rank_not_in_group(group: Any) -> bool:

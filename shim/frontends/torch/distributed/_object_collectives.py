@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from shim.frontends.torch.distributed import _objects
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.core import objects
+from shim.frontends.torch._collectives.arguments import peer_of, root_of, source_of, told
+from shim.frontends.torch._collectives.options import refuse_device
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.process_group import ProcessGroup
+from shim.frontends.torch._objects.lists import (
+    check_one_slot,
+    check_use_batch,
+    fill,
+    gather_into_slots,
+    objects_at_root,
+    objects_for_all,
+    slots_at_root,
+    some_objects,
+)
 
 __all__ = [
     "all_gather_object",
@@ -34,7 +48,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
     Raises: IndexError when *object_list* has fewer slots than *group* has ranks, before anything is sent.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_object
     """
-    return _objects.gather_into_slots(_ALL_GATHER_OBJECT, group, object_list, obj)
+    gather_into_slots(_ALL_GATHER_OBJECT, group_of(_ALL_GATHER_OBJECT, group), object_list, obj)
 
 
 def gather_object(
@@ -49,7 +63,10 @@ def gather_object(
     Raises: ValueError when *object_gather_list* is missing there or given elsewhere; IndexError when it is too short.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather_object
     """
-    return _objects.gather_at_root(_GATHER_OBJECT, group, object_gather_list, obj, dst, group_dst)
+    members = group_of(_GATHER_OBJECT, group)
+    root = root_of(_GATHER_OBJECT, members, dst, group_dst, 0)
+    slots = slots_at_root(_GATHER_OBJECT, members, object_gather_list, root)
+    fill(slots, objects.gather(_GATHER_OBJECT, members, obj, root))
 
 
 def broadcast_object_list(
@@ -65,7 +82,12 @@ def broadcast_object_list(
     Raises: UnsupportedError for a *device* that is not the CPU.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast_object_list
     """
-    return _objects.broadcast_list(_BROADCAST, group, object_list, src, group_src, device)
+    members = group_of(_BROADCAST, group)
+    told(_BROADCAST, members, refuse_device, "device", device)
+    root = root_of(_BROADCAST, members, src, group_src, 0)
+    given = objects_at_root(_BROADCAST, members, object_list, root)
+    received = objects.broadcast(_BROADCAST, members, given, root)
+    fill(None if members.rank == root else given, received)
 
 
 def scatter_object_list(
@@ -81,7 +103,12 @@ def scatter_object_list(
     Raises: ValueError when the root has no list, or not an object for each rank, or there is no slot.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter_object_list
     """
-    return _objects.scatter_list(_SCATTER, group, scatter_object_output_list, scatter_object_input_list, src, group_src)
+    members = group_of(_SCATTER, group)
+    root = root_of(_SCATTER, members, src, group_src, 0)
+    check_one_slot(_SCATTER, members, scatter_object_output_list)
+    given = objects_for_all(_SCATTER, members, scatter_object_input_list, root)
+    received = objects.scatter(_SCATTER, members, given, root)
+    fill(scatter_object_output_list, None if members.rank < 0 else [received])
 
 
 def send_object_list(
@@ -98,7 +125,12 @@ def send_object_list(
     Deviates: outside the group it warns and returns None; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send_object_list
     """
-    return _objects.send_list(_SEND, group, object_list, dst, group_dst, device, use_batch)
+    check_use_batch(_SEND, use_batch)
+    given = list(object_list) if isinstance(object_list, Sequence) else object_list
+    members = group_of(_SEND, group)
+    refuse_device(_SEND, "device", device)
+    peer = peer_of(_SEND, members, dst, group_dst)
+    objects.send(_SEND, members, some_objects(_SEND, members, "input", given), peer)
 
 
 def recv_object_list(
@@ -116,7 +148,14 @@ def recv_object_list(
     Deviates: as documented, any rank is meant by neither *src* nor *group_src*, and -1 returned outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list
     """
-    return _objects.receive_list(_RECV, group, object_list, src, group_src, device, use_batch)
+    check_use_batch(_RECV, use_batch)
+    members = group_of(_RECV, group)
+    refuse_device(_RECV, "device", device)
+    peer = source_of(_RECV, members, src, group_src)
+    slots = some_objects(_RECV, members, "output", object_list)
+    received = objects.receive(_RECV, members, len(slots), peer)
+    fill(slots, None if received is None else received.items)
+    return -1 if received is None else members.world_rank(received.source)
 
 
 between_graphs(globals(), __all__)

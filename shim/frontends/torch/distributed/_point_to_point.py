@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _messages
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work
+from shim.frontends.torch._collectives.arguments import partner_of, partner_or_any, peer_of, tag_of
+from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.process_group import ProcessGroup
 
 __all__ = ["irecv", "isend", "recv", "send"]
 
@@ -30,7 +32,11 @@ def send(
     Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
     """
-    return _messages.send(_SEND, tensor, dst, group, tag, group_dst)
+    members = group_of(_SEND, group)
+    peer = peer_of(_SEND, members, dst, group_dst)
+    # What tag_of says, and below source_of, without a call that takes as long as a tenth of a small message.
+    number = tag if type(tag) is int else tag_of(_SEND, members, tag)
+    calls.send(_SEND, members, tensor, peer, number, True)
 
 
 def recv(
@@ -45,7 +51,11 @@ def recv(
     Raises: ValueError for a message of another size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
     """
-    return _messages.receive(_RECV, tensor, src, group, tag, group_src)
+    members = group_of(_RECV, group)
+    source = None if src is None and group_src is None else peer_of(_RECV, members, src, group_src)
+    number = tag if type(tag) is int else tag_of(_RECV, members, tag)
+    sender = calls.received(_RECV, members, tensor, source, number)
+    return -1 if sender < 0 else members.ranks[sender]
 
 
 def isend(
@@ -61,7 +71,9 @@ def isend(
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for *dst*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
     """
-    return _messages.begin_send(_ISEND, tensor, dst, group, tag, group_dst)
+    members = group_of(_ISEND, group)
+    peer = partner_of(_ISEND, members, dst, group_dst)
+    return finish(calls.send(_ISEND, members, tensor, peer, tag_of(_ISEND, members, tag)), True, tensor)
 
 
 def irecv(
@@ -77,7 +89,9 @@ def irecv(
     Raises: ValueError by the Work's ``wait`` for a message of another size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
     """
-    return _messages.begin_receive(_IRECV, tensor, src, group, tag, group_src)
+    members = group_of(_IRECV, group)
+    source = partner_or_any(_IRECV, members, src, group_src)
+    return finish(calls.receive(_IRECV, members, tensor, source, tag_of(_IRECV, members, tag)), True, tensor)
 
 
 between_graphs(globals(), __all__)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _combining
-from shim.frontends.torch.distributed._arguments import deprecated, renamed
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._reduce_op import ReduceOp
-from shim.frontends.torch.distributed._together import all_reduce_together
-from shim.frontends.torch.distributed._tracing import between_graphs
-from shim.frontends.torch.distributed._work import Work
+from shim.core.work import ENDED
+from shim.frontends.torch._collectives.arguments import deprecated, is_now, list_of, one_of, renamed, root_of
+from shim.frontends.torch._collectives.coalesced_lists import all_reduce_together
+from shim.frontends.torch._collectives.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
+from shim.frontends.torch._collectives.reduce_op import PLAIN_SUM, SUM, ReduceOp, reduction_of
+from shim.frontends.torch._collectives.sparse_tensors import sum_of_sparse
+from shim.frontends.torch._collectives.whole_tensors import reduce_scatter_whole
+from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.process_group import ProcessGroup
 
 __all__ = [
     "_reduce_scatter_base",
@@ -36,13 +41,19 @@ _REDUCE_SCATTER_BASE = torch_function("_reduce_scatter_base")
 def all_reduce(
     tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Combine every rank's *tensor* by *op*, in place.
+    """Combine every rank's *tensor* by *op*, in place. A sparse COO one gets the coalesced sum.
 
     Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
-    Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it.
+    Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it. With *async_op*
+    every rank must have called before it returns, where the tensor is sparse.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
     """
-    return _combining.all_reduce(_ALL_REDUCE, tensor, op, group, async_op)
+    members = group_of(_ALL_REDUCE, group)
+    at_once = not open_blocks or begins_at_once(members)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(_ALL_REDUCE, members, op, tensor)
+    now = async_op is False or is_now(_ALL_REDUCE, members, async_op)
+    work = calls.all_reduce(_ALL_REDUCE, members, tensor, tensor, kind, factor, now and at_once, sum_of_sparse)
+    return None if work is ENDED else finish_or_collect(members, "all_reduce", work, async_op, tensor)
 
 
 def all_reduce_coalesced(
@@ -55,7 +66,11 @@ def all_reduce_coalesced(
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce_coalesced
     """
     return all_reduce_together(
-        deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor"), group, tensors, op, async_op
+        deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor"),
+        group_of(_ALL_REDUCE_COALESCED, group),
+        tensors,
+        op,
+        async_op,
     )
 
 
@@ -74,7 +89,12 @@ def reduce(
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
     """
-    return _combining.reduce(_REDUCE, tensor, dst, op, group, async_op, group_dst)
+    members = group_of(_REDUCE, group)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(_REDUCE, members, op, tensor)
+    root = root_of(_REDUCE, members, dst, group_dst)
+    now = async_op is False or is_now(_REDUCE, members, async_op)
+    work = calls.reduce(_REDUCE, members, tensor, tensor, kind, root, factor, now)
+    return None if work is ENDED else finish(work, async_op, tensor)
 
 
 def reduce_scatter(
@@ -89,7 +109,13 @@ def reduce_scatter(
     Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
     """
-    return _combining.reduce_scatter(_REDUCE_SCATTER, output, input_list, op, group, async_op)
+    members = group_of(_REDUCE_SCATTER, group)
+    into = one_of(_REDUCE_SCATTER, members, "output", output)
+    parts = list_of(_REDUCE_SCATTER, members, "input", input_list)
+    kind, factor = PLAIN_SUM if op is SUM else reduction_of(_REDUCE_SCATTER, members, op, output)
+    now = async_op is False or is_now(_REDUCE_SCATTER, members, async_op)
+    work = calls.reduce_scatter(_REDUCE_SCATTER, members, into, parts, kind, factor, None, now)
+    return None if work is ENDED else finish(work, async_op, output)
 
 
 def reduce_scatter_single(
@@ -100,7 +126,9 @@ def reduce_scatter_single(
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return _combining.reduce_scatter_whole(_REDUCE_SCATTER_SINGLE, output, input, op, group, async_op)
+    return reduce_scatter_whole(
+        _REDUCE_SCATTER_SINGLE, group_of(_REDUCE_SCATTER_SINGLE, group), output, input, op, async_op
+    )
 
 
 def reduce_scatter_tensor(
@@ -111,8 +139,13 @@ def reduce_scatter_tensor(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
     """
-    return _combining.reduce_scatter_whole(
-        renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"), output, input, op, group, async_op
+    return reduce_scatter_whole(
+        renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
+        group_of(_REDUCE_SCATTER_TENSOR, group),
+        output,
+        input,
+        op,
+        async_op,
     )
 
 
@@ -124,8 +157,13 @@ def _reduce_scatter_base(
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
     """
-    return _combining.reduce_scatter_whole(
-        renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"), output, input, op, group, async_op
+    return reduce_scatter_whole(
+        renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"),
+        group_of(_REDUCE_SCATTER_BASE, group),
+        output,
+        input,
+        op,
+        async_op,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from shim.frontends.torch.distributed import _handlers
-from shim.frontends.torch.distributed._errors import torch_function
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._stores import url_handlers
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -21,7 +21,7 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     Raises: RuntimeError for a scheme without a handler; AssertionError for a rank or size that is also in *url*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#tcp-initialization
     """
-    return _handlers.meet(_RENDEZVOUS, url, rank, world_size, kwargs)
+    return url_handlers.meet(_RENDEZVOUS, url, rank, world_size, kwargs)
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Any, int, int]]]) -> None:
@@ -31,4 +31,4 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tup
     Raises: RuntimeError where *scheme* has a handler.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.register_rendezvous_handler
     """
-    _handlers.register(_REGISTER, scheme, handler)
+    url_handlers.register(_REGISTER, scheme, handler)

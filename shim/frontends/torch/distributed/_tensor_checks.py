@@ -1,53 +1,42 @@
-"""What torch's internals ask about tensors, and how they put objects into them."""
+"""What torch's internals ask about tensors, and how objects are put into them."""
 
 from __future__ import annotations
 
-import pickle
-from itertools import chain
 from typing import Any
 
-from shim.core.objects import check_allowed
-from shim.core.tensors import dtype_name, reader_for
-from shim.errors import ArgumentError, ShimError, TensorError
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import group_of
-from shim.frontends.torch.distributed._options import refuse_device
+from shim.core.tensors import dtype_name
+from shim.frontends.torch._collectives.options import refuse_device
+from shim.frontends.torch._collectives.tensor_checks import check_one_dtype, check_tensor, check_tensors
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._objects.pickled import pickled, unpickled
 
-__all__: list[str] = []
+__all__ = [
+    "_check_single_tensor",
+    "_check_tensor_list",
+    "_ensure_all_tensors_same_dtype",
+    "_is_fp8",
+    "_object_to_tensor",
+    "_tensor_to_object",
+]
 
-_COMPLEX_PARTS = {"complex64": "float32", "complex128": "float64"}
+_PACK = torch_function("_object_to_tensor", input="obj")
+_UNPACK = torch_function("_tensor_to_object")
 
 
 def _check_single_tensor(param: Any, param_name: str) -> None:
     """Raise TypeError, naming *param_name*, unless *param* is a tensor of any framework."""
-    try:
-        if isinstance(param, (list, tuple)):
-            raise TensorError("{role} must be a tensor")
-        reader_for(type(param))
-    except TensorError:
-        raise torch_function("_check_single_tensor").explain(
-            TensorError(f"{param_name} must be one tensor, got a {type(param).__qualname__}")
-        ) from None
+    check_tensor(param, param_name)
 
 
 def _check_tensor_list(param: Any, param_name: str) -> None:
     """Raise TypeError, naming *param_name*, unless *param* is a list of tensors of any framework."""
-    if not isinstance(param, list):
-        raise torch_function("_check_tensor_list").explain(
-            TensorError(f"{param_name} must be a list of tensors, got a {type(param).__qualname__}")
-        )
-    for place, one in enumerate(param):
-        _check_single_tensor(one, f"{param_name}[{place}]")
+    check_tensors(param, param_name)
 
 
 def _ensure_all_tensors_same_dtype(*tensors: Any) -> None:
     """Raise ValueError unless *tensors*, which may be lists, have one dtype; a complex one goes with that of its parts."""
-    every = chain.from_iterable(one if isinstance(one, list) else (one,) for one in tensors)
-    names = [dtype_name(one) for one in every]
-    if len({_COMPLEX_PARTS.get(name, name) for name in names}) > 1:
-        raise torch_function("_ensure_all_tensors_same_dtype").explain(
-            ArgumentError(f"all tensors must have one dtype, got {', '.join(names)}")
-        )
+    check_one_dtype(tensors)
 
 
 def _is_fp8(tensor: Any) -> bool:
@@ -62,13 +51,9 @@ def _object_to_tensor(obj: Any, device: Any, group: Any) -> tuple[Any, Any]:
     """
     import torch  # the tensors it returns are torch's
 
-    caller = torch_function("_object_to_tensor", input="obj")
-    members = group_of(caller, group)
-    refuse_device(caller, "device", device)
-    try:
-        packed = bytearray(pickle.dumps(obj))
-    except Exception as error:  # a class raises what it likes when it cannot be pickled
-        raise caller.explain(TensorError(f"{{input}} must be picklable, got {error}"), members) from None
+    members = group_of(_PACK, group)
+    refuse_device(_PACK, "device", device)
+    packed = pickled(_PACK, members, obj)
     return torch.frombuffer(packed, dtype=torch.uint8), torch.tensor([len(packed)])
 
 
@@ -79,10 +64,5 @@ def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any) -> Any:
 
     Raises: UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it.
     """
-    caller = torch_function("_tensor_to_object")
-    members = group_of(caller, group)
-    try:
-        check_allowed()
-    except ShimError as error:
-        raise caller.explain(error, members) from None
-    return pickle.loads(tensor.numpy().tobytes()[: int(tensor_size)])
+    members = group_of(_UNPACK, group)
+    return unpickled(_UNPACK, members, tensor.numpy().tobytes()[: int(tensor_size)])

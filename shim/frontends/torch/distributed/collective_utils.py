@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shim.frontends.torch.distributed import _stages
-from shim.frontends.torch.distributed._errors import torch_function
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._stages import SyncPayload
-from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups.process_group import ProcessGroup
+from shim.frontends.torch._objects import stages
+from shim.frontends.torch._objects.stages import SyncPayload
 
 __all__ = ["SyncPayload", "all_gather", "all_gather_object_enforce_type", "broadcast"]
 
@@ -35,7 +35,7 @@ def broadcast(
     Deviates: *rank* is a rank in *pg*; torch 2.13 takes it for one of the world too, and fails where they differ.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return _stages.broadcast(_BROADCAST, data_or_fn, success, stage_name, rank, pg)
+    return stages.broadcast(_BROADCAST, data_or_fn, success, stage_name, rank, pg)
 
 
 def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup | None = None) -> list[Any]:
@@ -45,7 +45,7 @@ def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup 
     Deviates: torch 2.13 ends in a TypeError in the first case, and leaves the differing ranks out in the second.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return _stages.all_gather(_ALL_GATHER, data_or_fn, stage_name, pg)
+    return stages.all_gather(_ALL_GATHER, data_or_fn, stage_name, pg)
 
 
 def all_gather_object_enforce_type(
@@ -59,7 +59,7 @@ def all_gather_object_enforce_type(
     Raises: TypeError on every rank, after the objects are in the list.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return _stages.all_gather_of_type(_ENFORCE_TYPE, pg, object_list, obj, type_checker)
+    return stages.all_gather_of_type(_ENFORCE_TYPE, pg, object_list, obj, type_checker)
 
 
 between_graphs(globals(), __all__)

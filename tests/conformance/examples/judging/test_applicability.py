@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 
 from shim.conformance.examples import sides
-from shim.conformance.examples.example import Example, Step
+from shim.conformance.examples.example import Example, Step, Wanted
 from shim.conformance.examples.judging.applicability import NO_TENSOR, judge_kind, refused_by_rule
 from shim.conformance.examples.judging.verdicts import Record, Verdict, judge
 from shim.conformance.examples.running.rank import Sight
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import SHIM, SIDES
 
-EXAMPLE = Example("torch", "torch.distributed.x", 1, "x()", "a test", (Step("x()", 1, 0),), 2)
+EXAMPLE = Example("torch", "torch.distributed.x", 1, "x()", "a test", (Step("x()", 1, 0, Wanted({-1: "1"}, 1)),), 2)
 FAILURES = ((0, 1, "item 1: shown 1, seen 2"),)
 REFUSAL = "numpy has no bfloat16"
 PASS, WRONG = Verdict.PASS, Verdict.DOCUMENT_WRONG

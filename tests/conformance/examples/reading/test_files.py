@@ -175,8 +175,8 @@ def test_names_are_of_one_example_each(tmp_path: Path) -> None:
 BROKEN = {
     "page.md": "```python\nimport torch\n```\n\n```python\n\nx = 1\nprint(x\n```\n",
     "prompts.md": ">>> import torch\n1\n\n\n>>> print(x\n1\n",
-    "page.rst": ".. code-block:: python\n\n    import torch\n\nText\n\n.. code::\n\n    import paddle\n    print(x\n",
-    "page.html": "<pre>import torch</pre>\n<pre>\nimport paddle\nprint(x\n</pre>",
+    "page.rst": ".. code-block:: python\n\n    import torch\n\nText\n\n.. code:: python\n\n    import paddle\n    print(x\n",
+    "page.html": '<pre>import torch</pre>\n<pre class="python">\nimport paddle\nprint(x\n</pre>',
     "module.py": 'def f():\n    """Do it.\n\n    >>> import torch\n    >>> print(x\n    """\n',
 }
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _collectives
 from shim.frontends.mindspore._errors import TYPE_ERRORS
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore._in_place import collectives
+from shim.frontends.mindspore._reduce_ops import ReduceOp
 
 __all__ = [
     "all_gather",
@@ -53,7 +53,7 @@ def all_reduce(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_reduce.html
     """
-    return _collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op)
+    return collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op)
 
 
 def all_gather_into_tensor(
@@ -65,7 +65,7 @@ def all_gather_into_tensor(
     Deviates: an output of shape (N, x_1, ..., x_R) is taken too; has its gradient.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html
     """
-    return _collectives.all_gather_into_tensor(
+    return collectives.all_gather_into_tensor(
         _ALL_GATHER_INTO_TENSOR, output_tensor, input_tensor, None, group, async_op
     )
 
@@ -83,7 +83,7 @@ def all_gather_into_tensor_uneven(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor_uneven.html
     """
-    return _collectives.all_gather_into_tensor(
+    return collectives.all_gather_into_tensor(
         _ALL_GATHER_INTO_TENSOR_UNEVEN, output, input, output_split_sizes, group, async_op
     )
 
@@ -97,7 +97,7 @@ def all_gather(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather.html
     """
-    return _collectives.all_gather(_ALL_GATHER, tensor_list, tensor, group, async_op)
+    return collectives.all_gather(_ALL_GATHER, tensor_list, tensor, group, async_op)
 
 
 def reduce_scatter_tensor(
@@ -109,7 +109,7 @@ def reduce_scatter_tensor(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter_tensor.html
     """
-    return _collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op)
+    return collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op)
 
 
 def reduce_scatter_tensor_uneven(
@@ -127,7 +127,7 @@ def reduce_scatter_tensor_uneven(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter_tensor_uneven.html
     """
-    return _collectives.reduce_scatter_tensor_uneven(
+    return collectives.reduce_scatter_tensor_uneven(
         _REDUCE_SCATTER_TENSOR_UNEVEN, output, input, input_split_sizes, op, group, async_op
     )
 
@@ -141,7 +141,7 @@ def reduce_scatter(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter.html
     """
-    return _collectives.reduce_scatter(_REDUCE_SCATTER, output, input_list, op, group, async_op)
+    return collectives.reduce_scatter(_REDUCE_SCATTER, output, input_list, op, group, async_op)
 
 
 def all_to_all(
@@ -156,7 +156,7 @@ def all_to_all(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all.html
     """
-    return _collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op)
+    return collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op)
 
 
 def all_to_all_single(
@@ -173,7 +173,7 @@ def all_to_all_single(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html
     """
-    return _collectives.all_to_all_single(
+    return collectives.all_to_all_single(
         _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
     )
 
@@ -185,4 +185,4 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: list[i
     Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.barrier.html
     """
-    return _collectives.barrier(_BARRIER, group, async_op, device_ids)
+    return collectives.barrier(_BARRIER, group, async_op, device_ids)

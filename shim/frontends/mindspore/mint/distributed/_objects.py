@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _objects
+from shim.frontends.mindspore._in_place import objects
 
 __all__ = [
     "all_gather_object",
@@ -32,7 +32,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
     Raises: TypeError if *object_list* is no list with a place for each rank, *obj* cannot be pickled or *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_object.html
     """
-    return _objects.all_gather(_ALL_GATHER_OBJECT, object_list, obj, group)
+    return objects.all_gather(_ALL_GATHER_OBJECT, object_list, obj, group)
 
 
 def broadcast_object_list(
@@ -44,7 +44,7 @@ def broadcast_object_list(
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.broadcast_object_list.html
     """
-    return _objects.broadcast(_BROADCAST_OBJECT_LIST, object_list, src, group, device)
+    return objects.broadcast(_BROADCAST_OBJECT_LIST, object_list, src, group, device)
 
 
 def gather_object(
@@ -55,7 +55,7 @@ def gather_object(
     Raises: TypeError if it is no list with a place for each rank, *dst* no int, *group* no str or *obj* cannot be pickled.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.gather_object.html
     """
-    return _objects.gather(_GATHER_OBJECT, obj, object_gather_list, dst, group)
+    return objects.gather(_GATHER_OBJECT, obj, object_gather_list, dst, group)
 
 
 def scatter_object_list(
@@ -70,7 +70,7 @@ def scatter_object_list(
     *group* no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.scatter_object_list.html
     """
-    return _objects.scatter(_SCATTER_OBJECT_LIST, scatter_object_output_list, scatter_object_input_list, src, group)
+    return objects.scatter(_SCATTER_OBJECT_LIST, scatter_object_output_list, scatter_object_input_list, src, group)
 
 
 def send_object_list(object_list: list[Any], dst: int, group: str | None = None, device: str | None = None) -> None:
@@ -80,7 +80,7 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/mint/mindspore.mint.distributed.send_object_list.html
     """
-    return _objects.send(_SEND_OBJECT_LIST, object_list, dst, group, device)
+    return objects.send(_SEND_OBJECT_LIST, object_list, dst, group, device)
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: str | None = None) -> int:
@@ -90,4 +90,4 @@ def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = N
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/mint/mindspore.mint.distributed.recv_object_list.html
     """
-    return _objects.receive(_RECV_OBJECT_LIST, object_list, src, group, device)
+    return objects.receive(_RECV_OBJECT_LIST, object_list, src, group, device)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _batches, _point_to_point
 from shim.frontends.mindspore._handles import CommHandle
+from shim.frontends.mindspore._in_place import batches, point_to_point
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
@@ -28,7 +28,7 @@ def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> N
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.send.html
     """
-    return _point_to_point.send(_SEND, tensor, dst, group, tag)
+    return point_to_point.send(_SEND, tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> int:
@@ -38,7 +38,7 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> i
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.recv.html
     """
-    return _point_to_point.recv(_RECV, tensor, src, group, tag)
+    return point_to_point.recv(_RECV, tensor, src, group, tag)
 
 
 def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
@@ -48,7 +48,7 @@ def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> 
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.isend.html
     """
-    return _point_to_point.isend(_ISEND, tensor, dst, group, tag)
+    return point_to_point.isend(_ISEND, tensor, dst, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
@@ -58,10 +58,10 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.irecv.html
     """
-    return _point_to_point.irecv(_IRECV, tensor, src, group, tag)
+    return point_to_point.irecv(_IRECV, tensor, src, group, tag)
 
 
-class P2POp(_batches.PointToPoint):
+class P2POp(batches.PointToPoint):
     """One part of a batch: send *tensor* to the world's rank *peer* of *group*, or receive it, as *op* says.
 
     Raises: TypeError if *op* is not isend or irecv, by name or itself, *tensor* no tensor or *peer* no int;
@@ -82,4 +82,4 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.batch_isend_irecv.html
     """
-    return _batches.begin(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)
+    return batches.begin(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)

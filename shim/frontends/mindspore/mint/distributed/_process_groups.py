@@ -7,9 +7,9 @@ from typing import Any
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, StateError
-from shim.frontends.mindspore import _groups, _membership
 from shim.frontends.mindspore._errors import ArgumentTypeError, WorldSizeError
-from shim.frontends.mindspore._stores import TCPStore
+from shim.frontends.mindspore._groups import group_names, membership
+from shim.frontends.mindspore._groups.stores import TCPStore
 
 __all__ = [
     "destroy_process_group",
@@ -51,7 +51,7 @@ def is_initialized() -> bool:
 
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.is_initialized.html
     """
-    return _groups.is_initialized()
+    return group_names.is_initialized()
 
 
 def init_process_group(
@@ -72,7 +72,7 @@ def init_process_group(
     Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* but for HCCL and *device_id* raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
-    return _membership.initialize(
+    return membership.initialize(
         _INIT_PROCESS_GROUP,
         backend=backend,
         init_method=init_method,
@@ -92,7 +92,7 @@ def destroy_process_group(group: str | None = None) -> None:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.destroy_process_group.html
     """
-    return _membership.destroy(_DESTROY_PROCESS_GROUP, group)
+    return membership.destroy(_DESTROY_PROCESS_GROUP, group)
 
 
 def get_rank(group: str | None = None) -> int:
@@ -101,7 +101,7 @@ def get_rank(group: str | None = None) -> int:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_rank.html
     """
-    return _groups.answer_or_minus_one(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
+    return group_names.answer_or_minus_one(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
 
 
 def get_world_size(group: str | None = None) -> int:
@@ -110,7 +110,7 @@ def get_world_size(group: str | None = None) -> int:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
     """
-    return _groups.answer_or_minus_one(_GET_WORLD_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
+    return group_names.answer_or_minus_one(_GET_WORLD_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
 
 
 def new_group(
@@ -128,7 +128,7 @@ def new_group(
     Deviates: raises where MindSpore returns ""; a new group has *timeout* and *group_desc*; *pg_options* but for HCCL raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html
     """
-    return _membership.subgroup(
+    return membership.subgroup(
         _NEW_GROUP,
         ranks,
         timeout=timeout,
@@ -145,7 +145,7 @@ def get_backend(group: str | None = None) -> str:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_backend.html
     """
-    return _groups.backend_of(_GET_BACKEND, group)
+    return group_names.backend_of(_GET_BACKEND, group)
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
@@ -154,7 +154,7 @@ def get_global_rank(group: str | None, group_rank: int) -> int:
     Raises: TypeError if *group* is no str; ValueError if it has no such rank.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_global_rank.html
     """
-    return _groups.world_rank(_GET_GLOBAL_RANK, group, group_rank)
+    return group_names.world_rank(_GET_GLOBAL_RANK, group, group_rank)
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
@@ -163,7 +163,7 @@ def get_group_rank(group: str | None, global_rank: int) -> int:
     Raises: TypeError if *group* is no str; ValueError if *global_rank* is not in it.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_group_rank.html
     """
-    return _groups.group_rank(_GET_GROUP_RANK, group, global_rank)
+    return group_names.group_rank(_GET_GROUP_RANK, group, global_rank)
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
@@ -172,4 +172,4 @@ def get_process_group_ranks(group: str | None = None) -> list[int]:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_process_group_ranks.html
     """
-    return list(_groups.known_group(_GET_PROCESS_GROUP_RANKS, group).ranks)
+    return list(group_names.known_group(_GET_PROCESS_GROUP_RANKS, group).ranks)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _rooted
 from shim.frontends.mindspore._errors import TYPE_ERRORS
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore._in_place import rooted
+from shim.frontends.mindspore._reduce_ops import ReduceOp
 
 __all__ = ["broadcast", "gather", "gather_into_tensor", "reduce", "scatter", "scatter_tensor"]
 
@@ -36,7 +36,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
     Deviates: refused where its gradient is asked for, which MindSpore leaves out in silence.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.broadcast.html
     """
-    return _rooted.broadcast(_BROADCAST, tensor, src, group, async_op)
+    return rooted.broadcast(_BROADCAST, tensor, src, group, async_op)
 
 
 def reduce(
@@ -48,7 +48,7 @@ def reduce(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce.html
     """
-    return _rooted.reduce(_REDUCE, tensor, dst, op, group, async_op)
+    return rooted.reduce(_REDUCE, tensor, dst, op, group, async_op)
 
 
 def gather(
@@ -60,7 +60,7 @@ def gather(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.gather.html
     """
-    return _rooted.gather(_GATHER, tensor, gather_list, dst, group, async_op)
+    return rooted.gather(_GATHER, tensor, gather_list, dst, group, async_op)
 
 
 def gather_into_tensor(
@@ -72,7 +72,7 @@ def gather_into_tensor(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_into_tensor.html
     """
-    return _rooted.gather_into_tensor(_GATHER_INTO_TENSOR, output_tensor, input_tensor, dst, group, async_op)
+    return rooted.gather_into_tensor(_GATHER_INTO_TENSOR, output_tensor, input_tensor, dst, group, async_op)
 
 
 def scatter(
@@ -84,7 +84,7 @@ def scatter(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.scatter.html
     """
-    return _rooted.scatter(_SCATTER, tensor, scatter_list, src, group, async_op)
+    return rooted.scatter(_SCATTER, tensor, scatter_list, src, group, async_op)
 
 
 def scatter_tensor(
@@ -96,4 +96,4 @@ def scatter_tensor(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter_tensor.html
     """
-    return _rooted.scatter_tensor(_SCATTER_TENSOR, output_tensor, input_tensor, src, group, async_op)
+    return rooted.scatter_tensor(_SCATTER_TENSOR, output_tensor, input_tensor, src, group, async_op)

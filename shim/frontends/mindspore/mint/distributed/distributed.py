@@ -3,103 +3,13 @@
 from __future__ import annotations
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _groups
-from shim.frontends.mindspore._groups import GlobalComm
-from shim.frontends.mindspore._stores import TCPStore
-from shim.frontends.mindspore.mint.distributed._collectives import (
-    all_gather,
-    all_gather_into_tensor,
-    all_gather_into_tensor_uneven,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    reduce_scatter_tensor_uneven,
-)
-from shim.frontends.mindspore.mint.distributed._objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
-from shim.frontends.mindspore.mint.distributed._point_to_point import (
-    P2POp,
-    batch_isend_irecv,
-    irecv,
-    isend,
-    recv,
-    send,
-)
-from shim.frontends.mindspore.mint.distributed._process_groups import (
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    init_process_group,
-    is_available,
-    is_initialized,
-    new_group,
-)
-from shim.frontends.mindspore.mint.distributed._rooted import (
-    broadcast,
-    gather,
-    gather_into_tensor,
-    reduce,
-    scatter,
-    scatter_tensor,
-)
+from shim.frontends.mindspore._groups import group_names
+from shim.frontends.mindspore._groups.group_names import GlobalComm
+from shim.frontends.mindspore.mint.distributed._functions import *  # noqa: F403  # all that it lists
+from shim.frontends.mindspore.mint.distributed._functions import __all__ as _names
+from shim.frontends.mindspore.mint.distributed._rooted import gather_into_tensor, scatter_tensor
 
-__all__ = [
-    "P2POp",
-    "TCPStore",
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_into_tensor_uneven",
-    "all_gather_object",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "barrier",
-    "batch_isend_irecv",
-    "broadcast",
-    "broadcast_object_list",
-    "destroy_process_group",
-    "gather",
-    "gather_into_tensor",
-    "gather_object",
-    "get_backend",
-    "get_cache_group_rank",
-    "get_cache_group_size",
-    "get_global_rank",
-    "get_group_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "init_process_group",
-    "irecv",
-    "is_available",
-    "is_initialized",
-    "isend",
-    "new_group",
-    "recv",
-    "recv_object_list",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "reduce_scatter_tensor_uneven",
-    "scatter",
-    "scatter_object_list",
-    "scatter_tensor",
-    "send",
-    "send_object_list",
-]
+__all__ = [*_names, "gather_into_tensor", "get_cache_group_rank", "get_cache_group_size", "scatter_tensor"]
 
 _GET_CACHE_GROUP_RANK = Caller("mindspore.mint.distributed.distributed.get_cache_group_rank")
 _GET_CACHE_GROUP_SIZE = Caller("mindspore.mint.distributed.distributed.get_cache_group_size")
@@ -112,7 +22,7 @@ def get_cache_group_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Deviates: remembers nothing, so that it is right after groups have changed too.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_rank.html
     """
-    return _groups.answer(_GET_CACHE_GROUP_RANK, group, lambda found: found.rank, "RANK_ID", 0)
+    return group_names.answer(_GET_CACHE_GROUP_RANK, group, lambda found: found.rank, "RANK_ID", 0)
 
 
 def get_cache_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
@@ -122,4 +32,4 @@ def get_cache_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     Deviates: remembers nothing, so that it is right after groups have changed too.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
     """
-    return _groups.answer(_GET_CACHE_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
+    return group_names.answer(_GET_CACHE_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)

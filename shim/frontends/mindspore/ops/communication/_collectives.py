@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _collectives, _functional
 from shim.frontends.mindspore._errors import TYPE_ERRORS
+from shim.frontends.mindspore._functional import functional
+from shim.frontends.mindspore._functional.in_place_switch import either, in_place_only
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.communication._switch import either, in_place_only
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore._in_place import collectives
+from shim.frontends.mindspore._reduce_ops import ReduceOp
 
 __all__ = [
     "all_gather",
@@ -20,7 +21,6 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "all_to_all_v_c",
-    "barrier",
     "reduce_scatter",
     "reduce_scatter_tensor",
     "reduce_scatter_tensor_uneven",
@@ -48,7 +48,6 @@ _ALL_TO_ALL_SINGLE = Caller(
 _ALL_TO_ALL_V_C = Caller(
     "mindspore.ops.communication.all_to_all_v_c", output_splits="send_count_matrix", input_splits="send_count_matrix"
 )
-_BARRIER = Caller("mindspore.ops.communication.barrier")
 
 
 def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False) -> Any:
@@ -61,8 +60,8 @@ def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, as
     """
     return either(
         _ALL_REDUCE,
-        lambda: _collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
-        lambda: _functional.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
+        lambda: collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
+        lambda: functional.all_reduce(_ALL_REDUCE, tensor, op, group, async_op),
     )
 
 
@@ -78,10 +77,10 @@ def all_gather_into_tensor(
     """
     return either(
         _ALL_GATHER_INTO_TENSOR,
-        lambda: _collectives.all_gather_into_tensor(
+        lambda: collectives.all_gather_into_tensor(
             _ALL_GATHER_INTO_TENSOR, output_tensor, input_tensor, None, group, async_op
         ),
-        lambda: _functional.all_gather_into_tensor(_ALL_GATHER_INTO_TENSOR, input_tensor, group, async_op),
+        lambda: functional.all_gather_into_tensor(_ALL_GATHER_INTO_TENSOR, input_tensor, group, async_op),
     )
 
 
@@ -98,7 +97,7 @@ def all_gather_into_tensor_uneven(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor_uneven.html
     """
-    return _collectives.all_gather_into_tensor(
+    return collectives.all_gather_into_tensor(
         in_place_only(_ALL_GATHER_INTO_TENSOR_UNEVEN), output, input, output_split_sizes, group, async_op
     )
 
@@ -112,7 +111,7 @@ def all_gather(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather.html
     """
-    return _collectives.all_gather(in_place_only(_ALL_GATHER), tensor_list, tensor, group, async_op)
+    return collectives.all_gather(in_place_only(_ALL_GATHER), tensor_list, tensor, group, async_op)
 
 
 def reduce_scatter_tensor(
@@ -127,8 +126,8 @@ def reduce_scatter_tensor(
     """
     return either(
         _REDUCE_SCATTER_TENSOR,
-        lambda: _collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op),
-        lambda: _functional.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, input, op, group, async_op),
+        lambda: collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op),
+        lambda: functional.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, input, op, group, async_op),
     )
 
 
@@ -147,7 +146,7 @@ def reduce_scatter_tensor_uneven(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor_uneven.html
     """
-    return _collectives.reduce_scatter_tensor_uneven(
+    return collectives.reduce_scatter_tensor_uneven(
         in_place_only(_REDUCE_SCATTER_TENSOR_UNEVEN), output, input, input_split_sizes, op, group, async_op
     )
 
@@ -161,7 +160,7 @@ def reduce_scatter(
     Deviates: has its gradient, where MindSpore leaves it out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter.html
     """
-    return _collectives.reduce_scatter(in_place_only(_REDUCE_SCATTER), output, input_list, op, group, async_op)
+    return collectives.reduce_scatter(in_place_only(_REDUCE_SCATTER), output, input_list, op, group, async_op)
 
 
 def all_to_all(
@@ -179,8 +178,8 @@ def all_to_all(
     """
     return either(
         _ALL_TO_ALL,
-        lambda: _collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
-        lambda: _functional.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
+        lambda: collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
+        lambda: functional.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op),
     )
 
 
@@ -201,10 +200,10 @@ def all_to_all_single(
     """
     return either(
         _ALL_TO_ALL_SINGLE,
-        lambda: _collectives.all_to_all_single(
+        lambda: collectives.all_to_all_single(
             _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
         ),
-        lambda: _functional.all_to_all_single(
+        lambda: functional.all_to_all_single(
             _ALL_TO_ALL_SINGLE, output, input, output_split_sizes, input_split_sizes, group, async_op
         ),
     )
@@ -219,16 +218,6 @@ def all_to_all_v_c(
     Deviates: has its gradient, and works, where MindSpore 2.10 raises NameError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_v_c.html
     """
-    return _collectives.all_to_all_by_matrix(
+    return collectives.all_to_all_by_matrix(
         in_place_only(_ALL_TO_ALL_V_C), output, input, send_count_matrix, group, async_op
     )
-
-
-def barrier(group: str | None = None, async_op: bool = False, device_ids: list[int] | None = None) -> CommHandle | None:
-    """Return on no rank of *group* before every rank has called.
-
-    Raises: TypeError if *group* is no str or *async_op* no bool.
-    Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
-    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.barrier.html
-    """
-    return _collectives.barrier(_BARRIER, group, async_op, device_ids)

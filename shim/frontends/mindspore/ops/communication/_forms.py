@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore.ops.communication import _switch
+from shim.frontends.mindspore._functional import in_place_switch
 
 __all__ = ["set_comm_ops_inplace"]
 
@@ -19,4 +19,4 @@ def set_comm_ops_inplace(is_enable: bool, func_list: Sequence[str] | None = None
     Raises: TypeError if *is_enable* is no bool or *func_list* no list; ValueError for a name that is none of them.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.set_comm_ops_inplace.html
     """
-    return _switch.switch(_SET_COMM_OPS_INPLACE, is_enable, func_list)
+    return in_place_switch.switch(_SET_COMM_OPS_INPLACE, is_enable, func_list)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _objects
-from shim.frontends.mindspore.ops.communication._switch import in_place_only
+from shim.frontends.mindspore._functional.in_place_switch import in_place_only
+from shim.frontends.mindspore._in_place import objects
 
 __all__ = [
     "all_gather_object",
@@ -33,7 +33,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
     Raises: TypeError if *object_list* is no list with a place for each rank, *obj* cannot be pickled or *group* is no str.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_object.html
     """
-    return _objects.all_gather(in_place_only(_ALL_GATHER_OBJECT), object_list, obj, group)
+    return objects.all_gather(in_place_only(_ALL_GATHER_OBJECT), object_list, obj, group)
 
 
 def broadcast_object_list(
@@ -45,7 +45,7 @@ def broadcast_object_list(
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.broadcast_object_list.html
     """
-    return _objects.broadcast(in_place_only(_BROADCAST_OBJECT_LIST), object_list, src, group, device)
+    return objects.broadcast(in_place_only(_BROADCAST_OBJECT_LIST), object_list, src, group, device)
 
 
 def gather_object(
@@ -56,7 +56,7 @@ def gather_object(
     Raises: TypeError if it is no list with a place for each rank, *dst* no int, *group* no str or *obj* cannot be pickled.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_object.html
     """
-    return _objects.gather(in_place_only(_GATHER_OBJECT), obj, object_gather_list, dst, group)
+    return objects.gather(in_place_only(_GATHER_OBJECT), obj, object_gather_list, dst, group)
 
 
 def scatter_object_list(
@@ -71,7 +71,7 @@ def scatter_object_list(
     *group* no str.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter_object_list.html
     """
-    return _objects.scatter(
+    return objects.scatter(
         in_place_only(_SCATTER_OBJECT_LIST), scatter_object_output_list, scatter_object_input_list, src, group
     )
 
@@ -83,7 +83,7 @@ def send_object_list(object_list: list[Any], dst: int, group: str | None = None,
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.send_object_list.html
     """
-    return _objects.send(in_place_only(_SEND_OBJECT_LIST), object_list, dst, group, device)
+    return objects.send(in_place_only(_SEND_OBJECT_LIST), object_list, dst, group, device)
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: str | None = None) -> int:
@@ -93,4 +93,4 @@ def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = N
     Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.recv_object_list.html
     """
-    return _objects.receive(in_place_only(_RECV_OBJECT_LIST), object_list, src, group, device)
+    return objects.receive(in_place_only(_RECV_OBJECT_LIST), object_list, src, group, device)

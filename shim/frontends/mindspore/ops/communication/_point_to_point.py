@@ -6,30 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _batches, _functional, _point_to_point
+from shim.frontends.mindspore._functional import functional
+from shim.frontends.mindspore._functional.in_place_switch import either, in_place_only
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.communication._switch import either, in_place_only
+from shim.frontends.mindspore._in_place import batches, point_to_point
+from shim.frontends.mindspore.mint.distributed._point_to_point import isend
 
-__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "recv"]
 
-_SEND = Caller("mindspore.ops.communication.send", input="tensor", peer="dst")
 _RECV = Caller("mindspore.ops.communication.recv", output="tensor", peer="src")
-_ISEND = Caller("mindspore.ops.communication.isend", input="tensor", peer="dst")
 _IRECV = Caller("mindspore.ops.communication.irecv", output="tensor", peer="src")
 _P2P_OP = Caller("mindspore.ops.communication.P2POp")
 _BATCH_ISEND_IRECV = Caller(
     "mindspore.ops.communication.batch_isend_irecv", input="tensor", output="tensor", peer="P2POp.peer"
 )
-
-
-def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
-    """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
-
-    Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
-    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.send.html
-    """
-    return _point_to_point.send(_SEND, tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
@@ -42,19 +32,9 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> A
     """
     return either(
         _RECV,
-        lambda: _point_to_point.recv(_RECV, tensor, src, group, tag),
-        lambda: _functional.recv(_RECV, tensor, src, group, tag),
+        lambda: point_to_point.recv(_RECV, tensor, src, group, tag),
+        lambda: functional.recv(_RECV, tensor, src, group, tag),
     )
-
-
-def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
-
-    Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
-    See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.isend.html
-    """
-    return _point_to_point.isend(_ISEND, tensor, dst, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
@@ -67,12 +47,12 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
     """
     return either(
         _IRECV,
-        lambda: _point_to_point.irecv(_IRECV, tensor, src, group, tag),
-        lambda: _functional.irecv(_IRECV, tensor, src, group, tag),
+        lambda: point_to_point.irecv(_IRECV, tensor, src, group, tag),
+        lambda: functional.irecv(_IRECV, tensor, src, group, tag),
     )
 
 
-class P2POp(_batches.PointToPoint):
+class P2POp(batches.PointToPoint):
     """One part of a batch: send *tensor* to the world's rank *peer* of *group*, or receive it, as *op* says.
 
     Raises: TypeError if *op* is not isend or irecv, by name or itself, *tensor* no tensor or *peer* no int;
@@ -93,4 +73,4 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     Deviates: a tensor of which a gradient is being recorded is refused.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.batch_isend_irecv.html
     """
-    return _batches.begin(in_place_only(_BATCH_ISEND_IRECV), p2p_op_list, P2POp)
+    return batches.begin(in_place_only(_BATCH_ISEND_IRECV), p2p_op_list, P2POp)

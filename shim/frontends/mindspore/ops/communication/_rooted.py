@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.frontends.mindspore import _rooted
 from shim.frontends.mindspore._errors import TYPE_ERRORS
+from shim.frontends.mindspore._functional.in_place_switch import in_place_only
 from shim.frontends.mindspore._handles import CommHandle
-from shim.frontends.mindspore.ops.communication._switch import in_place_only
-from shim.frontends.mindspore.ops.operations.comm_ops import ReduceOp
+from shim.frontends.mindspore._in_place import rooted
+from shim.frontends.mindspore._reduce_ops import ReduceOp
 
 __all__ = ["broadcast", "gather", "gather_into_tensor", "reduce", "scatter", "scatter_tensor"]
 
@@ -37,7 +37,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
     Deviates: refused where its gradient is asked for, which MindSpore leaves out in silence.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.broadcast.html
     """
-    return _rooted.broadcast(in_place_only(_BROADCAST), tensor, src, group, async_op)
+    return rooted.broadcast(in_place_only(_BROADCAST), tensor, src, group, async_op)
 
 
 def reduce(
@@ -49,7 +49,7 @@ def reduce(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce.html
     """
-    return _rooted.reduce(in_place_only(_REDUCE), tensor, dst, op, group, async_op)
+    return rooted.reduce(in_place_only(_REDUCE), tensor, dst, op, group, async_op)
 
 
 def gather(
@@ -61,7 +61,7 @@ def gather(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather.html
     """
-    return _rooted.gather(in_place_only(_GATHER), tensor, gather_list, dst, group, async_op)
+    return rooted.gather(in_place_only(_GATHER), tensor, gather_list, dst, group, async_op)
 
 
 def gather_into_tensor(
@@ -73,7 +73,7 @@ def gather_into_tensor(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_into_tensor.html
     """
-    return _rooted.gather_into_tensor(
+    return rooted.gather_into_tensor(
         in_place_only(_GATHER_INTO_TENSOR), output_tensor, input_tensor, dst, group, async_op
     )
 
@@ -87,7 +87,7 @@ def scatter(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter.html
     """
-    return _rooted.scatter(in_place_only(_SCATTER), tensor, scatter_list, src, group, async_op)
+    return rooted.scatter(in_place_only(_SCATTER), tensor, scatter_list, src, group, async_op)
 
 
 def scatter_tensor(
@@ -99,4 +99,4 @@ def scatter_tensor(
     Deviates: refused where its gradient is asked for.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter_tensor.html
     """
-    return _rooted.scatter_tensor(in_place_only(_SCATTER_TENSOR), output_tensor, input_tensor, src, group, async_op)
+    return rooted.scatter_tensor(in_place_only(_SCATTER_TENSOR), output_tensor, input_tensor, src, group, async_op)

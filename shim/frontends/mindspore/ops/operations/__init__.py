@@ -2,76 +2,15 @@
 
 from __future__ import annotations
 
-from shim.frontends.mindspore.ops.operations.comm_ops import (
-    AllGather,
-    AllGatherV,
-    AllReduce,
-    AlltoAll,
-    AlltoAllV,
-    AlltoAllVC,
-    Barrier,
-    BatchISendIRecv,
-    Broadcast,
-    CollectiveGather,
-    CollectiveScatter,
-    NeighborExchange,
-    NeighborExchangeV2,
-    Receive,
-    Reduce,
-    ReduceOp,
-    ReduceScatter,
-    ReduceScatterV,
-    Send,
-    _AllSwap,
-    _HostAllGather,
-    _HostReduceScatter,
-    _MicroStepAllGather,
-    _MiniStepAllGather,
-    _MirrorMicroStepOperator,
-    _MirrorMiniStepOperator,
-    _MirrorOperator,
-    _VirtualAccuGrad,
-    _VirtualAdd,
-    _VirtualAssignAdd,
-    _VirtualDataset,
-    _VirtualDiv,
-    _VirtualOutput,
-    _VirtualPipelineEnd,
-)
+from typing import Any
 
-__all__ = [
-    "AllGather",
-    "AllGatherV",
-    "AllReduce",
-    "AlltoAll",
-    "AlltoAllV",
-    "AlltoAllVC",
-    "Barrier",
-    "BatchISendIRecv",
-    "Broadcast",
-    "CollectiveGather",
-    "CollectiveScatter",
-    "NeighborExchange",
-    "NeighborExchangeV2",
-    "Receive",
-    "Reduce",
-    "ReduceOp",
-    "ReduceScatter",
-    "ReduceScatterV",
-    "Send",
-    "_AllSwap",
-    "_HostAllGather",
-    "_HostReduceScatter",
-    "_MicroStepAllGather",
-    "_MiniStepAllGather",
-    "_MirrorMicroStepOperator",
-    "_MirrorMiniStepOperator",
-    "_MirrorOperator",
-    "_VirtualAccuGrad",
-    "_VirtualAdd",
-    "_VirtualAssignAdd",
-    "_VirtualDataset",
-    "_VirtualDiv",
-    "_VirtualOutput",
-    "_VirtualPipelineEnd",
-]
+from shim.frontends import _absent
+from shim.frontends.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all that it lists
+from shim.frontends.mindspore.ops.operations.comm_ops import __all__ as _names
+
+__all__ = [*_names]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where MindSpore has it."""
+    _absent.refuse_name(__name__, name)

@@ -7,62 +7,59 @@ outside. The gradients are those of the sum of all ranks' losses; where they are
 
 from __future__ import annotations
 
-from shim.frontends.mindspore.ops.operations._batch import (
+from typing import Any
+
+from shim.frontends import _absent
+from shim.frontends.mindspore._primitives.batch import (
     BatchISendIRecv,
 )
-from shim.frontends.mindspore.ops.operations._blocks import (
+from shim.frontends.mindspore._primitives.blocks import (
     AlltoAll,
 )
-from shim.frontends.mindspore.ops.operations._halos import (
+from shim.frontends.mindspore._primitives.halos import (
     NeighborExchangeV2,
 )
-from shim.frontends.mindspore.ops.operations._host import (
+from shim.frontends.mindspore._primitives.host import (
     _HostAllGather,
     _HostReduceScatter,
 )
-from shim.frontends.mindspore.ops.operations._messages import (
+from shim.frontends.mindspore._primitives.messages import (
     Barrier,
     Receive,
     Send,
 )
-from shim.frontends.mindspore.ops.operations._mirrors import (
+from shim.frontends.mindspore._primitives.mirrors import (
     _MirrorMicroStepOperator,
     _MirrorMiniStepOperator,
     _MirrorOperator,
-    _VirtualAccuGrad,
-    _VirtualAdd,
     _VirtualAssignAdd,
-    _VirtualDataset,
-    _VirtualDiv,
-    _VirtualOutput,
-    _VirtualPipelineEnd,
 )
-from shim.frontends.mindspore.ops.operations._neighbors import (
+from shim.frontends.mindspore._primitives.neighbors import (
     NeighborExchange,
 )
-from shim.frontends.mindspore.ops.operations._reductions import (
+from shim.frontends.mindspore._primitives.reductions import (
     AllGather,
     AllReduce,
-    ReduceOp,
     ReduceScatter,
 )
-from shim.frontends.mindspore.ops.operations._rooted import (
+from shim.frontends.mindspore._primitives.rooted import (
     Broadcast,
     CollectiveGather,
     CollectiveScatter,
     Reduce,
 )
-from shim.frontends.mindspore.ops.operations._splits import (
+from shim.frontends.mindspore._primitives.splits import (
     AllGatherV,
     AlltoAllV,
     AlltoAllVC,
     ReduceScatterV,
     _AllSwap,
 )
-from shim.frontends.mindspore.ops.operations._steps import (
+from shim.frontends.mindspore._primitives.steps import (
     _MicroStepAllGather,
     _MiniStepAllGather,
 )
+from shim.frontends.mindspore._reduce_ops import ReduceOp
 
 __all__ = [
     "AllGather",
@@ -92,11 +89,10 @@ __all__ = [
     "_MirrorMicroStepOperator",
     "_MirrorMiniStepOperator",
     "_MirrorOperator",
-    "_VirtualAccuGrad",
-    "_VirtualAdd",
     "_VirtualAssignAdd",
-    "_VirtualDataset",
-    "_VirtualDiv",
-    "_VirtualOutput",
-    "_VirtualPipelineEnd",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where MindSpore has it."""
+    _absent.refuse_name(__name__, name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives import all_gather
-from shim.frontends._paddle.objects import all_gather_object, broadcast_object_list, scatter_object_list
-from shim.frontends._paddle.point_to_point import irecv, isend, recv, send
-from shim.frontends._paddle.rooted import broadcast, gather, scatter
+from shim.frontends._paddle.collectives.gather_and_wait import all_gather
+from shim.frontends._paddle.collectives.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from shim.frontends._paddle.collectives.point_to_point import irecv, isend, recv, send
+from shim.frontends._paddle.collectives.rooted import broadcast, gather, scatter
 from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_2.distributed._reductions import all_reduce
 from shim.frontends.paddle_2.distributed.communication import group, stream

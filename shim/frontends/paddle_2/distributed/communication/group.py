@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives import barrier, wait
-from shim.frontends._paddle.groups import Group
-from shim.frontends._paddle.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
-from shim.frontends._paddle.membership import (
+from shim.frontends._paddle.collectives.gather_and_wait import barrier, wait
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.groups.membership import (
     _get_global_group,
     _get_or_throw_group_rank,
     _is_global_group,
     _warn_cur_rank_not_in_group,
 )
+from shim.frontends._paddle.world.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
 
 __all__ = [
     "Group",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.batches import P2POp, _coalescing_manager, batch_isend_irecv
+from shim.frontends._paddle.collectives.batches import P2POp, _coalescing_manager, batch_isend_irecv
 
 __all__ = ["P2POp", "_coalescing_manager", "batch_isend_irecv"]

@@ -5,6 +5,9 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html#collective-functions
 
 from __future__ import annotations
 
+from typing import Any
+
+from shim.frontends import _absent
 from shim.frontends.torch.distributed.nn import functional
 from shim.frontends.torch.distributed.nn.functional import (
     all_gather,
@@ -30,3 +33,8 @@ __all__ = [
     "reduce_scatter",
     "scatter",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here, with the reason where torch has it."""
+    _absent.refuse_name(__name__, name)

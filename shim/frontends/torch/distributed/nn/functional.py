@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.engines.base import Tensor
-from shim.frontends.torch.distributed import _nn
-from shim.frontends.torch.distributed._arguments import deprecated
-from shim.frontends.torch.distributed._functional_errors import functional_caller
-from shim.frontends.torch.distributed._groups import ProcessGroup
-from shim.frontends.torch.distributed._groups import group as group  # torch's module has it too
-from shim.frontends.torch.distributed._reduce_op import ReduceOp
-from shim.frontends.torch.distributed._tracing import between_graphs
+from shim.frontends.torch._collectives.arguments import deprecated, root_of, splits_of
+from shim.frontends.torch._collectives.reduce_op import ReduceOp, reduction_of
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._functional import differentiable
+from shim.frontends.torch._functional.arguments import check_cut
+from shim.frontends.torch._functional.differentiable import begin_call
+from shim.frontends.torch._functional.eager_calls import Call
+from shim.frontends.torch._functional.errors import functional_caller
+from shim.frontends.torch._functional.headers import list_for_all, scatter_of_any_shapes, with_headers
+from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.process_group import ProcessGroup
+from shim.frontends.torch._groups.process_group import group as group  # torch's module has it too
 
 __all__ = [
     "_all_gather_base",
@@ -54,7 +59,9 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Te
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.broadcast(deprecated(_BROADCAST, "_functional_collectives.broadcast"), tensor, src, group)
+    caller = deprecated(_BROADCAST, "_functional_collectives.broadcast")
+    call = begin_call(caller, group_of(caller, group), [tensor])
+    return differentiable.broadcast(call, tensor, root_of(caller, call.group, src, None))
 
 
 def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
@@ -64,7 +71,9 @@ def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> t
     Deviates: *dst* is a world rank in subgroups too, which torch 2.13 mixes up with the group rank; shapes may differ.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.gather(_GATHER, tensor, dst, group)
+    call = begin_call(_GATHER, group_of(_GATHER, group), [tensor])
+    root = root_of(_GATHER, call.group, dst, None)
+    return tuple(differentiable.gather(call, *with_headers(call, tensor), root))
 
 
 def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup | None = None) -> Tensor:
@@ -74,7 +83,8 @@ def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup 
     Deviates: *src* is a world rank in subgroups too, None is taken as torch documents, and shapes may differ.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.scatter(_SCATTER, tensors, src, group)
+    members = group_of(_SCATTER, group)
+    return scatter_of_any_shapes(_SCATTER, members, tensors, root_of(_SCATTER, members, src, None))
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
@@ -84,7 +94,9 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup
     Deviates: others get zeros, in torch a copy that passes no gradient on; gradients honour *op*, which torch ignores.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.reduce(_REDUCE, tensor, dst, op, group)
+    call = begin_call(_REDUCE, group_of(_REDUCE, group), [tensor])
+    kind, factor = reduction_of(_REDUCE, call.group, op, tensor)
+    return differentiable.reduce(call, tensor, kind, factor, root_of(_REDUCE, call.group, dst, None))
 
 
 def reduce_scatter(
@@ -96,9 +108,13 @@ def reduce_scatter(
     Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.reduce_scatter(
-        deprecated(_REDUCE_SCATTER, "_functional_collectives.reduce_scatter_single"), output, input_list, op, group
-    )
+    caller = deprecated(_REDUCE_SCATTER, "_functional_collectives.reduce_scatter_single")
+    members = group_of(caller, group)
+    parts = list_for_all(Call(caller, members), "input", input_list)
+    call = begin_call(caller, members, parts)
+    call.check_tensors([output], "output")
+    kind, factor = reduction_of(caller, members, op, output)
+    return differentiable.reduce_scatter_parts(call, parts, kind, factor, output)
 
 
 def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
@@ -108,7 +124,9 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     Deviates: shapes may differ, torch requires one shape.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_gather(deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single"), tensor, group)
+    caller = deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single")
+    call = begin_call(caller, group_of(caller, group), [tensor])
+    return tuple(differentiable.all_gather_parts(call, *with_headers(call, tensor)))
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None) -> Tensor:
@@ -118,7 +136,9 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Process
     Deviates: its gradient works on every engine; torch has one on NCCL and XCCL only.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_gather_base(_ALL_GATHER_BASE, output_tensor, input_tensor, group)
+    call = begin_call(_ALL_GATHER_BASE, group_of(_ALL_GATHER_BASE, group), [input_tensor])
+    call.check_tensors([output_tensor], "output")
+    return differentiable.all_gather(call, input_tensor, output_tensor)
 
 
 def all_to_all(
@@ -129,7 +149,12 @@ def all_to_all(
     Raises: ValueError for another number of tensors than ranks, or another size.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group)
+    members = group_of(_ALL_TO_ALL, group)
+    parts = list_for_all(Call(_ALL_TO_ALL, members), "input", input_tensor_list)
+    call = begin_call(_ALL_TO_ALL, members, parts)
+    written = list_for_all(call, "output", output_tensor_list)
+    call.check_tensors(written, "output")
+    return tuple(differentiable.all_to_all_parts(call, parts, written))
 
 
 def all_to_all_single(
@@ -145,14 +170,14 @@ def all_to_all_single(
     Raises: ValueError for sizes that do not add up; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_to_all_single(
-        deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single"),
-        output,
-        input,
-        output_split_sizes,
-        input_split_sizes,
-        group,
-    )
+    caller = deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single")
+    call = begin_call(caller, group_of(caller, group), [input])
+    call.check_tensors([output], "output")
+    check_cut(call, "output", output)
+    check_cut(call, "input", input)
+    into = splits_of(caller, call.group, "output_splits", output_split_sizes)
+    cuts = splits_of(caller, call.group, "input_splits", input_split_sizes)
+    return differentiable.all_to_all(call, input, output.shape[0], into, cuts, output)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
@@ -162,7 +187,10 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | Non
     Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
-    return _nn.all_reduce(deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce"), tensor, op, group)
+    caller = deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce")
+    call = begin_call(caller, group_of(caller, group), [tensor])
+    kind, factor = reduction_of(caller, call.group, op, tensor)
+    return differentiable.all_reduce(call, tensor, kind, factor)
 
 
 between_graphs(globals(), __all__)

@@ -2,30 +2,9 @@
 
 from __future__ import annotations
 
-from shim.frontends.paddle_2.distributed.communication.stream.reduce_scatter import reduce_scatter
-from shim.frontends.paddle_2.distributed.stream import (
-    all_gather,
-    all_reduce,
-    alltoall,
-    alltoall_single,
-    broadcast,
-    gather,
-    recv,
-    reduce,
-    scatter,
-    send,
-)
+# Imported here, so that the function takes the name that its module has.
+from shim.frontends.paddle_2.distributed.communication.stream.reduce_scatter import reduce_scatter as reduce_scatter
+from shim.frontends.paddle_2.distributed.stream import *  # noqa: F403  # all that it lists
+from shim.frontends.paddle_2.distributed.stream import __all__ as _names
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "alltoall",
-    "alltoall_single",
-    "broadcast",
-    "gather",
-    "recv",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "send",
-]
+__all__ = [*_names]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.groups import Group
+from shim.frontends._paddle.collectives.reductions import reduce_one_tensor
+from shim.frontends._paddle.collectives.streams import checked_sync, stream_function
+from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
-from shim.frontends._paddle.reductions import reduce_one_tensor
-from shim.frontends._paddle.streams import checked_sync, stream_function
 from shim.frontends._paddle.tasks import Task
 from shim.frontends.paddle_2.distributed.stream import reduce_scatter
 

@@ -1,0 +1,1 @@
+"""The product with one mistake in it, a hundred times: do the tests see each?"""

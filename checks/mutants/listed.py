@@ -1,0 +1,16 @@
+"""All mutants, by what they are mistakes in."""
+
+from __future__ import annotations
+
+from checks.mutants import of_core, of_engine, of_mindspore, of_paddle, of_torch
+from checks.mutants.mutant import Mutant
+
+__all__ = ["MUTANTS"]
+
+MUTANTS: tuple[Mutant, ...] = (
+    *of_engine.MUTANTS,
+    *of_core.MUTANTS,
+    *of_torch.MUTANTS,
+    *of_paddle.MUTANTS,
+    *of_mindspore.MUTANTS,
+)

@@ -1,0 +1,108 @@
+"""How the tests of PyTorch's suite end: what is on record of gloo, and what is a finding beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = [
+    "FAILED",
+    "LEFT_OUT",
+    "PASSED",
+    "REFUSALS",
+    "REFUSED",
+    "SUITE",
+    "OthersMissingError",
+    "Verdict",
+    "Verdicts",
+    "findings",
+    "read",
+    "record_of",
+    "write",
+]
+
+SUITE = "torch.testing._internal.distributed.distributed_test"
+PASSED, FAILED, REFUSED, LEFT_OUT = "passed", "failed", "refused", "left out"
+
+
+class Verdict(NamedTuple):
+    """How a test ended on a rank. *reason* is the class of the error, or why torch leaves the test out here."""
+
+    ended: str
+    reason: str = ""
+    trace: str = ""
+
+
+class OthersMissingError(RuntimeError):
+    """Another rank has failed, or did not come."""
+
+
+Verdicts = Mapping[str, Verdict]  # by the name of the test
+_FOLDER = Path(__file__).parent / "recorded"
+
+# Tests that gloo passes, and the frontend refuses with UnsupportedError: why.
+_DDP = "uses DistributedDataParallel, which needs torch's own process groups: see docs/as_installed.md"
+REFUSALS: dict[str, str] = dict.fromkeys(
+    (
+        "test_DistributedDataParallelCPU",
+        "test_DistributedDataParallelCPU_grad_is_view",
+        "test_accumulate_gradients_no_sync",
+        "test_accumulate_gradients_no_sync_allreduce_hook",
+        "test_accumulate_gradients_no_sync_allreduce_with_then_hook",
+        "test_accumulate_gradients_no_sync_grad_is_view",
+        "test_ddp_create_graph",
+        "test_ddp_logging_data_cpu",
+        "test_grads_same_across_ranks_with_no_sync",
+        "test_static_graph_api_cpu",
+    ),
+    _DDP,
+)
+
+
+def record_of(version: str) -> Path:
+    """Return the file with what gloo of torch *version* does."""
+    return _FOLDER / f"torch-{version}.json"
+
+
+def read(path: Path) -> dict[int, Verdicts]:
+    """Return gloo's verdicts by world size."""
+    found: dict[int, Verdicts] = {}
+    for size, endings in json.loads(path.read_text(encoding="utf-8")).items():
+        found[int(size)] = {
+            name: Verdict(ended, reason)
+            for ended, reasons in endings.items()
+            for reason, names in reasons.items()
+            for name in names
+        }
+    return found
+
+
+def write(path: Path, verdicts: Mapping[int, Verdicts]) -> None:
+    """Write gloo's *verdicts* by world size, the names of the tests together that ended in the same way."""
+    sizes: dict[int, dict[str, dict[str, list[str]]]] = {}
+    for size, of_size in verdicts.items():
+        endings = sizes.setdefault(size, {})
+        for name, verdict in sorted(of_size.items()):
+            endings.setdefault(verdict.ended, {}).setdefault(verdict.reason, []).append(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def findings(gloo: Verdicts, ours: Verdicts) -> Iterator[str]:
+    """Yield what is wrong with *ours*: tests that gloo passes and the frontend does not, and refusals that are not as listed."""
+    for name, verdict in ours.items():
+        refusal = REFUSALS.get(name)
+        if refusal is not None and verdict.ended != REFUSED:
+            yield f"{name}: listed as refused, and {verdict.ended} {verdict.reason}".rstrip()
+        elif refusal is None and gloo[name].ended == PASSED and verdict.ended != PASSED:
+            yield f"{name}: gloo passes it, here it {_told(verdict)}"
+
+
+def _told(verdict: Verdict) -> str:
+    return {
+        FAILED: f"fails with {verdict.reason}",
+        REFUSED: f"is refused with {verdict.reason}",
+        LEFT_OUT: f"is left out: {verdict.reason}",
+    }[verdict.ended]

@@ -1,0 +1,95 @@
+#include "collectives/request.hpp"
+
+#include <utility>
+
+#include "collectives/reduce_kernels.hpp"
+
+namespace shim {
+
+// Takes memory, and gives it back, as the checked operation does.
+class Request::Begun final : public Operation {
+ public:
+  Begun(Operation& checked, std::function<void()> move)
+      : Operation(Call(checked.call_)), checked_(checked), move_(std::move(move)) {}
+  std::size_t bytes() const override { return checked_.bytes(); }
+  Accesses accesses() override { return checked_.accesses(); }
+
+ private:
+  void load() override { checked_.load(); }
+  void store() override { checked_.store(); }
+  // Nothing goes with the arrival, and nothing is lent.
+  std::size_t contributed_bytes() const override { return 0; }
+  void write_contribution(std::byte*) const override {}
+  void lend_to(Loan&) const override {}
+  std::uint16_t lend(Group&, std::uint64_t) const override { return 0; }
+
+  void read_lines(Group& group, const Agreement&) override { carry_on(group); }
+  void read_rings(Group& group, const Agreement&) override { carry_on(group); }
+  void read_directly(Group& group, const Agreement&, const DirectAccess&) override { carry_on(group); }
+
+  void carry_on(Group& group) const {
+    try {
+      move_();
+    } catch (const Failure& failure) {
+      group.fail(failure);
+    } catch (const Interrupted&) {
+      group.give_up_interrupted();
+      throw;
+    }
+  }
+
+  Operation& checked_;
+  std::function<void()> move_;
+};
+
+namespace {
+
+bool gives_each_rank_a_part(OperationKind kind) {
+  return kind == OperationKind::scatter || kind == OperationKind::reduce_scatter || kind == OperationKind::all_to_all;
+}
+bool gets_a_part_of_each_rank(OperationKind kind) {
+  return kind == OperationKind::all_gather || kind == OperationKind::gather || kind == OperationKind::all_to_all;
+}
+
+}  // namespace
+
+Request::Request(Seat seat, std::unique_ptr<Operation> checked) : seat_(seat), checked_(std::move(checked)) {}
+
+std::vector<Part> Request::inputs() {
+  return parts_of(checked_->accesses().reads, gives_each_rank_a_part(call().kind), true);
+}
+
+std::vector<Part> Request::outputs() {
+  return parts_of(checked_->accesses().writes, gets_a_part_of_each_rank(call().kind), false);
+}
+
+std::vector<Part> Request::parts_of(const std::vector<Buffer*>& buffers, bool has_one_for_each_rank,
+                                    bool is_sent) const {
+  std::vector<Part> parts;
+  if (!has_one_for_each_rank || buffers.size() != 1) {
+    for (const Buffer* buffer : buffers) parts.push_back({buffer->data(), buffer->bytes()});
+    return parts;
+  }
+  const std::uint64_t each = is_sent ? call().sends : call().receives;
+  const std::vector<std::uint64_t>& table = is_sent ? checked_->call_.sends : checked_->call_.receives;
+  std::byte* start = buffers.front()->data();
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(seat_.size); ++rank) {
+    const std::uint64_t count = each == CallDescriptor::in_table ? table[rank] : each;
+    parts.push_back({start, static_cast<std::size_t>(count) * bytes_of(call().dtype)});
+    start += parts.back().bytes;
+  }
+  return parts;
+}
+
+void Request::combine(std::span<std::byte> output, std::span<const std::byte* const> of_ranks,
+                      std::span<const double> factors) const {
+  const Kernel kernel = fastest_kernel(call().dtype, call().op);
+  kernel(output.data(), nullptr, of_ranks.data(), of_ranks.size(), factors.data(),
+         output.size() / bytes_of(call().dtype));
+}
+
+std::unique_ptr<Operation> Request::begun(std::function<void()> move) {
+  return std::make_unique<Begun>(*checked_, std::move(move));
+}
+
+}  // namespace shim

@@ -1,0 +1,39 @@
+// A checked call whose data is not moved by its Operation: for engines that are made of messages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/collectives.hpp"
+
+namespace shim {
+
+// Has the tensors of a checked call as consecutive bytes, by rank, and what the ranks have to agree on. Does not own
+// the tensors' memory. The parts hold the elements while the operation that was `begun` moves them.
+class Request {
+ public:
+  Request(Seat seat, std::unique_ptr<Operation> checked);
+
+  const CallDescriptor& call() const { return checked_->call_.descriptor; }
+  // One part, or where the call gives or gets one for each rank, so many; none on a rank that gives or gets nothing.
+  std::vector<Part> inputs();
+  std::vector<Part> outputs();
+  // Combines the bytes of all ranks, in their order, into those of `output`, which may be one of them.
+  void combine(std::span<std::byte> output, std::span<const std::byte* const> of_ranks,
+               std::span<const double> factors) const;
+
+  // Arrives with the call, and when all ranks have agreed, has `move` move the data.
+  // What `move` throws gives the group up. The request must outlive the operation.
+  std::unique_ptr<Operation> begun(std::function<void()> move);
+
+ private:
+  class Begun;
+  std::vector<Part> parts_of(const std::vector<Buffer*>& buffers, bool has_one_for_each_rank, bool is_sent) const;
+
+  Seat seat_;
+  std::unique_ptr<Operation> checked_;
+};
+
+}  // namespace shim

@@ -1,0 +1,199 @@
+#include "group/group.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <ctime>
+#include <optional>
+
+#include "group/loans.hpp"
+#include "group/long_wait.hpp"
+#include "platform/process.hpp"
+
+namespace shim {
+namespace {
+
+constexpr int quick_polls = 64;
+constexpr int spin_polls = 1000;  // about 30 us: less than a futex costs to wake
+constexpr int yields = 4;
+constexpr long sleep_slice_ns = 50'000'000;  // how late Ctrl-C and deadlines are noticed
+
+thread_local WaitHooks* current_hooks = nullptr;
+
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { started_operations.store(0); });
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
+}
+
+Thresholds checked(const Thresholds& thresholds) {
+  const Thresholds copy = thresholds;  // the other ranks can write to what is checked
+  if (are_possible(copy)) return copy;
+  throw Failure(FailureKind::engine, "the group's memory has thresholds that cannot be: rank 0 is not of this version");
+}
+
+}  // namespace
+
+WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { current_hooks = &hooks; }
+WaitHooksScope::~WaitHooksScope() { current_hooks = previous_; }
+WaitHooks* WaitHooksScope::current() { return current_hooks; }
+
+Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment)
+    : name_(std::move(name)),
+      world_ranks_(std::move(world_ranks)),
+      rank_(rank),
+      timeout_(timeout),
+      layout_(static_cast<int>(world_ranks_.size())),
+      segment_(std::move(segment)),
+      thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
+      generation_(process_generation()),
+      identity_(random_number()),
+      crowd_(&status(0), rank, layout_.size()),
+      is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
+      quick_polls_(is_crowded_ ? 1 : quick_polls),
+      processes_(world_ranks_.size(), static_cast<int>(::getpid())),
+      losses_(std::make_unique<Loss[]>(world_ranks_.size())) {
+  loans_ = std::make_unique<Loans>(*this, LentFor::operations);
+  message_loans_ = std::make_unique<Loans>(*this, LentFor::messages);
+  note(rank_).process.store(::getpid());
+  note(rank_).processes.store(pid_namespace());
+  note(rank_).identity = identity_;
+  note(rank_).identity_at = reinterpret_cast<std::uintptr_t>(&identity_);
+}
+
+Group::~Group() { leave(); }
+
+bool Group::is_of_this_process() const { return generation_ == process_generation(); }
+
+void Group::check_this_process() const {
+  if (!is_of_this_process())
+    throw Failure(FailureKind::state,
+                  "group '" + name_ +
+                      "' was made before this process was forked and belongs to its parent\n"
+                      "Initialise in the process that communicates, or start it with the spawn method.");
+}
+
+void Group::check_usable() const {
+  check_this_process();
+  if (failed_.load(std::memory_order_acquire)) throw later_failure();
+  if (left_.load(std::memory_order_acquire))
+    throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
+}
+
+bool Group::is_gone(int rank) const {
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() != RankState::active;
+}
+
+bool Group::has_ended(int rank) const {
+  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).has_left.load() != 0;
+}
+
+void Group::set_processes(const std::vector<Descriptor>& pidfds) {
+  for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
+    if (pidfds[rank]) processes_[rank] = number_of(pidfds[rank].get());
+}
+
+// By number, a process may be another one: of another namespace, or one that came after it.
+int Group::process_to_read(int rank) const {
+  const RankNote& theirs = note(rank);
+  const int process = process_of(rank);
+  std::uint64_t seen = 0;
+  const bool is_read = read_memory(process, theirs.identity_at, &seen, sizeof(seen));
+  return is_read && seen == theirs.identity ? process : 0;
+}
+
+bool Group::is_alone() const {
+  for (int rank = 0; rank < size(); ++rank)
+    if (rank != rank_ && !is_gone(rank)) return false;
+  return size() > 1;
+}
+
+void Group::ring_bell(int peer) const {
+  Doorbell& bell = doorbell(peer);
+  if (bell.sleepers.load() == 0) return;
+  bell.rings.fetch_add(1);
+  futex(bell.rings, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what) {
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  const auto deadline = began + std::chrono::duration<double>(timeout_);
+  if (WaitHooks* hooks = WaitHooksScope::current()) hooks->about_to_block();
+  LongWait long_wait(*this, began, ready_for, what);
+  std::optional<CrowdTurns> in_crowd;
+  if (is_crowded_) in_crowd.emplace(crowd_);
+  const ReadyTest is_awaited = [&ready_for](int rank) { return !ready_for(rank); };
+  int polls = spin_polls;
+  int turns = yields;
+  while (!ready_for(peer)) {
+    BackgroundWork* background = background_.load(std::memory_order_relaxed);
+    if (background != nullptr && background->advance()) continue;
+    if (in_crowd) {
+      if (!in_crowd->take(is_awaited)) sleep_until_rung(peer, ready_for, what);
+    } else if (polls > 0) {
+      --polls;
+      pause_processor();
+      if (polls % 64 != 0) continue;
+    } else if (turns > 0) {
+      if (turns-- == yields) crowd_.spread_out(Clock::now());  // the kernel may have put two ranks on one processor
+      ::sched_yield();
+    } else {
+      sleep_until_rung(peer, ready_for, what);
+    }
+    check_peers(ready_for, what);
+    const auto now = Clock::now();
+    // Looked at once more: this process may have been stopped since.
+    if (now >= deadline && !ready_for(peer)) fail(long_wait.timeout());
+    long_wait.go_on(now);
+  }
+}
+
+void Group::check_interrupted() {
+  WaitHooks* hooks = WaitHooksScope::current();
+  if (hooks == nullptr) return;
+  try {
+    hooks->check_interrupted();
+  } catch (const Interrupted&) {
+    give_up_interrupted();
+    throw;
+  }
+}
+
+void Group::give_up_interrupted() {
+  record(Failure(FailureKind::engine,
+                 "the group was given up when a wait in it was interrupted"
+                 "\nThe group can no longer be used."));
+}
+
+void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what) {
+  check_interrupted();
+  struct Asleep {  // while there is one, whoever changes something rings
+    explicit Asleep(Doorbell& bell) : bell(bell) { bell.sleepers.fetch_add(1); }
+    ~Asleep() { bell.sleepers.fetch_sub(1); }
+    Doorbell& bell;
+  };
+  const Asleep asleep(doorbell(rank_));
+  const std::uint32_t rings = asleep.bell.rings.load();
+  // What changed before there was a sleeper was not rung for, so everything is looked at once more.
+  if (ready_for(peer)) return;
+  BackgroundWork* background = background_.load(std::memory_order_relaxed);
+  if (background != nullptr && background->advance()) return;
+  check_peers(ready_for, what);
+  const timespec slice{0, sleep_slice_ns};
+  futex(asleep.bell.rings, FUTEX_WAIT, rings, &slice);
+}
+
+void Group::check_peers(const ReadyTest& ready_for, const Describe& what) {
+  if (left_.load() && !failed_.load())
+    throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
+  if (const int missed = first_missed(ready_for); missed >= 0) fail(lost_failure(missed, what));
+}
+
+}  // namespace shim

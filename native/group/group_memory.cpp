@@ -1,0 +1,16 @@
+#include "group/group_memory.hpp"
+
+#include <new>
+
+#include "group/shared_layout.hpp"
+
+namespace shim {
+
+Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded) {
+  const SharedLayout layout(ranks);
+  Segment segment = Segment::create(layout.total_bytes());
+  new (segment.data() + layout.header()) GroupHeader{thresholds, is_crowded};
+  return segment;
+}
+
+}  // namespace shim

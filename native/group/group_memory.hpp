@@ -1,0 +1,13 @@
+// The memory that the ranks of a group share.
+#pragma once
+
+#include "machine/thresholds.hpp"
+#include "platform/segment.hpp"
+
+namespace shim {
+
+// That of a group of `ranks` ranks, with its header written and all else zero; `is_crowded` says whether they have less
+// processors than they are.
+Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded);
+
+}  // namespace shim

@@ -1,0 +1,36 @@
+// How this engine's own threads begin.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "platform/failure.hpp"
+
+namespace shim {
+
+// A thread that runs function() with every signal blocked: these are for the threads of the program. Throws
+// Failure(engine) where the system gives no thread.
+template <class Function>
+std::thread begin_thread(Function&& function) {
+  struct SignalsBlocked {
+    SignalsBlocked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    sigset_t before;
+  } const blocked;
+  try {
+    return std::thread(std::forward<Function>(function));
+  } catch (const std::system_error& error) {
+    throw Failure(FailureKind::engine, std::string("cannot begin a thread: ") + error.code().message());
+  }
+}
+
+}  // namespace shim

@@ -1,0 +1,96 @@
+"""Which texts are values as Python prints them: numbers, tensors and collections of these, said of every rank or of each."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+__all__ = ["contains_tensor", "is_value", "value_in"]
+
+_NUMBERS = re.compile(r"[\[(](?:[\[\]()\d\s.,+\-eEj]|nan|inf)*[\])]")  # of NumPy's arrays, which have no commas
+_TENSORS = frozenset({"tensor", "Tensor", "array", "Size"})
+_TENSOR = re.compile(r"(?<![\w.])(?:[tT]ensor\(\s*(?:\[|-?\d|shape=)|array\(\s*\[)")
+_RANKS = r"ranks? (\d+(?:(?:, ?| and | & )\d+)*)"
+_BEFORE = re.compile(
+    rf"(?<!\S)\(?(?:on |for |and )*{_RANKS}\)?\s*(?:[:=]|[-=]>|\b(?:prints|shows|gets|has|sees|gives)\b)", re.IGNORECASE
+)
+_AFTER = re.compile(rf"(?:\(?\b(?:on|for) |\(|# ?)?\b{_RANKS}\)?(?=$|[\s,;|/])", re.IGNORECASE)
+_OUTPUT = re.compile(r"(?:(?:the|expected|outputs?|out|prints?|results?|of|with|process)(?:\s+|$))*", re.IGNORECASE)
+_EVERYWHERE = re.compile(
+    r"(?:\((?:on |for |in )?|\b(?:on|for|in) )(?:all|every|each|both|any)(?: (?:the )?\w+)?\)?$", re.IGNORECASE
+)
+_LONGEST = 10_000  # characters of a value
+
+
+def value_in(text: str) -> str | None:
+    """Return the value that *text* is, None where it is none. Where ranks have different ones, each stands on a line: ``rank 0: 1``."""
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    for alike in (text, text.removesuffix(".")):
+        anywhere = _EVERYWHERE.search(alike)
+        one = alike[: anywhere.start()].rstrip().rstrip(",;").rstrip() if anywhere else alike
+        if is_value(one):
+            return one
+        if of_ranks := _of_ranks(alike):
+            return "\n".join(f"rank {ranks}: {value}" for ranks, value in of_ranks)
+    return None
+
+
+def _of_ranks(text: str) -> list[tuple[str, str]]:
+    """Return the values that *text* says of ranks, in front of the values or after them; none where anything else is in it."""
+    if "rank" not in text.lower():
+        return []
+    begin, *parts = _BEFORE.split(text)
+    if parts:
+        ranks, values = parts[::2], parts[1::2]
+    else:
+        *parts, begin = _AFTER.split(text)
+        values, ranks = parts[::2], parts[1::2]
+    values = [_without_joints(value) for value in values]
+    return (
+        list(zip(ranks, values, strict=True)) if _OUTPUT.fullmatch(begin.strip()) and all(map(is_value, values)) else []
+    )
+
+
+def _without_joints(value: str) -> str:
+    """Return *value* without what joins it to those of other ranks."""
+    value = value.strip().strip(",;|/").strip()
+    return value.removeprefix("and ").removesuffix(" and").strip()
+
+
+def contains_tensor(text: str) -> bool:
+    """Tell whether a tensor as it is printed, or the begin of one, is anywhere in *text*."""
+    return _TENSOR.search(text) is not None
+
+
+def is_value(text: str) -> bool:
+    """Tell whether *text* is a number, a tensor, or a collection of these, as they are printed."""
+    if len(text) > _LONGEST:
+        return False
+    if _NUMBERS.fullmatch(text):
+        return "..." not in text
+    try:
+        return _is_printed(ast.parse(text, mode="eval").body, inside=False)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of text that is nested too deeply
+        return False
+
+
+def _is_printed(node: ast.expr | None, inside: bool = True) -> bool:
+    """Tell whether *node* is a value as it is printed, *inside* a collection or not: texts have no quotes outside one."""
+    match node:
+        case ast.Constant(value=value):
+            return value is not ... and (inside or not isinstance(value, (str, bytes)))
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant() | ast.Name() as number):
+            return _is_printed(number, inside=False)
+        case ast.BinOp(op=ast.Add() | ast.Sub(), left=real, right=ast.Constant(value=complex())):
+            return _is_printed(real, inside=False)
+        case ast.List(elts=entries) | ast.Tuple(elts=entries) | ast.Set(elts=entries):
+            return all(map(_is_printed, entries))
+        case ast.Dict(keys=keys, values=values):
+            return all(map(_is_printed, keys)) and all(map(_is_printed, values))
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _TENSORS
+        case ast.Name(id=name):
+            return name in ("nan", "inf")
+    return False

@@ -1,0 +1,86 @@
+"""The native engine for ranks on one host; ``native/`` carries it out."""
+
+from __future__ import annotations
+
+import os
+
+from shim import _native
+from shim.core.engines.base import Engine
+from shim.core.engines.place import Place
+from shim.core.engines.shared_memory.allocations import chosen_to_share, share_from_now_on
+from shim.core.engines.shared_memory.settings import (
+    NEVER,
+    chosen_cross_memory,
+    chosen_stall_warning,
+    measurements_folder,
+)
+from shim.core.job.variables import Variables
+from shim.errors import EngineError
+
+__all__ = ["SharedMemoryEngine", "check_room"]
+
+_DESCRIPTORS = 8  # that a group needs while it is made beside the two for each rank
+
+
+def check_room(ranks: int) -> None:
+    """Raise EngineError where this process has not the file descriptors that making a group of so many *ranks* takes."""
+    opened: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS + 2 * ranks if ranks > 0 else 0):
+            opened.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise EngineError(
+            f"this process cannot open the {_DESCRIPTORS + 2 * ranks} files that making a group of {ranks} takes: {error.strerror}"
+        ) from None
+    finally:
+        for file in opened:
+            os.close(file)
+
+
+class SharedMemoryEngine(_native.Group):
+    """The group's ranks share one memory file; see docs/architecture.md for what happens in it.
+
+    Its collectives are C++ functions that Python calls without a step between: ``shim/_native.pyi`` has their signatures.
+    """
+
+    name = "shared_memory"
+
+    __slots__ = ()
+
+    def __init__(self, place: Place) -> None:
+        world = _of_this_kind(place.world)
+        variables = Variables(os.environ)
+        folder = measurements_folder(variables)
+        if world is None:
+            _native.set_stall_warning(chosen_stall_warning(variables))
+            _native.set_cross_memory_from(chosen_cross_memory(variables))
+            share_from_now_on(chosen_to_share(variables))
+        origin = place.origin.as_tuple()
+        engine = (place.choice.name, place.choice.reason) if place.choice else (self.name, "nothing else was chosen")
+        super().__init__(
+            place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder, origin, engine
+        )
+
+    def has_ended(self, rank: int) -> bool:
+        """See ``Engine``."""
+        return bool(self.ending_of(rank))
+
+    def figures(self) -> str:
+        """See ``Engine``."""
+        sizes = ", ".join(f"{name} {_shown(size)}" for name, size in self.thresholds().items())
+        where = "swap: where the system lets ranks read each other's memory"
+        return f"thresholds in bytes: {sizes} ({where})"
+
+
+Engine.register(SharedMemoryEngine)  # a native class has no second base; nothing is between Python and its methods
+
+
+def _of_this_kind(world: object) -> SharedMemoryEngine | None:
+    """Return the engine of this kind that serves *world*, perhaps under others."""
+    while world is not None and not isinstance(world, SharedMemoryEngine):
+        world = getattr(world, "under", None)
+    return world
+
+
+def _shown(size: int) -> str:
+    return "never" if size >= NEVER else str(size)

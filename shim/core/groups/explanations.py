@@ -1,0 +1,28 @@
+"""What ``shim.explain()`` tells of the groups of this process."""
+
+from __future__ import annotations
+
+from shim.core.groups import ProcessGroup, all_groups
+
+__all__ = ["of_groups"]
+
+
+def of_groups() -> list[str]:
+    """Tell, in a line for each group of this process, which engine serves it and why, and which of its ranks are lost."""
+    return [_of(group) for group in all_groups()]
+
+
+def _of(group: ProcessGroup) -> str:
+    members = f"group {group.name!r} of ranks {list(group.ranks)}"
+    if group.rank < 0:
+        return f"{members}: no engine here, as this process is not a member"
+    if group.choice is None or not group.is_alive:
+        return f"{members}: no engine any more"
+    figures = group.engine.figures()
+    return f"{members}: engine {group.choice}, as {group.choice.reason}{'; ' * bool(figures)}{figures}{_losses(group)}"
+
+
+def _losses(group: ProcessGroup) -> str:
+    lost = [ending for rank in range(group.size) if (ending := group.engine.ending_of(rank))]
+    what = f"; lost: {', '.join(lost)}" if lost else ""
+    return what if group.engine.is_usable() else f"{what}; this group can no longer be used"

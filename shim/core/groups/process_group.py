@@ -1,0 +1,89 @@
+"""A group of ranks, as every frontend's group is a view of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shim.core.engines.absent import absence
+from shim.core.groups.state import STATE
+from shim.errors import NotMemberError, RankError, ShimError, StateError
+
+if TYPE_CHECKING:
+    from shim.core.engines import Choice
+    from shim.core.engines.base import Engine
+
+__all__ = ["ProcessGroup"]
+
+
+class ProcessGroup:
+    """An ordered set of ranks of the world that communicate; every frontend's group is a view of one.
+
+    ``ranks`` are world ranks in the order of their group ranks, which ``group_ranks`` has by them; ``rank`` is the caller's group rank, -1 outside.
+    ``backend`` is the string the user passed, which names no engine; ``timeout`` is in seconds.
+    ``choice`` says which engine it is to have here, and why. ``engine`` serves the group while it ``is_alive``; what is asked of it then raises NotMemberError outside it, StateError once it is destroyed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ranks: tuple[int, ...],
+        rank: int,
+        engine: Engine | None,
+        backend: str,
+        timeout: float,
+        choice: Choice | None = None,
+    ) -> None:
+        self.name = name
+        self.ranks = ranks
+        self.group_ranks = {rank: group_rank for group_rank, rank in enumerate(ranks)}
+        self.rank = rank
+        self.size = len(ranks)
+        self.backend = backend
+        self.timeout = timeout
+        self.choice = choice
+        self.description = ""
+        self.is_alive = engine is not None
+        self.engine: Engine = absence(self._why_there_is_no_engine) if engine is None else engine
+
+    def label(self, group_rank: int, of_size: bool = False) -> str:
+        """Name *group_rank* in a message: with its rank in the world, where that is another."""
+        name = f"rank {group_rank} of {self.size}" if of_size else f"rank {group_rank}"
+        there = self.ranks[group_rank] if group_rank >= 0 else group_rank
+        return (
+            name
+            if there == group_rank
+            else f"{name}, rank {there} of the world"
+            if of_size
+            else f"{name} (rank {there} of the world)"
+        )
+
+    def world_rank(self, group_rank: int) -> int:
+        """Return the world rank of *group_rank*."""
+        if not hasattr(group_rank, "__index__") or group_rank not in range(self.size):
+            raise RankError(f"group rank must be in 0..{self.size - 1}, got {group_rank!r}")
+        return self.ranks[group_rank]
+
+    def group_rank(self, world_rank: int) -> int:
+        """Return the group rank of *world_rank*."""
+        try:
+            return self.ranks.index(world_rank)
+        except ValueError:
+            raise RankError(
+                f"rank {world_rank} is not in group {self.name!r}, whose ranks are {list(self.ranks)}"
+            ) from None
+
+    def _why_there_is_no_engine(self) -> ShimError:
+        if self.rank < 0:
+            mine = STATE.world.rank if STATE.world else "?"
+            which = f"group {self.name!r}, whose ranks are {list(self.ranks)}" if self.ranks else "the given group"
+            return NotMemberError(f"rank {mine} does not belong to {which}")
+        return StateError(f"group {self.name!r} has been destroyed\nCreate it again before using it.")
+
+    def _close(self, why: str = "") -> None:
+        if self.is_alive:
+            engine, self.is_alive = self.engine, False
+            self.engine = absence(self._why_there_is_no_engine)
+            engine.close(why)
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"

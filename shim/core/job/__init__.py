@@ -1,0 +1,1 @@
+"""Who this process is among the ranks of its job, and where they meet."""

@@ -1,0 +1,335 @@
+"""Who am I, and where are the others: read from explicit arguments or from a launcher's environment."""
+
+from __future__ import annotations
+
+import operator
+import os
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Protocol
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from shim.core.job.hosts import another_host
+from shim.core.job.job import Job
+from shim.core.job.launchers import BY_HAND, LAUNCHERS, JobName, Launcher
+from shim.core.job.origin import Origin, origin_of_this_process
+from shim.core.job.variables import Variables, checked_port
+from shim.errors import ArgumentError, ShimError, StateError
+
+__all__ = ["Meeting", "locate", "locate_at"]
+
+_SCHEMES = ("env", "file", "tcp")
+
+
+class Meeting(Protocol):
+    """A store, of ours or of anyone else's: ``get`` waits for a key. Where it can also ``add``, it serves several times."""
+
+    def set(self, key: str, value: str, /) -> object: ...
+    def get(self, key: str, /) -> bytes | str: ...
+
+
+def locate(
+    rank: int | None = None,
+    world_size: int | None = None,
+    init_method: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Job:
+    """Return this process's place in the world: from the arguments, and where they leave it open from *environment*.
+
+    A process about which neither says anything is a world of its own. *init_method* is an ``env://``, ``file:///path``
+    or ``tcp://host:port`` URL, which may say ``?rank=`` and ``world_size=``; no file is made and no port is bound.
+    In msrun's scheduler, which is no rank, this ends the process with status 0, as MindSpore's own init does.
+    Raises StateError for variables that contradict each other or lack one of their set, ArgumentError for values that
+    are no rank, size or address.
+    """
+    variables = Variables(environment)
+    url = _checked_url(init_method)
+    rank = _explicit(rank, "rank", url)
+    world_size = _explicit(world_size, "world_size", url)
+    launcher = _launcher_of(variables, rank, world_size)
+    if launcher is not None and launcher.name == "msrun" and variables.get("MS_ROLE") == "MS_SCHED":
+        raise SystemExit(0)
+    if launcher is None:
+        return _without_launcher(rank, world_size, url, variables)
+    me = rank if rank is not None else launcher.number(variables, launcher.rank)
+    size = world_size if world_size is not None else launcher.number(variables, launcher.size)
+    shown = (
+        "" if rank is not None and world_size is not None else f" ({variables.shown(launcher.rank + launcher.size)})"
+    )
+    _check_range(me, size, shown)
+    job = _at_url(url, _told_by(launcher, variables, me, size))
+    name = _url_name(url)
+    _check_port(variables)
+    if size == 1:
+        return replace(job, key=_own_key())
+    if name is not None:
+        return _named(job, name, variables)
+    theirs = launcher.key(variables)
+    name = JobName(f"{launcher.name} {theirs.text}", theirs.is_unique)
+    return _named(job, name, variables, lambda told: _rank_told(launcher, theirs, Variables(told)))
+
+
+def _told_by(launcher: Launcher, variables: Variables, rank: int, size: int) -> Job:
+    """Return what *launcher* told this *rank* of its job, which has no key yet."""
+    away = launcher.several_hosts(variables)
+    local = variables.get(launcher.local_rank) or ""
+    address = [variables.get(name) or "" for name in launcher.address]
+    return Job(
+        rank,
+        size,
+        "",
+        launcher.name,
+        several_hosts=away,
+        hosts=() if away else (socket.gethostname(),) * size,
+        local_rank=int(local) if local.isascii() and local.isdigit() else None,
+        address=":".join(address) if all(address) else "",
+    )
+
+
+def _at_url(url: SplitResult | None, job: Job) -> Job:
+    """Return *job* with what *url* says of where its ranks meet."""
+    if url is None or url.scheme != "tcp" or not url.hostname:
+        return job
+    away = another_host("init_method", url.hostname) if _url_name(url) else ""
+    return replace(job, address=url.netloc, several_hosts=job.several_hosts or away)
+
+
+def _named(
+    job: Job,
+    name: JobName,
+    variables: Variables,
+    rank_in: Callable[[Mapping[str, str]], int | None] = lambda environment: None,
+) -> Job:
+    """Return *job* as one called *name*; *rank_in* tells which rank of it an environment is for."""
+    chosen = variables.get("SHIM_JOB_NAME")
+    if chosen is not None:
+        name = JobName(f"{name.text} of {chosen}", is_unique=True)
+    if name.is_unique:
+        return replace(job, key=name.text)
+    return replace(job, key=name.text, origin=lambda: origin_of_this_process(job.rank, job.size, rank_in))
+
+
+def _rank_told(launcher: Launcher, name: JobName, variables: Variables) -> int | None:
+    """Return which rank of the job *name* a process with these *variables* is; None where it is none."""
+    try:
+        is_ours = launcher.was_used(variables) and launcher.key(variables) == name
+        return launcher.number(variables, launcher.rank) if is_ours else None
+    except ShimError:
+        return None
+
+
+def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
+    """Return this process's place in a world whose ranks all have *store* and know who they are.
+
+    Rank 0 hears from all of them through *store* where they are, and tells them a name for the job that was never used
+    before; each of them calls this as often as the others do. Raises ArgumentError for a rank or size that is none, and what
+    *store* raises when a rank does not come.
+    """
+    rank, world_size = _integer(rank, "rank"), _integer(world_size, "world_size")
+    _check_range(rank, world_size, "")
+    if world_size == 1:
+        return Job(0, 1, _own_key(), "a store")
+    origin = origin_of_this_process(rank, world_size, lambda environment: None)
+    name, away = _gather_at(store, world_size, origin) if rank == 0 else _come_to(store, rank, origin)
+    return Job(rank, world_size, f"store {name}", "a store", several_hosts=away)
+
+
+def _gather_at(store: Meeting, world_size: int, origin: Origin) -> tuple[str, str]:
+    """Hear from all other ranks where they are, as rank 0, and tell them a name for the job, and what shows that they are on several hosts.
+
+    Return the two.
+    """
+    here, name = _this_host(), secrets.token_hex(16)
+    said = [_heard(store, other, origin) for other in range(1, world_size)]
+    away = [f"rank 0 is on {here}, and rank {one} on {host}" for one, (host, _) in enumerate(said, 1) if host != here]
+    for _, answer in said:
+        store.set(answer, " ".join([name, *away[:1]]))
+    return name, "".join(away[:1])
+
+
+def _heard(store: Meeting, rank: int, origin: Origin) -> tuple[str, str]:
+    """Return the host of the next *rank* that came and is of no other job, and the key under which it waits for an answer."""
+    for turn in count(1):
+        place = f"shim/rank {rank} of {turn}"
+        host, answer, process, parent, proven = _said(store, place).split("\n")
+        is_of_another_job = origin.is_of_another_job(Origin(process, parent, bool(proven)))
+        if not is_of_another_job and _next_turn(store, f"{place}, taken") == 1:
+            return host, answer
+        if not hasattr(store, "add"):
+            raise StateError(f"process {process.partition('.')[0]} came to this store as rank {rank} of another job")
+    raise AssertionError("turns do not end")
+
+
+def _come_to(store: Meeting, rank: int, origin: Origin) -> tuple[str, str]:
+    """Say where this rank is, wait until rank 0 has heard all, and return the name that it gives the job, and what it says of several hosts."""
+    turn = _next_turn(store, f"shim/rank {rank}")
+    place, answer = f"shim/rank {rank} of {turn}", f"shim/job {turn} for rank {rank}"
+    store.set(
+        place, "\n".join([_this_host(), answer, origin.process, origin.parent, "proven" if origin.is_proven else ""])
+    )
+    name, _, away = _said(store, answer).partition(" ")
+    return name, away
+
+
+def _next_turn(store: Meeting, key: str) -> int:
+    return int(store.add(key, 1)) if hasattr(store, "add") else 1
+
+
+def _said(store: Meeting, key: str) -> str:
+    value = store.get(key)
+    return value if isinstance(value, str) else bytes(value).decode()
+
+
+def _this_host() -> str:
+    """Return the host's name, and what tells it from others of that name: containers on one host share the kernel's."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()} {boot}".strip()
+
+
+def _check_port(variables: Variables) -> None:
+    """Refuse a port that none can be, even where nobody is to be met there."""
+    port = variables.get("MASTER_PORT")
+    if port is not None:
+        checked_port("MASTER_PORT", port)
+
+
+def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult | None, variables: Variables) -> Job:
+    name = _url_name(url)
+    if rank is None and world_size is None and name is None:
+        return Job(0, 1, _own_key(), "none")
+    if rank is None or world_size is None:
+        missing = [name for name, value in (("rank", rank), ("world_size", world_size)) if value is None]
+        raise ArgumentError(
+            f"{' and '.join(missing)} must be given too, as no launcher's variables tell\n"
+            "Give both rank and world_size, or start the ranks with `shim run`."
+        )
+    _check_range(rank, world_size, "")
+    if name is None and world_size > 1:
+        raise StateError(
+            f"MASTER_ADDR and MASTER_PORT are not set, so that the {world_size} ranks cannot find each other\n"
+            "Set them, give an init_method such as tcp://localhost:29500, or start the ranks with `shim run`."
+        )
+    job = _at_url(url, Job(rank, world_size, _own_key(), "arguments"))
+    return job if name is None or world_size == 1 else _named(job, name, variables)
+
+
+def _own_key() -> str:
+    return f"alone {secrets.token_hex(16)}"
+
+
+def _checked_url(init_method: str | None) -> SplitResult | None:
+    """Return *init_method* taken apart, None where it leaves everything to the environment."""
+    if init_method is None:
+        return None
+    url = urlsplit(init_method)
+    if url.scheme not in _SCHEMES:
+        raise ArgumentError(
+            f"init_method must begin with {', '.join(f'{scheme}://' for scheme in _SCHEMES)}, got {init_method!r}"
+        )
+    if url.scheme == "file" and (url.netloc not in ("", "localhost") or len(url.path) < 2):
+        raise ArgumentError(f"init_method must be file:///path with an absolute path, got {init_method!r}")
+    return url
+
+
+def _explicit(value: int | None, name: str, url: SplitResult | None) -> int | None:
+    """Return what the caller says about *name*, as an argument or in the URL."""
+    said = parse_qs(url.query).get(name) if url else None
+    if value is None and said:
+        if not said[-1].isdigit():
+            raise ArgumentError(f"init_method's {name} must be a number that is not negative, got {said[-1]!r}")
+        value = int(said[-1])
+    return None if value is None else _integer(value, name)
+
+
+def _integer(value: int, name: str) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be an int, got {value!r}") from None
+
+
+def _check_range(rank: int, size: int, shown: str) -> None:
+    if size < 1:
+        raise ArgumentError(f"the world size must be at least 1, got {size}{shown}")
+    if not 0 <= rank < size:
+        raise ArgumentError(f"the rank must be in 0..{size - 1}, got {rank}{shown}")
+
+
+def _url_name(url: SplitResult | None) -> JobName | None:
+    """Return the name of the job that meets at *url*; None where the environment has to say."""
+    if url is None or url.scheme == "env":
+        return None
+    if url.scheme == "file":
+        return JobName(f"file {os.path.realpath(url.path)}", is_unique=False)
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ArgumentError(f"init_method must be tcp://host:port, got {url.geturl()!r}: {error}") from None
+    if not url.hostname or port is None:
+        raise ArgumentError(f"init_method must be tcp://host:port, got {url.geturl()!r}")
+    checked_port("init_method", str(port))
+    return JobName(f"{BY_HAND.name} port {port}", is_unique=False)
+
+
+def _launcher_of(variables: Variables, rank: int | None, world_size: int | None) -> Launcher | None:
+    """Return who started this process; *rank* and *world_size*, where given, need no launcher to agree with them."""
+    used = [launcher for launcher in LAUNCHERS if launcher.was_used(variables)]
+    if not used:
+        if rank is None and world_size is None:
+            _refuse_size_alone(variables)
+        return None
+    chosen = used[0]
+    if chosen.rank != BY_HAND.rank and _has_size_one(chosen, variables) and _says_more_by_hand(variables):
+        return BY_HAND  # the launcher started one process, and that started the ranks
+    for other in used[1:]:
+        if other.level == chosen.level or (other is BY_HAND and not _repeats_shim_run(variables)):
+            if rank is None:
+                _require_agreement(variables, chosen, chosen.rank, other, other.rank)
+            if world_size is None:
+                _require_agreement(variables, chosen, chosen.size, other, other.size)
+    return chosen
+
+
+def _has_size_one(launcher: Launcher, variables: Variables) -> bool:
+    name = variables.first(launcher.size)
+    return name is not None and variables.get(name) == "1"
+
+
+def _says_more_by_hand(variables: Variables) -> bool:
+    return all(variables.get(name) for name in BY_HAND.signs) and variables.get("WORLD_SIZE") != "1"
+
+
+def _repeats_shim_run(variables: Variables) -> bool:
+    """Tell whether it was `shim run` that set the variables that are otherwise set by hand."""
+    pairs = (("RANK", "SHIM_RANK"), ("WORLD_SIZE", "SHIM_WORLD_SIZE"))
+    return all(variables.get(ours) and variables.get(name) == variables.get(ours) for name, ours in pairs)
+
+
+def _require_agreement(
+    variables: Variables, one: Launcher, ones: tuple[str, ...], other: Launcher, others: tuple[str, ...]
+) -> None:
+    mine, theirs = variables.first(ones), variables.first(others)
+    if mine is None or theirs is None or variables.number(mine) == variables.number(theirs):
+        return
+    raise StateError(
+        f"{variables.shown((mine,))}, of {one.name}, contradicts {variables.shown((theirs,))}, of {other.name}\n"
+        f"Unset the variables of the one that did not start this process: {', '.join(one.signs)} or {', '.join(other.signs)}."
+    )
+
+
+def _refuse_size_alone(variables: Variables) -> None:
+    """Raise StateError where MindSpore's names for rank and size are set, which do not tell where the others are."""
+    if variables.get("RANK_SIZE") not in (None, "1"):
+        raise StateError(
+            f"{variables.shown(('RANK_ID', 'RANK_SIZE'))}, and MS_ROLE is not set, so that the ranks cannot find each other\n"
+            "Start them with msrun or `shim run`, or unset RANK_SIZE."
+        )

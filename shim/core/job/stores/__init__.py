@@ -1,0 +1,15 @@
+"""Key-value stores through which processes meet before they have a process group, and tell each other small things.
+
+Keys are text, values are bytes, times are seconds. A store may be used from several threads at once.
+"""
+
+from __future__ import annotations
+
+from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store
+from shim.core.job.stores.file import FileStore
+from shim.core.job.stores.in_process import HashStore
+from shim.core.job.stores.local import LocalStore
+from shim.core.job.stores.prefix import PrefixStore
+from shim.core.job.stores.tcp import TCPStore
+
+__all__ = ["DEFAULT_TIMEOUT", "FileStore", "HashStore", "LocalStore", "PrefixStore", "Store", "TCPStore"]

@@ -1,0 +1,300 @@
+"""Any framework's tensor: how the engine reads it.
+
+Frameworks are recognised by the module of a tensor's type and found in ``sys.modules``; none is ever imported here.
+The engine asks ``reader_for`` once per type and remembers the answer, so the usual tensors are read by C functions alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from shim.core.tensors.samples import (
+    Memory,
+    Sample,
+    Versions,
+    mindspore_memory,
+    mindspore_versions,
+    paddle_memory,
+    paddle_versions,
+    samples_of_is_neg,
+    torch_memory,
+    torch_versions,
+)
+from shim.core.tensors.unreadable import why_not_dense, why_not_here
+from shim.errors import TensorError
+
+__all__ = [
+    "Access",
+    "Description",
+    "Guard",
+    "InPlace",
+    "Reader",
+    "describe_mindspore",
+    "dtype_name",
+    "framework_of",
+    "name_of_mindspore_dtype",
+    "reader_for",
+]
+
+_HOST = 1  # DLPack's kDLCPU
+
+
+class Description(NamedTuple):
+    """Where a tensor's elements are. ``strides`` counts elements; ``owner`` keeps the memory alive."""
+
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    device_type: int
+    read_only: bool
+    owner: Any
+
+
+class Access(NamedTuple):
+    """How C++ reads a framework's tensors: by descriptors of their class, of which ``initializer`` gives None once there is
+    memory, and by functions of the tensor. ``device`` is None where the host is the only one, ``data_ptr`` waits for the framework's operators.
+    """
+
+    initializer: Any
+    device: Any
+    dtype: Any
+    shape: Any
+    is_contiguous: Callable[[Any], bool]
+    data_ptr: Callable[[Any], int]
+    dtype_name: Callable[[Any], str]
+
+
+class InPlace(NamedTuple):
+    """How C++ reads the C fields of numpy's arrays: by the objects ``dtypes``, of which all arrays of a dtype have the same one. What it reads of
+    ``samples`` has to be what their buffers say; where it is not, all arrays' buffers are read.
+    """
+
+    dtypes: Sequence[Any]
+    samples: Sequence[Any]
+
+
+class Guard(NamedTuple):
+    """A method without arguments that must answer False, and the message for the user when it does not; ``only_complex`` where it
+    is not asked of real elements.
+
+    Where the answers to the ``samples`` show which bit of a tensor's C++ object they come from, that is read in the method's place. They have
+    the tensor's type or one that it is derived from, whose objects begin alike.
+    """
+
+    method: str
+    message: str
+    only_complex: bool
+    samples: Sequence[Sample] = ()
+
+
+class Reader(NamedTuple):
+    """How to read tensors of one type.
+
+    ``way`` is one of
+
+    - ``exchange``: the C functions of the capsule ``exchange``;
+    - ``buffer``: what the object exports, and must not resize meanwhile;
+    - ``array``: a buffer too, which is given back at once, as a reference to the object holds the memory as well as that; with
+      ``in_place``, the C fields of numpy's arrays instead;
+    - ``dlpack``: the ``__dlpack__`` method;
+    - ``attributes``: those that ``access`` names; what is not contiguous in host memory is described;
+    - ``describe``: the function ``describe`` from a tensor to its Description, which is also tried when another way fails: it reads
+      more, or says better what is wrong.
+
+    No tensor is read of which a guard says yes. ``versions`` says how one is told to have been written, ``memory`` how its memory is held.
+    """
+
+    way: str
+    exchange: Any = None
+    describe: Callable[[Any], Description] | None = None
+    guards: Sequence[Guard] = ()
+    access: Access | None = None
+    in_place: InPlace | None = None
+    versions: Versions | None = None
+    memory: Memory | None = None
+
+
+_IS_CONJ = Guard(
+    "is_conj", "{role} must not be a conjugate view\nPass tensor.resolve_conj(), and read the result there.", True
+)
+_IS_NEG = Guard(
+    "is_neg", "{role} must not be a negative view\nPass tensor.resolve_neg(), and read the result there.", False
+)
+
+
+def _framework_of(kind: type) -> str:
+    """Return the top-level module of *kind* or of the first of its bases that is a framework's tensor, or ''."""
+    for base in kind.__mro__:
+        root = base.__module__.partition(".")[0]
+        if root in _FRAMEWORKS:
+            return root
+    return ""
+
+
+framework_of: Callable[[type], str] = cache(_framework_of)  # which keeps the types alive, as the engine does
+
+
+def dtype_name(tensor: Any) -> str:
+    """Return what the engine calls the dtype of *tensor*, a tensor of any framework."""
+    if framework_of(type(tensor)) == "mindspore":
+        return name_of_mindspore_dtype(tensor.dtype)
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def reader_for(kind: type) -> Reader:
+    """Choose how tensors of type *kind* are read. Raises TensorError for what is no tensor."""
+    if issubclass(kind, type):
+        raise TensorError("{role} must be a tensor, got a class\nPass an object of it.")
+    framework = framework_of(kind)
+    if framework in _READERS:
+        return _READERS[framework](kind)
+    exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
+    if exchange is not None:
+        return Reader("exchange", exchange)
+    if hasattr(kind, "__dlpack__"):
+        return Reader("dlpack")
+    if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array":
+        return Reader("buffer")
+    raise TensorError(
+        f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
+        "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, bytearray, memoryview and array.array."
+    )
+
+
+def _torch_reader(kind: type[Any]) -> Reader:
+    torch, of_torch = sys.modules["torch"], (torch_versions(), torch_memory())
+    if kind in (torch.Tensor, torch.nn.Parameter):
+        guards = (_IS_CONJ, _IS_NEG._replace(samples=samples_of_is_neg()))
+        return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, guards, None, None, *of_torch)
+    # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
+    return Reader("describe", None, _describe_torch, (_IS_CONJ, _IS_NEG), None, None, *of_torch)
+
+
+def _describe_torch(tensor: Any) -> Description:
+    if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
+        tensor = tensor.trigger_wait()
+    if why := why_not_dense(tensor) or why_not_here(tensor):
+        raise TensorError(why)
+    address = tensor.data_ptr()
+    if address == 0 and tensor.numel() > 0:
+        raise TensorError(
+            f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor, and read the result there."
+        )
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
+
+
+def _paddle_reader(kind: type[Any]) -> Reader:
+    return Reader(
+        "exchange", kind.__dlpack_c_exchange_api__, _describe_paddle, (), None, None, paddle_versions(), paddle_memory()
+    )
+
+
+def _describe_paddle(tensor: Any) -> Description:
+    if not tensor.is_dense():
+        raise TensorError(
+            "{role} must be dense, got a sparse tensor\nPass tensor.to_dense(), and read the result there."
+        )
+    if not tensor.place.is_cpu_place():
+        raise TensorError(
+            f"{{role}} must be in host memory, got {tensor.place}\nPass tensor.cpu(), and read the result there."
+        )
+    raise TensorError(f"{{role}} cannot be carried, got a tensor of dtype {tensor.dtype}")
+
+
+def _mindspore_reader(kind: type) -> Reader:
+    if not issubclass(kind, sys.modules["mindspore"].Tensor):
+        raise TensorError(f"{{role}} must be a dense tensor, got {kind.__qualname__}")
+    access = _mindspore_access(sys.modules["mindspore"].Tensor)
+    return Reader("attributes", None, describe_mindspore, (), access, None, mindspore_versions(), mindspore_memory())
+
+
+@cache
+def _mindspore_access(tensor: Any) -> Access:
+    """Reach past MindSpore's wrappers in Python, of which each would cost as much as the whole reading."""
+    in_cpp = tensor.__mro__[1]
+    # As mindspore.device_context's is_available() does, which logs warnings where a device is missing.
+    context = sys.modules["mindspore._c_expression"].MSContext.get_instance()
+    has_others = any(map(context.is_pkg_support_device, ("Ascend", "GPU")))
+    return Access(
+        initializer=in_cpp.init,
+        device=in_cpp.device if has_others else None,
+        dtype=in_cpp._dtype,
+        shape=in_cpp._shape,
+        is_contiguous=in_cpp.is_contiguous,
+        data_ptr=in_cpp._data_ptr,
+        dtype_name=name_of_mindspore_dtype,
+    )
+
+
+def describe_mindspore(tensor: Any) -> Description:
+    """Read a MindSpore tensor, which has no DLPack methods, by its address.
+
+    A lazily initialised one has no address before ``init_data``; ``stride()`` counts elements, whereas ``strides`` is
+    wrong for transposed views, and ``asnumpy`` copies views. Operators run behind the caller's back, and one that was
+    issued before may still be reading or writing this memory: ``data_ptr`` first waits for all of them.
+    """
+    if tensor.has_init:
+        tensor.init_data()
+    if not tensor.device.startswith("CPU"):
+        raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .to('CPU').")
+    dtype = name_of_mindspore_dtype(tensor.dtype)
+    strides = None if tensor.is_contiguous() else tuple(tensor.stride())
+    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, _HOST, False, tensor)
+
+
+def name_of_mindspore_dtype(dtype: Any) -> str:
+    return str(dtype).lower().replace("float8e", "float8_e")
+
+
+def _numpy_reader(kind: type) -> Reader:
+    if not issubclass(kind, sys.modules["numpy"].ndarray):
+        raise TensorError(
+            f"{{role}} must be an array, got {kind.__module__}.{kind.__qualname__}\nPass numpy.array(value), and read the result there."
+        )
+    if issubclass(kind, sys.modules["numpy"].ma.MaskedArray):
+        raise TensorError(
+            "{role} must be a plain array, got a masked one, whose mask would be lost\nPass array.filled(), and read the result there."
+        )
+    is_plain = kind is sys.modules["numpy"].ndarray  # a subclass may export another buffer
+    return Reader("array", None, _describe_numpy, in_place=_numpy_in_place() if is_plain else None)
+
+
+def _numpy_in_place() -> InPlace:
+    numpy = sys.modules["numpy"]
+    dtypes = [numpy.dtype(character) for character in "?bBhHiIlLqQefdFD"]
+    written, read_only = numpy.zeros((2, 4), "float32")[:, 1:], numpy.zeros(3, "int16")
+    read_only.flags.writeable = False
+    return InPlace(dtypes, (written, read_only))
+
+
+def _describe_numpy(array: Any) -> Description:
+    """Read an array that has no buffer: its dtype comes from an extension such as ml_dtypes."""
+    dtype = array.dtype
+    is_known = dtype.isnative and dtype.itemsize > 0 and dtype.kind not in "mMOSU" and dtype.char not in "gG"
+    if not is_known or dtype.fields is not None or dtype.type is sys.modules["numpy"].void:
+        raise TensorError(
+            f"{{role}} has elements that cannot be carried: dtype {dtype}\nPass array.astype(...), and read the result there."
+        )
+    steps = [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
+    if array.size > 0 and any(step % array.itemsize for step in steps):
+        raise TensorError(
+            "{role} has elements that are not a whole number of items apart\nPass a copy of it, and read the result there."
+        )
+    interface = array.__array_interface__
+    address, read_only = interface["data"]
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return Description(address, dtype.name, array.shape, strides, _HOST, read_only, array)
+
+
+_READERS: dict[str, Callable[[type], Reader]] = {
+    "numpy": _numpy_reader,
+    "torch": _torch_reader,
+    "paddle": _paddle_reader,
+    "mindspore": _mindspore_reader,
+}
+_FRAMEWORKS = frozenset(_READERS)

@@ -1,0 +1,1 @@
+"""What the collectives and messages of the two Paddles do."""

@@ -1,0 +1,92 @@
+"""Gathering, scattering and all-to-all with lists that are filled, whatever the order of a version's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.frontends._paddle.arguments import (
+    exchange_places,
+    filled,
+    inputs_at_root,
+    is_now,
+    places_at_root,
+    places_for,
+    rank_of,
+    splits_of,
+)
+from shim.frontends._paddle.groups.group_views import group_of
+from shim.frontends._paddle.tasks import Task, finish
+
+__all__ = ["broadcast_from", "exchange", "exchange_single", "gather_all", "gather_at", "scatter_from"]
+
+
+def broadcast_from(caller: Caller, tensor: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put the *tensor* of the world's rank *src* into every rank's *tensor*."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    root = rank_of(caller, group, "root", src)
+    return finish(calls.broadcast(caller, group_of(caller, group), tensor, root, now=now), sync_op, group)
+
+
+def gather_all(caller: Caller, outputs: Any, tensor: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put every rank's *tensor* into *outputs*: a list, filled when it is empty, or one tensor."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    places = places_for(caller, group, outputs, tensor)
+    return filled(
+        outputs,
+        places,
+        finish(calls.all_gather(caller, group_of(caller, group), places, tensor, now=now), sync_op, group),
+    )
+
+
+def gather_at(caller: Caller, tensor: Any, outputs: Any, dst: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put every rank's *tensor* into *outputs* on *dst*, filling it when it is empty."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    root = rank_of(caller, group, "root", dst)
+    places = places_at_root(caller, group, outputs, tensor, root)
+    return filled(
+        outputs if places is not None else None,
+        places,
+        finish(calls.gather(caller, group_of(caller, group), places, tensor, root, now=now), sync_op, group),
+    )
+
+
+def scatter_from(caller: Caller, tensor: Any, inputs: Any, src: Any, group: Any, sync_op: bool) -> Task | None:
+    """Put this rank's part of *src*'s *inputs* into *tensor*."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    root = rank_of(caller, group, "root", src)
+    parts = inputs_at_root(caller, group, inputs, root)
+    return finish(calls.scatter(caller, group_of(caller, group), tensor, parts, root, now=now), sync_op, group)
+
+
+def exchange(caller: Caller, outputs: Any, inputs: Any, group: Any, sync_op: bool) -> Task | None:
+    """Send each of *inputs* to its rank and put what every rank sent into *outputs*, filling it when it is empty."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    places = exchange_places(caller, group, outputs, inputs)
+    return filled(
+        outputs,
+        places,
+        finish(calls.all_to_all(caller, group_of(caller, group), places, inputs, now=now), sync_op, group),
+    )
+
+
+def exchange_single(
+    caller: Caller, output: Any, input: Any, output_splits: Any, input_splits: Any, group: Any, sync_op: bool
+) -> Task | None:
+    """Send the parts of *input* to their ranks and put what every rank sent one after the other into *output*."""
+    now = sync_op is True or is_now(caller, group, sync_op)
+    return finish(
+        calls.all_to_all(
+            caller,
+            group_of(caller, group),
+            output,
+            input,
+            splits_of(caller, group, "output_splits", output_splits),
+            splits_of(caller, group, "input_splits", input_splits),
+            now=now,
+            whole=True,
+        ),
+        sync_op,
+        group,
+    )

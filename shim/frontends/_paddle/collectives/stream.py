@@ -1,0 +1,185 @@
+"""The functions of ``paddle.distributed.stream`` without a reduce op, the same in every version of paddle.
+
+The output comes first in alltoall and alltoall_single, and the output's split sizes before the input's, in paddle 2 too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shim.core.engines.base import Tensor
+from shim.errors import NotMemberError
+from shim.frontends._paddle.collectives.exchanges import (
+    broadcast_from,
+    exchange,
+    exchange_single,
+    gather_all,
+    gather_at,
+    scatter_from,
+)
+from shim.frontends._paddle.collectives.messages import receive_from, send_to
+from shim.frontends._paddle.collectives.streams import checked_point_sync, checked_sync, stream_function
+from shim.frontends._paddle.errors import OutsiderError
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.tasks import Task
+
+__all__ = ["all_gather", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "scatter", "send"]
+
+_ALL_GATHER = stream_function(
+    "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_or_tensor_list", input="tensor"
+)
+_ALLTOALL = stream_function("alltoall", output="out_tensor_or_tensor_list", input="in_tensor_or_tensor_list")
+_ALLTOALL_SINGLE = stream_function(
+    "alltoall_single",
+    output="out_tensor",
+    input="in_tensor",
+    output_splits="out_split_sizes",
+    input_splits="in_split_sizes",
+)
+_BROADCAST = stream_function("broadcast", output="tensor", input="tensor", root="src")
+_GATHER = stream_function("gather", output="gather_list", input="tensor", root="dst")
+_RECV = stream_function("recv", output="tensor", peer="src")
+_SCATTER = stream_function("scatter", output="tensor", input="tensor_or_tensor_list", root="src")
+_SEND = stream_function("send", input="tensor", peer="dst")
+
+
+def all_gather(
+    tensor_or_tensor_list: list[Tensor] | Tensor,
+    tensor: Tensor,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Copy every rank's *tensor* into its place in *tensor_or_tensor_list*: new ones in an empty list, or parts of a tensor.
+
+    Raises: RuntimeError outside *group*, and for *use_calc_stream* without *sync_op*; ValueError for a wrong length,
+    size or dtype.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_gather_en.html
+    """
+    return gather_all(
+        _ALL_GATHER,
+        tensor_or_tensor_list,
+        tensor,
+        group,
+        checked_sync(_ALL_GATHER, group, sync_op, use_calc_stream),
+    )
+
+
+def alltoall(
+    out_tensor_or_tensor_list: list[Tensor] | Tensor,
+    in_tensor_or_tensor_list: Sequence[Tensor] | Tensor,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Send tensor *j* of *in_tensor_or_tensor_list* to rank *j*, into its *out_tensor_or_tensor_list* at this rank.
+
+    An empty output list is filled; two tensors in place of the lists are cut into equal parts.
+    Raises: RuntimeError when one is missing, empty or of another kind, and for *use_calc_stream* without *sync_op*;
+    ValueError for a wrong length, size or dtype.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/alltoall_en.html
+    """
+    return exchange(
+        _ALLTOALL,
+        out_tensor_or_tensor_list,
+        in_tensor_or_tensor_list,
+        group,
+        checked_sync(_ALLTOALL, group, sync_op, use_calc_stream),
+    )
+
+
+def alltoall_single(
+    out_tensor: Tensor,
+    in_tensor: Tensor,
+    out_split_sizes: Sequence[int] | None = None,
+    in_split_sizes: Sequence[int] | None = None,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Cut *in_tensor* along dimension 0 into a part for each rank and put the parts received in *out_tensor*.
+
+    *out_split_sizes* and *in_split_sizes* are rows; None means equal parts.
+    Raises: ValueError for sizes that do not fit; RuntimeError for *use_calc_stream* without *sync_op*.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/alltoall_single_en.html
+    """
+    return exchange_single(
+        _ALLTOALL_SINGLE,
+        out_tensor,
+        in_tensor,
+        out_split_sizes,
+        in_split_sizes,
+        group,
+        checked_sync(_ALLTOALL_SINGLE, group, sync_op, use_calc_stream),
+    )
+
+
+def broadcast(
+    tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Task | None:
+    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
+
+    Raises: ValueError for a rank outside the group; RuntimeError for *use_calc_stream* without *sync_op*.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/broadcast_en.html
+    """
+    return broadcast_from(_BROADCAST, tensor, src, group, checked_sync(_BROADCAST, group, sync_op, use_calc_stream))
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Copy every rank's *tensor* into its place in *gather_list* on the world's rank *dst*; an empty list is filled.
+
+    Raises: AssertionError when *gather_list* is missing there or of another length; RuntimeError for *use_calc_stream*
+    without *sync_op*. Warns where *gather_list* has no meaning.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/gather_en.html
+    """
+    return gather_at(_GATHER, tensor, gather_list, dst, group, checked_sync(_GATHER, group, sync_op, use_calc_stream))
+
+
+def recv(
+    tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Task | None:
+    """Receive into *tensor* what the world's rank *src* sends.
+
+    Raises: ValueError for the caller's own rank, or one outside the group; RuntimeError for *use_calc_stream* without
+    *sync_op*.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/recv_en.html
+    """
+    return receive_from(_RECV, tensor, src, group, checked_point_sync(_RECV, group, sync_op, use_calc_stream))
+
+
+def scatter(
+    tensor: Tensor,
+    tensor_or_tensor_list: Sequence[Tensor] | Tensor | None = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Copy each rank's place in the *tensor_or_tensor_list* of the world's rank *src*, or part of it, into its *tensor*.
+
+    Raises: RuntimeError when it is missing there, and for *use_calc_stream* without *sync_op*. Warns where
+    *tensor_or_tensor_list* has no meaning.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/scatter_en.html
+    """
+    return scatter_from(
+        _SCATTER, tensor, tensor_or_tensor_list, src, group, checked_sync(_SCATTER, group, sync_op, use_calc_stream)
+    )
+
+
+def send(
+    tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
+) -> Task | None:
+    """Send *tensor* to the world's rank *dst*, which receives it.
+
+    Raises: ValueError for the caller's own rank, or one outside the group; RuntimeError for *use_calc_stream* without
+    *sync_op*.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/send_en.html
+    """
+    return send_to(_SEND, tensor, dst, group, checked_point_sync(_SEND, group, sync_op, use_calc_stream))

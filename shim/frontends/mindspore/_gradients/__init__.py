@@ -1,0 +1,1 @@
+"""What MindSpore's autograd is told of collectives, and what their gradients are."""

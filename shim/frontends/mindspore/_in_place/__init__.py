@@ -1,0 +1,1 @@
+"""The functions that leave their results in their callers' tensors."""

@@ -1,0 +1,1 @@
+"""The communication primitives, which are MindSpore's own where that is loaded."""

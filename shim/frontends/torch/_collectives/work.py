@@ -1,0 +1,166 @@
+"""Work: what an asynchronous call returns, with torch's methods."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from datetime import timedelta
+from typing import Any
+
+from shim.core import work
+from shim.core.callers import Caller
+from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
+from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._errors import ArgumentTypeError, TorchStateError, torch_function
+
+__all__ = ["Work", "begin", "finish", "future_class"]
+
+_NO_TIMEOUT = timedelta(0)
+_GET_FUTURE = torch_function("Work.get_future")
+_GET_FUTURE_RESULT = torch_function("Work.get_future_result")
+_SUCCESS, _TIMEOUT, _ERROR = 0, 1, 2  # torch's WorkResult
+
+
+class Work:
+    """A collective that runs in the background; *outputs* are the tensors it writes.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Work
+    """
+
+    __slots__ = ("__weakref__", "_outputs", "_seconds", "_started")
+
+    def __init__(self, started: work.Work, outputs: Any, seconds: float = -1.0) -> None:
+        self._started = started
+        self._outputs = outputs
+        self._seconds = seconds
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        """Wait until it has ended, at most *timeout* (zero: the group's own), and return True.
+
+        Raises: what ended it; CollectiveTimeoutError when *timeout* passes; TypeError for what is no timedelta.
+        """
+        seconds = _seconds_of(timeout)
+        self._started.wait(seconds if seconds > 0 else self._seconds)
+        return True
+
+    def synchronize(self) -> None:
+        """Wait until it has ended: host tensors have no stream to order it in."""
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        """Wait until it has ended: host tensors have no stream to order it in."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Tell whether it has ended, well or badly."""
+        return self._started.is_completed()
+
+    def is_success(self) -> bool:
+        """Tell whether it has ended well."""
+        return self._started.is_completed() and self._started.exception() is None
+
+    def exception(self) -> ShimError | None:
+        """Return the error that ended it, or None."""
+        return self._started.exception()
+
+    def result(self) -> list[Any]:
+        """Return the tensors it writes."""
+        return list(self._outputs) if isinstance(self._outputs, (list, tuple)) else [self._outputs]
+
+    def source_rank(self) -> int:
+        """Return the group rank a completed receive came from.
+
+        Raises: RuntimeError for another work.
+        """
+        source = self._started.source_rank()
+        if source < 0:
+            raise TorchStateError("torch.distributed.Work.source_rank: only a receive that has ended has a source")
+        return source
+
+    _source_rank = source_rank
+
+    def boxed(self) -> Any:
+        """Return what ``unbox`` makes a Work again: for engines in Python it needs no box."""
+        return self
+
+    @staticmethod
+    def unbox(arg0: Any, /) -> Work:
+        """Return the Work that *arg0*, made by ``boxed``, holds. Raises: RuntimeError for anything else."""
+        if isinstance(arg0, Work):
+            return arg0
+        raise TorchStateError(f"torch.distributed.Work.unbox: the argument must be from Work.boxed, got {arg0!r}")
+
+    def get_future(self) -> Any:
+        """Return a ``torch.futures.Future`` of the tensors it writes, completed by a thread that waits.
+
+        Raises: UnsupportedError where torch is not imported: the future is torch's own.
+        """
+        future = future_class(_GET_FUTURE)()
+        threading.Thread(target=self._complete, args=(future,), daemon=True).start()
+        return future
+
+    def get_future_result(self) -> Any:
+        """Return a ``torch.futures.Future`` of torch's WorkResult: 0 after success, 1 a timeout, 2 another error.
+
+        Raises: UnsupportedError where torch is not imported: the future is torch's own.
+        """
+        future = future_class(_GET_FUTURE_RESULT)()
+        threading.Thread(target=self._tell, args=(future,), daemon=True).start()
+        return future
+
+    def _complete(self, future: Any) -> None:
+        try:
+            self.wait()
+        except Exception as error:  # whatever it is, who waits for the future is to hear of it
+            future.set_exception(error)
+        else:
+            future.set_result(self.result())
+
+    def _tell(self, future: Any) -> None:
+        try:
+            self.wait()
+        except CollectiveTimeoutError:
+            future.set_result(_TIMEOUT)
+        except Exception:  # torch's future tells that it failed, the work's own exception tells why
+            future.set_result(_ERROR)
+        else:
+            future.set_result(_SUCCESS)
+
+
+def future_class(caller: Caller) -> Any:
+    """Return torch's Future for *caller*, which returns one."""
+    if "torch" not in sys.modules:
+        raise caller.explain(UnsupportedError("the torch frontend needs torch for its futures\nImport torch first."))
+    return sys.modules["torch"].futures.Future
+
+
+def _seconds_of(timeout: Any) -> float:
+    if isinstance(timeout, timedelta):
+        return timeout.total_seconds()
+    if isinstance(timeout, float):  # torch takes seconds too
+        return timeout
+    raise ArgumentTypeError(f"torch.distributed.Work.wait: timeout must be a datetime.timedelta, got {timeout!r}")
+
+
+def begin(prepared: work.Work, outputs: Any, seconds: float = -1.0, in_background: bool = True) -> Work:
+    """Start *prepared*, or carry it out here unless *in_background*, and return its Work either way."""
+    if in_background:
+        prepared.start()
+    else:
+        prepared.wait(seconds)
+    return Work(prepared, outputs, seconds)
+
+
+def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -1.0) -> Work | None:
+    """Carry *prepared* out here and return None, or start it and return its Work when *async_op*.
+
+    *seconds* bounds the waiting, here or in ``Work.wait``; a process outside the group gets None.
+    """
+    if not async_op:
+        prepared.wait(seconds)
+        return None
+    started = prepared.start()
+    return None if started is None else Work(started, outputs, seconds)
+
+
+between_graphs(globals(), __all__)

@@ -1,0 +1,47 @@
+"""Waiting for tensors that collectives are writing."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from shim.errors import UnsupportedError
+from shim.frontends.torch._compiled_graphs import in_graphs
+from shim.frontends.torch._functional.differentiable import is_torch
+
+__all__ = ["async_class", "graph_inputs", "waited"]
+
+
+def async_class(module: str, name: str) -> Any:
+    """Return the class called *name* for *module*; raise AttributeError for any other name."""
+    if name != "AsyncCollectiveTensor":
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    import torch  # noqa: F401  # the class is a subclass of torch's Tensor
+
+    from shim.frontends.torch._functional.async_tensor import AsyncCollectiveTensor
+
+    return AsyncCollectiveTensor
+
+
+def waited(tensor: Any) -> Any:
+    """Return the plain tensor that *tensor* stands for, once it is there; any other is returned as it is."""
+    wait = getattr(tensor, "trigger_wait", None)
+    return wait() if is_torch(tensor) and wait is not None else tensor
+
+
+def graph_inputs(allowed: bool) -> AbstractContextManager[None]:
+    """Return a context in which tensors in flight are not *allowed* as inputs of compiled graphs, as everywhere."""
+    if allowed:
+        raise UnsupportedError(
+            "torch.distributed._functional_collectives.allow_inflight_collective_as_graph_input_ctx: value must be False "
+            "in the torch frontend: graphs compiled by torch cannot wait for the shared_memory engine\n"
+            "Wait with the Work that the collective returned, before the graph."
+        )
+    return nullcontext()
+
+
+def _waited_in_graph(tensor: Any) -> Any:
+    return tensor.view_as(tensor) if hasattr(tensor, "trigger_wait") else tensor
+
+
+in_graphs(waited, _waited_in_graph)

@@ -1,0 +1,144 @@
+"""Backend strings, which torch code passes and asks for; here each of them names the one engine."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+from shim.core.callers import Caller
+from shim.errors import ArgumentError, UnsupportedError
+from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, torch_function
+
+__all__ = ["Backend", "BackendConfig", "backend_of", "default_backend_for", "has_backend"]
+
+
+class Backend(str):
+    """The backend names as constants; calling it with a name returns that name in lower case.
+
+    Raises: ValueError for what is not a string.
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Backend
+    """
+
+    __slots__ = ()
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    FAKE = "fake"
+
+    backend_capability: ClassVar[dict[str, list[str]]] = {
+        GLOO: ["cpu", "cuda"],
+        NCCL: ["cuda"],
+        XCCL: ["xpu"],
+        UCC: ["cpu", "cuda"],
+        MPI: ["cpu", "cuda"],
+        FAKE: ["cpu", "cuda", "hpu", "xpu"],
+    }
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ArgumentError(f"torch.distributed.Backend: name must be a string, got {name!r}")
+        return name.lower()  # type: ignore[return-value]  # torch returns a plain str as well
+
+    @classmethod
+    def register_backend(cls, name: str, func: Any, extended_api: bool = False, devices: Any = None) -> None:
+        """Refuse the backend *name*, made by *func* with or without *extended_api* for *devices*.
+
+        Raises: UnsupportedError, always: groups are served by this project's engines.
+        """
+        raise UnsupportedError(
+            f"torch.distributed.Backend.register_backend: the frontend runs on the shared_memory engine and takes "
+            f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices})"
+        )
+
+
+class BackendConfig:
+    """Which backend serves each kind of device, according to the string *backend*.
+
+    Raises: ValueError for ``device:backend`` pairs that are none, or name a device twice.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map = _device_map(str(backend).lower())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """Return the backend's name for each device's."""
+        return self.device_backend_map
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+
+def _device_map(backend: str) -> dict[str, str]:
+    if backend == Backend.UNDEFINED:
+        return {"cpu": Backend.default_device_backend_map["cpu"]}
+    if backend in Backend.backend_capability:
+        return dict.fromkeys(Backend.backend_capability[backend], backend)
+    if ":" in backend:
+        caller = torch_function("BackendConfig")
+        _names(caller, backend)
+        return dict(pair.split(":", 1) for pair in backend.split(","))
+    warnings.warn(
+        f"torch.distributed.BackendConfig: the devices of backend {backend!r} are not known; cpu, cuda and xpu are "
+        "assumed\nWrite it like 'cpu:gloo,cuda:nccl'.",
+        stacklevel=3,
+    )
+    return dict.fromkeys(("cpu", "cuda", "xpu"), backend)
+
+
+def backend_of(caller: Caller, backend: str | None) -> str:
+    """Return *backend* in lower case after checking it as torch does; None is ``undefined``, which torch calls it."""
+    if backend is None:
+        return Backend.UNDEFINED
+    if not isinstance(backend, str):
+        raise caller.explain(ArgumentError(f"backend must be a string, got {backend!r}"))
+    name = backend.lower()
+    for known in _names(caller, name):
+        if known == Backend.FAKE:
+            raise caller.explain(
+                UnsupportedError("the torch frontend has no backend 'fake': the shared_memory engine communicates")
+            )
+        if known not in Backend.backend_list:
+            raise caller.explain(
+                ArgumentAssertionError(
+                    f"backend must be one of {', '.join(Backend.backend_list[1:-1])}, got {backend!r}"
+                )
+            )
+    return name
+
+
+def _names(caller: Caller, backend: str) -> list[str]:
+    """Return the names in *backend*, which is one name or ``device:name`` pairs with commas between them."""
+    if ":" not in backend:
+        return [backend]
+    pairs = [pair.split(":") for pair in backend.split(",")]
+    if any(len(pair) != 2 for pair in pairs) or len({pair[0] for pair in pairs}) != len(pairs):
+        raise caller.explain(
+            ArgumentError(f"backend must name each device once, got {backend!r}\nWrite it like 'cpu:gloo,cuda:nccl'.")
+        )
+    return [name for _, name in pairs]
+
+
+def default_backend_for(caller: Caller, device: Any) -> str:
+    """Return the backend that torch takes for *device*, a ``torch.device`` or the name of one."""
+    kind = getattr(device, "type", device)
+    if not isinstance(kind, str):
+        raise caller.explain(ArgumentTypeError(f"device must be a torch.device or the name of one, got {device!r}"))
+    backend = Backend.default_device_backend_map.get(kind.partition(":")[0])
+    if backend is None:
+        raise caller.explain(
+            ArgumentError(f"device must be one of {', '.join(Backend.default_device_backend_map)}, got {device!r}")
+        )
+    return backend
+
+
+def has_backend(backend: str) -> bool:
+    """Tell whether *backend*, or each of those in ``device:name`` pairs, works on the host's own memory, as gloo does."""
+    name = str(backend).lower()
+    names = BackendConfig(name).get_device_backend_map().values() if ":" in name else [name]
+    return all(one == Backend.GLOO for one in names)

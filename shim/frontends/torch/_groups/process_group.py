@@ -1,0 +1,290 @@
+"""torch's ProcessGroup: the view of a group of core's, with what it tells about itself and how it is divided and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.core.job import stores
+from shim.errors import UnsupportedError
+from shim.frontends.torch._collectives.options import refuse_device, refuse_option, seconds_of, set_timeout
+from shim.frontends.torch._compiled_graphs import keep_out_of_graphs
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups import registry
+from shim.frontends.torch._groups.rank_lists import rank_lists, require_apart
+from shim.frontends.torch._methods.other_collectives import OtherCollectives
+from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
+
+__all__ = [
+    "BackendType",
+    "GroupMember",
+    "ProcessGroup",
+    "group",
+    "members_of",
+    "open_view",
+    "replace_world",
+    "set_world",
+    "split_off",
+]
+
+_HALF_AN_HOUR = timedelta(seconds=1800)
+
+
+class BackendType(Enum):
+    """torch's kinds of backends under torch's numbers."""
+
+    UNDEFINED = 0
+    GLOO = 1
+    NCCL = 2
+    UCC = 3
+    MPI = 4
+    XCCL = 5
+    CUSTOM = 6
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+
+class ProcessGroup(OverloadedCollectives, OtherCollectives):
+    """A group of ranks; the view of ``core``, which other frontends may show in their own way.
+
+    Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
+    """
+
+    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name", "tag")
+
+    def __init__(
+        self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
+    ) -> None:
+        self.core = core
+        self.group_name = group_name
+        self.group_desc = group_desc
+        self.backend = backend
+        self.tag = tag or f"ptd:{group_name}"
+
+    BackendType = BackendType
+    UNDEFINED = BackendType.UNDEFINED
+    GLOO = BackendType.GLOO
+    NCCL = BackendType.NCCL
+    UCC = BackendType.UCC
+    MPI = BackendType.MPI
+    XCCL = BackendType.XCCL
+    CUSTOM = BackendType.CUSTOM
+
+    def rank(self) -> int:
+        """Return the caller's rank in this group."""
+        return self.core.rank
+
+    def size(self) -> int:
+        """Return the number of its ranks."""
+        return self.core.size
+
+    def name(self) -> str:
+        """Return the name of its backend, as torch does; ``group_name`` is the group's own."""
+        return self.backend
+
+    def _set_group_name(self, name: str) -> None:
+        self.group_name = name
+
+    def _set_group_desc(self, description: str) -> None:
+        self.group_desc = description
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.group_name!r} rank {self.core.rank} of {self.core.size}>"
+
+    @property
+    def bound_device_id(self) -> None:
+        """No accelerator: the engine works on host memory."""
+        return None
+
+    @property
+    def use_pg_for_symm_mem_rendezvous(self) -> bool:
+        """Never: there is no symmetric memory of accelerators here."""
+        return False
+
+    @property
+    def _device_types(self) -> list[Any]:
+        """The kinds of devices whose tensors it takes, as ``torch.device``."""
+        import torch  # the objects it returns are torch's
+
+        return [torch.device("cpu")]
+
+    def _get_backend_name(self) -> str:
+        """Return the name of its backend."""
+        return self.backend
+
+    def _get_backend(self, device: Any) -> Any:
+        """Return what serves the tensors of *device*: the group itself for the CPU.
+
+        Raises: RuntimeError for other devices.
+        """
+        if str(getattr(device, "type", device)).partition(":")[0] == "cpu":
+            return self
+        raise torch_function("ProcessGroup._get_backend").explain(
+            UnsupportedError(f"the torch frontend's shared_memory engine has no backend for device {device!r}")
+        )
+
+    def get_group_store(self) -> Any:
+        """Return the part of the world's store that is this group's.
+
+        See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
+        """
+        return registry.store_of(torch_function("ProcessGroup.get_group_store"), self)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Have this rank wait for the others for *timeout* from now on, which they need not do."""
+        set_timeout(torch_function("ProcessGroup.set_timeout"), self.core, timeout)
+
+    _set_default_timeout = set_timeout
+
+    def shutdown(self) -> None:
+        """End it on this rank, the world with all groups of this frontend; ``destroy_process_group`` forgets it."""
+        if not registry.is_world(self):
+            if self.core.name != groups.WORLD_NAME:  # else it was left before
+                groups.close_group(self.core)
+            return
+        for one in reversed(registry.views()):
+            if one.core.name != groups.WORLD_NAME:
+                groups.close_group(one.core)
+        self.core = groups.ended(self.core)  # the world closes when no other frontend needs it
+        groups.leave_world(registry.FRONTEND)
+
+    abort = shutdown
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types: Any = None,
+    ) -> ProcessGroup | None:
+        """Make a group of this group's *ranks*, who all call this; return it, or None on other ranks.
+
+        Raises: ValueError for ranks that are not in this group, or occur twice.
+        """
+        caller = torch_function("ProcessGroup.split_group")
+        registry.check_of_world(caller, self)
+        part = rank_lists(caller, "ranks", [ranks])[0]
+        require_apart(caller, "ranks", [part], range(self.core.size))
+        name = groups.next_name_of(members_of(self, part))
+        refuse_option(caller, "opts", opts)
+        refuse_device(caller, "device_types", device_types)
+        seconds = self.core.timeout if timeout is None else seconds_of(caller, timeout)
+        if self.core.rank not in part:
+            return None
+        return split_off(caller, self, name, part, seconds, self.backend, group_name, group_desc)
+
+    def merge_remote_group(
+        self,
+        store: Any,
+        size: int,
+        timeout: timedelta = _HALF_AN_HOUR,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+    ) -> ProcessGroup:
+        """Refuse to merge with groups that meet at *store* into one of *size*, *timeout*, *group_name* and *group_desc*.
+
+        Raises: UnsupportedError, always.
+        """
+        raise torch_function("ProcessGroup.merge_remote_group").explain(
+            UnsupportedError(
+                "the torch frontend's shared_memory engine makes groups of one world's ranks only, got "
+                f"{store!r}, size {size}, timeout {timeout}, group_name {group_name!r} and group_desc {group_desc!r}"
+            )
+        )
+
+    def boxed(self) -> Any:
+        """Refuse to be put into a script object. Raises: UnsupportedError, always."""
+        raise torch_function("ProcessGroup.boxed").explain(
+            UnsupportedError(
+                "torch's script objects hold groups of torch's own classes, and this is the torch frontend's"
+            )
+        )
+
+    @classmethod
+    def unbox(cls, boxed: Any, /) -> ProcessGroup:
+        """Refuse to take a group out of *boxed*. Raises: UnsupportedError, always."""
+        raise torch_function("ProcessGroup.unbox").explain(
+            UnsupportedError(f"the torch frontend's groups cannot be in a script object, got {boxed!r}")
+        )
+
+    def _id(self) -> int:
+        """Return a number that no other living group of this process has."""
+        return id(self)
+
+    def _has_hooks(self) -> bool:
+        return False
+
+    def _wait_for_pending_works(self) -> None:
+        """Return: only hooks make torch wait here, and there are none."""
+
+
+class _WorldMeta(type):
+    """Gives a class the property WORLD."""
+
+    @property
+    def WORLD(cls) -> ProcessGroup | None:  # torch's name
+        """The group of all ranks, None before initialisation."""
+        return registry.world_view()
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """``WORLD``, and what ``new_group`` returns to processes outside the new group."""
+
+    NON_GROUP_MEMBER = -100
+
+
+class group(metaclass=_WorldMeta):  # torch's name
+    """``group.WORLD`` is the group of all ranks, None before initialisation."""
+
+
+def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> None:
+    """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
+    registry.forget_all()
+    if not group_name:
+        group_name = registry.next_number()
+    registry.handed_out.world = ProcessGroup(core, group_name, "default_pg", backend)
+    registry.handed_out.store = store
+    keep_out_of_graphs()
+
+
+def replace_world(core: groups.ProcessGroup, old: ProcessGroup) -> ProcessGroup:
+    """Let the ranks of *core* be the whole world from now on, in place of *old*."""
+    registry.handed_out.world = ProcessGroup(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, old.tag)
+    return registry.handed_out.world
+
+
+def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
+    """Make the view of a subgroup."""
+    core.description = group_desc
+    view = ProcessGroup(core, group_name, group_desc, backend, tag)
+    registry.handed_out.subgroups[core.name] = view
+    return view
+
+
+def members_of(view: ProcessGroup, ranks: Sequence[int]) -> tuple[int, ...]:
+    """Return the world's ranks of the group ranks *ranks* of *view*."""
+    return tuple(view.core.ranks[rank] for rank in ranks)
+
+
+def split_off(
+    caller: Caller,
+    parent: ProcessGroup,
+    name: str,
+    ranks: Sequence[int],
+    seconds: float,
+    backend: str,
+    group_name: str | None,
+    group_desc: str | None,
+) -> ProcessGroup:
+    """Make a group of the group ranks *ranks* of *parent*, which its members alone do, who meet under *name*."""
+    core = groups.new_group(caller, members_of(parent, ranks), name=name, backend=backend, timeout=seconds)
+    return open_view(core, group_name or core.name, group_desc or f"{parent.group_desc}:split", backend)

@@ -1,0 +1,1 @@
+"""torch's stores, and meeting at one."""
