@@ -26,16 +26,15 @@ inline std::string new_key() {
   return "test " + std::to_string(::getpid()) + " " + std::to_string(++number);
 }
 
-inline Met try_to_meet(const Meeting& meeting, const std::function<void()>& join = [] {}) {
+inline Met try_to_meet(
+    const Meeting& meeting, const std::function<void()>& join = [] {}, const std::function<void()>& wait = [] {}) {
   Met met;
   try {
-    meet(
-        meeting, [] {},
-        [&](Encounter&& encounter) {
-          met.bytes = encounter.segment.size();
-          for (const Descriptor& pidfd : encounter.pidfds) met.pidfds += pidfd.get() >= 0 ? 1 : 0;
-          join();
-        });
+    meet(meeting, wait, [&](Encounter&& encounter) {
+      met.bytes = encounter.segment.size();
+      for (const Descriptor& pidfd : encounter.pidfds) met.pidfds += pidfd.get() >= 0 ? 1 : 0;
+      join();
+    });
   } catch (const Failure& failure) {
     met.failure = failure.what();
     met.kind = failure.kind;

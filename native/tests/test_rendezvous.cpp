@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -14,6 +15,14 @@
 
 using namespace shim;
 using namespace shim::tests;
+
+namespace {
+
+void wait_for_host(const std::string& key) {
+  while (!connect_to(address_of(key))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
 
 SHIM_TEST(all_ranks_get_the_same_memory_and_the_others_pidfds) {
   for (const int size : {1, 2, 3, 5}) {
@@ -89,7 +98,17 @@ SHIM_TEST(two_processes_of_one_rank_are_told) {
 SHIM_TEST(two_processes_of_rank_zero_are_told) {
   const std::string key = new_key();
   const auto begin = std::chrono::steady_clock::now();
-  const auto met = all_meet({{key, "g", {0, 1, 2}, 0, 30}, {key, "g", {0, 1, 2}, 0, 30}, {key, "g", {0, 1, 2}, 2, 30}});
+  std::vector<Met> met(3);
+  std::atomic<bool> has_come = false;
+  std::thread host([&] { met[0] = try_to_meet({key, "g", {0, 1, 2}, 0, 30}); });
+  wait_for_host(key);
+  std::thread guest([&] {  // which finds the host at its first look, so that it waits for the host's answer only
+    met[2] = try_to_meet({key, "g", {0, 1, 2}, 2, 30}, [] {}, [&] { has_come = true; });
+  });
+  while (!has_come) std::this_thread::yield();
+  met[1] = try_to_meet({key, "g", {0, 1, 2}, 0, 30});
+  host.join();
+  guest.join();
   for (const Met& one : met) {
     CHECK(one.kind == FailureKind::state);
     CHECK(tells(one, "two processes are rank 0"));
@@ -102,7 +121,7 @@ SHIM_TEST(another_jobs_rank_zero_ends_itself_alone) {
   const auto begin = std::chrono::steady_clock::now();
   Met host;
   std::thread first([&] { host = try_to_meet({key, "g", {0, 1}, 0, 30}); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  wait_for_host(key);
   const Met other = try_to_meet({key, "g", {0, 1, 2}, 0, 30});
   const Met guest = try_to_meet({key, "g", {0, 1}, 1, 30});
   first.join();
