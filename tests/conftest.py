@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
+import preloaded_programs
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -28,6 +29,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "engine(name): the test is about this engine alone; it is deselected where SHIM_ENGINE is another"
     )
+
+
+def pytest_unconfigure() -> None:
+    preloaded_programs.close()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

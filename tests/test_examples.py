@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from preloaded_programs import run_python
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def printed_by(example: str, ranks: int) -> str:
-    command = [sys.executable, "-m", "shim", "run", "-n", str(ranks), str(EXAMPLES / example)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    ended = run_python("-m", "shim", "run", "-n", str(ranks), str(EXAMPLES / example), timeout=240)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -49,8 +49,7 @@ def test_the_tested_project() -> None:
 )
 def test_mistakes_are_told(mistake: str, told: str) -> None:
     program = [str(EXAMPLES / "mistakes" / "mistake.py"), "shim", mistake]
-    command = [sys.executable, "-m", "shim", "run", "-n", "3", *program]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    ended = run_python("-m", "shim", "run", "-n", "3", *program, timeout=240)
     assert ended.returncode != 0
     assert told in ended.stderr
     assert "ended as if nothing had happened" not in ended.stdout

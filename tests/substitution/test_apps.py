@@ -9,6 +9,7 @@ import zipapp
 from pathlib import Path
 
 import pytest
+from preloaded_programs import run_python
 
 # It says what it sees of Python, and where its torch.distributed comes from, and its module's.
 MAIN = """
@@ -46,7 +47,6 @@ def start(method):
     process.start()
     process.join()
 """
-APPS = ["app", "app.zip"]
 
 
 def make(folder: Path, main: str, helper: str) -> None:
@@ -64,10 +64,9 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("safe", [(), ("-P",)], ids=["", "safe path"])
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize(("app", "safe"), [("app", []), ("app.zip", ["-P"])], ids=["folder", "zip file, safe path"])
 def test_all_is_as_in_plain_python_but_the_frontend(
-    app: str, safe: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: str, safe: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
     make(tmp_path, MAIN, HELPER)
@@ -84,16 +83,15 @@ def test_all_is_as_in_plain_python_but_the_frontend(
 def test_ranks_run_it(app: list[str], tmp_path: Path) -> None:
     make(tmp_path, MAIN, HELPER)
     folder = tmp_path / "app" if "-m" in app else tmp_path
-    ended = run(folder, "-m", "shim", "run", "-n", "2", "--as-installed", *app)
+    ended = run_python("-m", "shim", "run", "-n", "2", "--as-installed", *app, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     assert len(re.findall(r" shim.frontends.torch.distributed\.\w+", ended.stdout)) == 4, ended.stdout
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize(("app", "method"), [("app", "fork"), ("app.zip", "spawn"), ("app", "forkserver")])
 def test_processes_that_it_starts_have_the_views(app: str, method: str, tmp_path: Path) -> None:
     make(tmp_path, STARTS, STARTED)
-    ended = run(tmp_path, "-m", "shim.substitution", app, method)
+    ended = run_python("-m", "shim.substitution", app, method, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(r"shim.frontends.torch.distributed\.\w+\n", ended.stdout), ended.stderr
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from preloaded_programs import run_python
 
 # What the program and each of its processes print is where their torch.distributed comes from.
 PROGRAM = """
@@ -41,11 +40,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-@pytest.mark.parametrize("program", [["program.py"], ["-m", "program"]], ids=["script", "module"])
+@pytest.mark.parametrize(
+    ("program", "method"),
+    [(["program.py"], "spawn"), (["program.py"], "fork"), (["program.py"], "forkserver"), (["-m", "program"], "spawn")],
+)
 def test_children_and_theirs_have_the_views(folder: Path, program: list[str], method: str) -> None:
-    command = [sys.executable, "-m", "shim.substitution", *program, method]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    done = run_python("-m", "shim.substitution", *program, method, cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [line[0] for line in lines] == ["1", "0"], done.stderr
@@ -53,7 +53,6 @@ def test_children_and_theirs_have_the_views(folder: Path, program: list[str], me
 
 
 def test_without_substitution_nothing_is_replaced(folder: Path) -> None:
-    command = [sys.executable, "program.py", "spawn"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=True)
+    done = run_python("program.py", "fork", cwd=folder)
     assert "shim" not in done.stdout
     assert done.stdout.startswith("1 torch.distributed")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed.checkpoint
 import torch.distributed.fsdp
+from preloaded_programs import run_python
 
 import shim.frontends.torch.distributed as ours
 from shim.errors import UnsupportedError
@@ -121,6 +120,5 @@ def refused(use):
 @pytest.mark.parametrize("framework", OTHERS)
 def test_those_of_the_other_frameworks(framework: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(REFUSED + OTHERS[framework])
-    command = [sys.executable, "-W", "ignore", "-m", "shim.substitution", "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = run_python("-W", "ignore", "-m", "shim.substitution", "program.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from preloaded_programs import run_python
+
 SHOWN = "print(f'{__name__}:', all_reduce.__module__.partition('.')[0])\n"
 IMPORT = "from torch.distributed import all_reduce\n"
 INDENTED = "".join(f"    {line}\n" for line in (IMPORT + SHOWN).splitlines())
@@ -75,11 +77,8 @@ def interpret(text, name):
 
 
 def run(folder: Path, *program: str, **variables: str) -> list[str]:
-    command = [sys.executable, "-m", "shim.substitution", *program]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "COLUMNS": "200"} | variables
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = run_python("-m", "shim.substitution", *program, cwd=folder, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Exception ignored" not in done.stderr, done.stderr
     return done.stdout.splitlines()

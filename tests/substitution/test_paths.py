@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import subprocess
 import sys
 import typing
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 import torch.distributed.device_mesh
 import torch.distributed.nn
 import torch.distributed.rendezvous
+from preloaded_programs import run_python
 
 import shim.frontends.torch.distributed as ours
 from shim.substitution import as_installed
@@ -68,8 +68,7 @@ print("done")
 @pytest.mark.parametrize("paths", [TORCH, PADDLE, MINDSPORE], ids=["torch", "paddle", "mindspore"])
 def test_every_path_gives_the_frontends(paths: dict[str, list[str]], tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.format(paths=paths))
-    command = [sys.executable, "-W", "ignore", "-m", "shim.substitution", "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = run_python("-W", "ignore", "-m", "shim.substitution", "program.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["done"]
 

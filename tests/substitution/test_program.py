@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from preloaded_programs import run_python
 
 TRAINING = Path(__file__).resolve().parents[2] / "examples" / "training"
 
 
 def run(folder: Path, *arguments: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "shim", "run", "-n", str(ranks), "--as-installed", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=folder)
+    return run_python("-m", "shim", "run", "-n", str(ranks), "--as-installed", *arguments, cwd=folder)
 
 
 def make(folder: Path, **modules: str) -> None:
@@ -149,14 +149,7 @@ def test_packages_beside_the_script_in_the_working_folder_and_on_the_search_path
     paths = [str(searched), str(tmp_path / "work"), str(tmp_path / "work" / "scripts"), *sys.path]
     monkeypatch.setenv("PYTHONPATH", ":".join(paths))
     program = ["-m", "scripts.script"] if module else ["scripts/script.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "shim.substitution", *program],
-        cwd=tmp_path / "work",
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-m", "shim.substitution", *program, cwd=tmp_path / "work")
     assert done.returncode == 0, done.stderr
     seen = [line.split() for line in done.stdout.splitlines()]
     assert [line[0] for line in seen] == ["beside", "around", "far"]
