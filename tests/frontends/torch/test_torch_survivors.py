@@ -58,8 +58,19 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("lost", [(1,), (0,), (0, 1), (1, 2, 3)], ids=str)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "lost"),
+    [
+        *(("shrink_group", lost) for lost in ((1,), (0,), (0, 1), (1, 2, 3))),
+        ("new_group", (0,)),
+        ("new_group", (1, 2, 3)),
+        ("create_group", (0, 1)),
+        ("torch", (0,)),
+        ("mint", (1,)),
+        ("paddle", (0, 1)),
+    ],
+    ids=str,
+)
 def test_survivors_go_on_in_a_group_of_their_own(way: str, lost: tuple[int, ...], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM.format(lost=lost, make=WAYS[way])))
