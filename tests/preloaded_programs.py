@@ -193,6 +193,7 @@ def _run_module(name: str) -> None:
 
 
 def _run_script(path: str) -> None:
+    path = os.path.abspath(path)
     _run_source(Path(path).read_bytes(), path, file=path)
 
 

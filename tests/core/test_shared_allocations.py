@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from allocated_tensors import MANY, is_shared, load, of_every_framework, zeros
+from preloaded_programs import run_python
 
 import shim
 from shim.core import calls, groups
@@ -311,13 +311,11 @@ print(*seen)
 @of_every_framework
 def test_an_unchanged_program_has_its_tensors_shared_once_the_world_is_there(framework: str, count: int) -> None:
     alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"allocations {os.getpid()}"}
-    result = subprocess.run(
-        [sys.executable, "-c", UNCHANGED.format(framework=framework, count=count)],
+    result = run_python(
+        "-c",
+        UNCHANGED.format(framework=framework, count=count),
         env=os.environ | alone | {"SHIM_SHARED_ALLOCATIONS": "on"},
-        cwd=os.path.dirname(__file__),
-        capture_output=True,
-        text=True,
-        timeout=120,
+        cwd=Path(__file__).parent,
     )
     expected = [False, True, False, False, True] if count * 4 >= LEAST else [False] * 5
     assert result.stdout.split()[-5:] == [str(one) for one in expected], result.stderr
