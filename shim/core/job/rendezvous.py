@@ -207,7 +207,7 @@ def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult
     if rank is None or world_size is None:
         missing = [name for name, value in (("rank", rank), ("world_size", world_size)) if value is None]
         raise ArgumentError(
-            f"{' and '.join(missing)} must be given too, as no launcher's variables tell\n"
+            f"{' and '.join(missing)} must be given too: no launcher has set variables that tell\n"
             "Give both rank and world_size, or start the ranks with `shim run`."
         )
     _check_range(rank, world_size, "")

@@ -283,7 +283,7 @@ def _describe_numpy(array: Any) -> Description:
     steps = [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
     if array.size > 0 and any(step % array.itemsize for step in steps):
         raise TensorError(
-            "{role} has elements that are not a whole number of items apart\nPass a copy of it, and read the result there."
+            "{role} has strides that are not a multiple of its element size\nPass a copy of it, and read the result there."
         )
     interface = array.__array_interface__
     address, read_only = interface["data"]

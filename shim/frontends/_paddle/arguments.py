@@ -29,7 +29,7 @@ __all__ = [
 
 
 def is_now(caller: Caller, group: Any, sync_op: Any) -> bool:
-    """Return the truth of *sync_op*, be it no bool."""
+    """Return *sync_op* as a bool."""
     try:
         return bool(sync_op)
     except BaseException as error:  # an array of several elements

@@ -14,7 +14,7 @@ _REDUCER = Absent(
     "is a part of torch's DistributedDataParallel, which is made of C++ code of torch's own groups", _OWN_GROUPS
 )
 _BACKEND = Absent(
-    "is a part of torch's own backends, in whose place the shared_memory engine stands",
+    "is a part of torch's own backends, in whose place this project's engine stands",
     _OWN_GROUPS,
 )
 _MODULE = Absent("communicates through torch.distributed's own groups", _OWN_GROUPS)

@@ -229,7 +229,7 @@ def test_calls_before_and_after_the_world(rank: int, version: str) -> None:
 @pytest.mark.ranks(2)
 def test_what_cannot_be_honoured(rank: int) -> None:
     dist = VERSIONS["3"]
-    with pytest.raises(UnsupportedError, match="paddle frontend's shared_memory engine"):
+    with pytest.raises(UnsupportedError, match="paddle frontend's engine"):
         dist.init_parallel_env(nccl_config=object())
     with world():
         for kind, arguments in (

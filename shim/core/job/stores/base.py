@@ -93,7 +93,7 @@ class Store:
     def multi_set(self, keys: Sequence[Key], values: Sequence[Value]) -> None:
         """Put each of *values* under its one of *keys*, all at once."""
         if len(keys) != len(values):
-            raise ArgumentError(f"keys and values must be as many, got {len(keys)} and {len(values)}")
+            raise ArgumentError(f"there must be as many values as keys, got {len(keys)} keys and {len(values)} values")
         pairs = zip(_names_of(keys), map(bytes_of, values), strict=True)
         self.request(Operation.SET, [field for pair in pairs for field in pair])
 

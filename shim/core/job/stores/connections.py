@@ -124,7 +124,7 @@ class Connections:
         try:
             connection.sendall(GREETING)
             if _receive(connection, len(GREETING)) != GREETING:
-                raise OSError("what listens there is not a store of this project, or of another version")
+                raise OSError("the server there is not a store of this project, or is of another version")
         except BaseException:  # Ctrl-C too: nobody else would close what is half done
             connection.close()
             raise

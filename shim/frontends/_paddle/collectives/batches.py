@@ -47,7 +47,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Task] | None:
     """Begin all sends and receives of *p2p_op_list* together, in whatever order they are, and return a task for each.
 
     Raises: RuntimeError for what is no list of P2POp, an empty one, and groups of different backends.
-    Deviates: the order does not matter; paddle on gloo waits for ever when two ranks send to each other first.
+    Deviates: the order does not matter; paddle on gloo waits forever when two ranks send to each other first.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/batch_isend_irecv_en.html
     """
     return _begun_together(_BATCH, p2p_op_list)

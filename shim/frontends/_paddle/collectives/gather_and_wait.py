@@ -25,14 +25,14 @@ def all_gather(
     """Copy every rank's *tensor* into its place in *tensor_list*: new ones in an empty list, or parts of one tensor.
 
     Raises: RuntimeError outside *group*; ValueError for a wrong length, size or dtype.
-    Deviates: returns a task always, as paddle does where its page says None.
+    Deviates: always returns a task; so does paddle, though its page says None.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
     """
     return gather_all(_ALL_GATHER, tensor_list, tensor, group, sync_op)
 
 
 def barrier(group: Group | None = None) -> None:
-    """Return on no rank of *group* before every rank has called; outside it, at once.
+    """Wait until every rank of *group* has called this; a process outside it returns at once.
 
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/barrier_en.html
     """
@@ -40,9 +40,9 @@ def barrier(group: Group | None = None) -> None:
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
-    """Return when all that *group* was asked to do has ended, what it does with *tensor* among it.
+    """Wait until every call that was started in *group* has ended, those on *tensor* included.
 
-    Deviates: waits for more than *tensor*, and with either *use_calc_stream*, as host tensors have no streams.
+    Deviates: waits for all of the group's calls; *use_calc_stream* changes nothing, as host tensors have no streams.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/wait_en.html
     """
     return settled(_WAIT, tensor, group, use_calc_stream)

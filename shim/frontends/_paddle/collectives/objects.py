@@ -31,7 +31,7 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
     """Replace what is in *object_list* by copies of what the world's rank *src* has in its list, which is as long.
 
     Raises: ValueError for a rank outside the group; TypeError for what cannot be pickled.
-    Deviates: *src* keeps its own objects, where paddle puts copies in their place.
+    Deviates: *src* keeps its own objects; paddle replaces them by copies.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/broadcast_object_list_en.html
     """
     return broadcast_items(_BROADCAST, object_list, src, group)
@@ -43,7 +43,7 @@ def scatter_object_list(
     """Leave in *out_object_list* only this rank's place in the *in_object_list* of the world's rank *src*.
 
     Raises: ValueError for another number of objects than ranks; TypeError where the list is missing, or cannot be pickled.
-    Deviates: works in a *group*, where paddle waits for ever, as it sends the size to the whole world.
+    Deviates: works in a *group*; paddle waits forever there, because it sends the size to the whole world.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/scatter_object_list_en.html
     """
     return scatter_items(_SCATTER, out_object_list, in_object_list, src, group)

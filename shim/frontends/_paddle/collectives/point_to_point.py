@@ -38,7 +38,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
     """Begin to send *tensor* to the world's rank *dst*; it must not change before the task has ended.
 
     Raises: ValueError for the caller's own rank, or one outside the group.
-    Deviates: returns at once, where paddle on gloo waits until it is received.
+    Deviates: returns at once; paddle on gloo waits until the tensor is received.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/isend_en.html
     """
     return send_to(_ISEND, tensor, dst, group, False)

@@ -99,7 +99,7 @@ def _check_host(ips: Any) -> None:
     if ips is None:
         return
     if "," in str(ips):
-        raise UnsupportedError(f"ips must be this host: the shared_memory engine serves the ranks of one, got {ips!r}")
+        raise UnsupportedError(f"ips must be this host: the engine serves the ranks of one host, got {ips!r}")
     if away := another_host("ips", str(ips).strip()):
         raise refusal_of(away)
 

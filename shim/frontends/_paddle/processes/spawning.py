@@ -25,7 +25,7 @@ def spawn(
 
     *join* waits for all, *daemon* ends them with this process; *options* are start_method, backend, gpus, xpus and ips.
     Raises: an Exception with the traceback when a rank fails, after the others were ended; ValueError for other options.
-    Deviates: options that paddle has deprecated, and hosts besides this one, are refused.
+    Deviates: raises for options that paddle has deprecated, and for other hosts than this one.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/spawn_en.html
     """
     return start(_SPAWN, func, args, nprocs, join, daemon, options)

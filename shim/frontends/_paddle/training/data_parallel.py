@@ -47,9 +47,9 @@ class DataParallel(_Layer):
     RuntimeError outside *group*, and on every rank for *layers* whose parameters and buffers are not everywhere as many, of the same shapes and
     dtypes, and the same ones to be trained. Where the averaging fails, the backward raises SystemError, which paddle makes of what a hook
     raises, with the error itself as its ``__cause__``.
-    Deviates: parameters that a rank has not used count as 0 without *find_unused_parameters* too, where paddle leaves them out of step; sparse
-    gradients and *strategy*, which is of paddle 1, raise UnsupportedError. What is wrong with *group* or a size is told on the only rank too,
-    where paddle does not look at them.
+    Deviates: parameters that a rank has not used count as 0 even without *find_unused_parameters*; paddle lets the ranks' copies diverge.
+    Sparse gradients and *strategy*, which is of paddle 1, raise UnsupportedError. A wrong *group* or size raises on a single rank too,
+    where paddle does not check it.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/DataParallel_en.html
     """
 

@@ -16,14 +16,14 @@ def gloo_init_parallel_env(rank_id: int, rank_num: int, server_endpoint: str) ->
     """Meet the other processes that call this, as *rank_id* of *rank_num*, at *server_endpoint*, an "ip:port" of this host.
 
     Raises: AssertionError for a *rank_num* below 2; ValueError for what is no rank or endpoint.
-    Deviates: the endpoint only names the meeting, and no server listens at it.
+    Deviates: the endpoint only names the rendezvous; no server listens at it.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/gloo_init_parallel_env_en.html
     """
     return meeting.open_at(_INIT, rank_id, rank_num, server_endpoint)
 
 
 def gloo_barrier() -> None:
-    """Return in no process that ``gloo_init_parallel_env`` brought together before every one has called.
+    """Wait until every process that ``gloo_init_parallel_env`` brought together has called this.
 
     Raises: AssertionError before ``gloo_init_parallel_env`` and after ``gloo_release``.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/gloo_barrier_en.html

@@ -53,7 +53,7 @@ def destroy_process_group(group: Group | None = None) -> None:
 def get_rank(group: Group | None = None) -> int:
     """Return the caller's rank in *group*, -1 outside it; without one in the world, before initialisation too.
 
-    Deviates: before initialisation, every launcher's environment is understood, not paddle's alone.
+    Deviates: before initialisation, it reads every launcher's environment, not only paddle's.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/get_rank_en.html
     """
     return rank_in(_GET_RANK, group)
@@ -62,7 +62,7 @@ def get_rank(group: Group | None = None) -> int:
 def get_world_size(group: Group | None = None) -> int:
     """Return the number of *group*'s ranks, -1 outside it; without one the world's, before initialisation too.
 
-    Deviates: before initialisation, every launcher's environment is understood, not paddle's alone.
+    Deviates: before initialisation, it reads every launcher's environment, not only paddle's.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/get_world_size_en.html
     """
     return size_of(_GET_WORLD_SIZE, group)

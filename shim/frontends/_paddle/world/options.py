@@ -107,7 +107,7 @@ def _refuse_option(caller: Caller, name: str, value: Any, default: Any) -> None:
     if value != default:
         raise caller.explain(
             UnsupportedError(
-                f"{name} must be {default!r}: the paddle frontend's shared_memory engine has no such, got {value!r}"
+                f"{name} must be {default!r}: the paddle frontend's engine has no such option, got {value!r}"
             )
         )
 

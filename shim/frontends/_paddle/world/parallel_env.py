@@ -18,9 +18,9 @@ _MOST_RINGS = 8
 
 
 class ParallelEnv:
-    """This process's rank, the world size, and what the launcher tells besides, as it is when this is made.
+    """This process's rank, the world size and the launcher's other settings, read when the object is made.
 
-    Deviates: rank and world size come from every launcher's environment, not paddle's alone.
+    Deviates: reads rank and world size from every launcher's environment, not only paddle's.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ParallelEnv_en.html
     """
 
@@ -66,7 +66,7 @@ class ParallelEnv:
 
     @property
     def trainer_endpoints(self) -> list[str]:
-        """All ranks' addresses, where paddle's launcher gave them some; as in paddle, one that is empty without them."""
+        """All ranks' addresses, where paddle's launcher gave them some; else one empty address, as in paddle."""
         return self._trainer_endpoints
 
     @property

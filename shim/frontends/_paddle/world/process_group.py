@@ -132,7 +132,7 @@ class ProcessGroup:
         return self.all_to_all_single(out, in_, out_sizes, in_sizes, True)
 
     def barrier(self, device_id: int = -1) -> Task:
-        """Return on no rank before every rank has called. No device has a part in it, whatever *device_id* says."""
+        """Wait until every rank has called this. No device has a part in it, whatever *device_id* says."""
         self._integer(_BARRIER, "device_id", device_id)
         meet(_BARRIER, self._group)
         return ended()
@@ -194,7 +194,7 @@ class ProcessGroup:
 
     def _unsupported(self, name: str, instead: str, *given: Any, **named: Any) -> NoReturn:
         del given, named
-        error = UnsupportedError(f"the paddle frontend's shared_memory engine has no such method\n{instead}")
+        error = UnsupportedError(f"the paddle frontend's engine has no such method\n{instead}")
         refuse(_method(name), self._group, error)
 
     def _op(self, caller: Any, op: Any) -> Any:

@@ -27,7 +27,7 @@ class TCPStore:
 
     What waits, waits *timeout*; with *wait_for_workers* the server waits for *world_size* stores, its own included.
     Raises: TypeError for wrong types; ValueError for a *port* or *world_size* that is none; RuntimeError if nobody serves.
-    Deviates: *multi_tenant* and *master_listen_fd* count, host names are taken, *use_libuv*=False raises UnsupportedError.
+    Deviates: honours *multi_tenant* and *master_listen_fd*, takes host names; *use_libuv*=False raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/mint/mindspore.mint.distributed.TCPStore.html
     """
 

@@ -249,7 +249,7 @@ def _matrix(caller: Caller, group: ProcessGroup, counts: object) -> list[int]:
 
 
 def barrier(caller: Caller, group: str | None, async_op: bool, device_ids: list[int] | None) -> CommHandle | None:
-    """Return on no rank before every rank has called."""
+    """Wait until every rank has called this."""
     found = only_default(caller, group_for(caller, group, async_op), device_ids=device_ids)
     return handle_of(calls.barrier(caller, found, now=not async_op), async_op)
 

@@ -56,7 +56,7 @@ def _receiving(caller: Caller, tensor: Any, src: int, group: str | None, tag: in
 
 
 def refuse_gradient_of_sent(caller: Caller, group: ProcessGroup, tensor: Any) -> None:
-    """Refuse to send a *tensor* of whose gradient MindSpore would leave out what comes from the receiver."""
+    """Raise if MindSpore would compute the gradient of the *tensor* to send without the receiver's part."""
     if is_recorded([tensor]):
         wanted = (
             "has no gradient, and one is being recorded\n"
@@ -66,7 +66,7 @@ def refuse_gradient_of_sent(caller: Caller, group: ProcessGroup, tensor: Any) ->
 
 
 def refuse_history(caller: Caller, group: ProcessGroup, tensor: Any) -> None:
-    """Refuse to overwrite a *tensor* that MindSpore would go on differentiating as what it was before."""
+    """Raise if MindSpore would go on differentiating *tensor* with its old value."""
     if is_recorded([tensor]) and not tensor._is_leaf:
         wanted = "must not overwrite a tensor of which a gradient is being recorded\nPass a new tensor."
         raise caller.explain(UnsupportedError(wanted), group)

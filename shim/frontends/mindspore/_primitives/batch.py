@@ -33,8 +33,8 @@ class BatchISendIRecv(CellPrimitive):
     receive. Returned is a tuple: at the place of an "irecv" what was received, of an "isend" a number that means nothing.
     Raises: TypeError for arguments of wrong types; ValueError for lengths that do not fit; RuntimeError for another number of
     tensors than of "isend".
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no tuples; its gradient is refused, where
-    MindSpore has none.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no tuples; raises if its gradient is
+    needed; MindSpore has none.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.BatchISendIRecv.html
     """
 

@@ -32,7 +32,7 @@ def _is_intermediate(tensor: Any) -> bool:
 
 
 class Barrier(SignalPrimitive):
-    """Return on no rank of *group* before every rank has called.
+    """Wait until every rank of *group* has called this.
 
     Raises: TypeError if *group* is no str.
     Deviates: returns None where MindSpore is not loaded.
@@ -144,8 +144,8 @@ class Receive(CellPrimitive):
     It is called without arguments, or, where a gradient is recorded, with one tensor whose contents mean nothing: when that
     one's gradient is asked for, it is 0, and that of what was received goes back over *group_back*; else none goes back.
     Raises: TypeError for arguments of wrong types; ValueError for ranks that are not in the group.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, which has a fixed number of inputs; *dtype* may be that of
-    another framework, whose tensor is then returned.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive has a fixed number of inputs; *dtype* may be another
+    framework's, whose tensor it then returns.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.Receive.html
     """
 

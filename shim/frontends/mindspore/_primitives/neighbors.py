@@ -30,8 +30,8 @@ class NeighborExchange(CellPrimitive):
 
     Its i-th tensor is of *recv_shapes*[i] and dtype *recv_type*, and comes from rank *recv_rank_ids*[i].
     Raises: TypeError for arguments of wrong types; ValueError for lengths, shapes and ranks that do not fit.
-    Deviates: works in PyNative mode too; where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no
-    tuples; on a rank that only sends or only receives, gradients and compiled graphs are refused: nothing leads a gradient there.
+    Deviates: works in PyNative mode too; where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no
+    tuples; on a rank that only sends or only receives, gradients and compiled graphs raise: no gradient can reach it.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.NeighborExchange.html
     """
 

@@ -61,8 +61,8 @@ class AllReduce(CommunicationPrimitive):
     """Combine the tensors of all ranks of *group*, which have one shape, by *op* into a tensor of that shape on every rank.
 
     Raises: TypeError if *op* or *group* is no str.
-    Deviates: the gradient is right for every *op*; MindSpore's of "avg" is that of a maximum, and of "prod" nan at 0. bool is
-    taken, as mint.all_reduce takes it; MindSpore raises TypeError.
+    Deviates: the gradient is right for every *op*; MindSpore's of "avg" is that of a maximum, and of "prod" nan at 0. It takes
+    bool, as mint.all_reduce does; MindSpore raises TypeError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AllReduce.html
     """
 
@@ -160,7 +160,7 @@ class ReduceScatter(CommunicationPrimitive):
     """Combine the tensors (N*x_1, ..., x_R) of all ranks of *group* by *op*, and keep this rank's rows of the result.
 
     Raises: TypeError if *op* or *group* is no str; ValueError if the rows cannot be divided by the number of ranks.
-    Deviates: has a gradient for every *op*, where MindSpore has that of "sum".
+    Deviates: has the right gradient for every *op*; MindSpore's is that of "sum".
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.ReduceScatter.html
     """
 

@@ -29,8 +29,8 @@ class Broadcast(TuplePrimitive):
     """Return the tensors of rank *root_rank* of *group* on every rank: a tuple of tensors for a tuple of tensors.
 
     Raises: TypeError if *root_rank* is no int or *group* no str, or for a tensor that is not in a tuple.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no tuples; the root's gradient
-    is the sum of all ranks' and the others' is 0, where MindSpore leaves each rank its own.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no tuples; the root's gradient is the
+    sum of all ranks' and the others' is 0; MindSpore leaves each rank its own.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.Broadcast.html
     """
 

@@ -77,7 +77,7 @@ class AlltoAllV(SizedPrimitive):
 
     A block is *block_size* elements. The lists are lists, tuples or tensors of int; in a compiled graph no tensors.
     Raises: TypeError if *group* is no str or *block_size* no int; ValueError for sizes that do not fit.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no lists.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no lists.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AlltoAllV.html
     """
 
@@ -105,7 +105,7 @@ class AlltoAllVC(SizedPrimitive):
     A block is *block_size* elements; with *transpose* rank j sends them to rank i. The matrix is a list, of numbers or of
     rows, or a tensor; in a compiled graph no tensor.
     Raises: TypeError for arguments of wrong types; ValueError for a matrix or a tensor that does not fit.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no lists.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no lists.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AlltoAllVC.html
     """
 
@@ -167,7 +167,7 @@ class AllGatherV(SizedPrimitive):
 
     The sizes are a list, tuple or tensor of int, the same on every rank; in a compiled graph no tensor.
     Raises: TypeError if *group* is no str; ValueError for sizes that do not fit.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no lists.
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no lists.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.AllGatherV.html
     """
 
@@ -213,8 +213,8 @@ class ReduceScatterV(SizedPrimitive):
 
     The sizes are a list, tuple or tensor of int, the same on every rank; in a compiled graph no tensor.
     Raises: TypeError if *op* or *group* is no str; ValueError for sizes that do not fit.
-    Deviates: where MindSpore is loaded, it is a Cell and no Primitive, whose kernels take no lists; has a gradient for
-    every *op*, where MindSpore has that of "sum".
+    Deviates: where MindSpore is loaded, it is a Cell, because a Primitive's kernels take no lists; has the right
+    gradient for every *op*; MindSpore's is that of "sum".
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/ops/mindspore.ops.ReduceScatterV.html
     """
 
@@ -261,7 +261,7 @@ class _AllSwap(SizedPrimitive):
 
     *tensor_in* has two dimensions, and the sizes, tensors of int64 (or lists of int), are those of whole rows.
     Raises: TypeError if *group* is no str; ValueError for sizes that do not fit.
-    Deviates: takes lists too, and in a compiled graph these alone.
+    Deviates: takes lists too, and only lists in a compiled graph.
     """
 
     caller = Caller("mindspore.ops._AllSwap", input="tensor_in")

@@ -68,7 +68,7 @@ def get_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return this process's rank in *group*; before ``init``, RANK_ID of the environment or 0.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    Deviates: outside *group* the answer is -1.
+    Deviates: returns -1 outside *group*.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_rank.html
     """
     return group_names.answer(_GET_RANK, group, lambda found: found.rank, "RANK_ID", 0)
@@ -105,7 +105,7 @@ def get_comm_name(group: str = GlobalComm.WORLD_COMM_GROUP) -> str:
     """Return the name that the engine knows *group* by.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    Deviates: the name is no address of a device.
+    Deviates: the name is not a device address.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.get_comm_name.html
     """
     return group_names.named_group(_GET_COMM_NAME, group).name
@@ -143,7 +143,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
 
     Raises: TypeError for wrong types; ValueError for *rank_ids* that are empty, occur twice, or differ from those that
     a group of this name has.
-    Deviates: *options* raises UnsupportedError, unless it is for HCCL alone, and then changes nothing.
+    Deviates: *options* for HCCL change nothing; others raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/communication/mindspore.communication.create_group.html
     """
     return membership.create(_CREATE_GROUP, group, rank_ids, options)

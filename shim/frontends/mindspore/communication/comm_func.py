@@ -198,14 +198,14 @@ def all_to_all_v_c(
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/communication/mindspore.communication.comm_func.all_to_all_v_c.html
     """
     return collectives.all_to_all_by_matrix(_ALL_TO_ALL_V_C, output, input, send_count_matrix, group, async_op)
 
 
 def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
-    """Return on no rank of *group* before every rank has called.
+    """Wait until every rank of *group* has called this.
 
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.barrier.html
@@ -217,7 +217,7 @@ def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.send.html
     """
     return point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
@@ -237,7 +237,7 @@ def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.isend.html
     """
     return point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
@@ -258,7 +258,7 @@ class P2POp(exchanges.Exchange):
 
     What is received may also be described by a shape as *tensor* and by *recv_dtype*.
     Raises: ValueError if *op* is not called isend or irecv; TypeError for wrong types; NotImplementedError for a *tag*.
-    Deviates: *recv_dtype* may be that of another framework, whose tensor is then returned.
+    Deviates: *recv_dtype* may be another framework's, whose tensor it then returns.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.P2POp.html
     """
 
@@ -279,7 +279,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> tuple[Any, ...]:
     """Carry out *p2p_op_list* together, and return what each of it received, or a 0 in its place where it sent.
 
     Raises: TypeError if the list is empty or holds anything but P2POps; ValueError for a shape without recv_dtype.
-    Deviates: a tensor to send of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor to send whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.batch_isend_irecv.html
     """
     return exchanges.carry_out(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)

@@ -3,8 +3,8 @@
 A primitive is made once, with its group, and called with tensors; ``_primitive`` says how that goes together with
 MindSpore's gradients and compiled graphs.
 
-Deviates: compiled graphs take tensors of known shapes that have a dimension and are not empty, have first derivatives
-only, and cannot be made by tracing; an error in one that runs is raised some 3 seconds late, and MindSpore does not run
+Deviates: compiled graphs take only non-empty tensors with known shapes and at least one dimension, have first derivatives
+only, and cannot be made by tracing; an error in a running graph is raised some 3 seconds late, and MindSpore does not run
 that graph again.
 """
 

@@ -1,8 +1,8 @@
 """``paddle.distributed`` of paddle 2 over this project's engine; the input comes first in alltoall and alltoall_single.
 
 Write ``import shim.frontends.paddle_2.distributed as dist``.
-Deviates: every tensor that a call writes counts as written in place, so that a backward which needs its old elements raises RuntimeError;
-paddle gives a wrong gradient in silence.
+Deviates: every tensor that a call writes counts as written in place, so a backward that needs its old elements raises
+RuntimeError; paddle silently gives a wrong gradient.
 See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/Overview_en.html
 """
 

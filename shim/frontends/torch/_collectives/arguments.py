@@ -40,7 +40,7 @@ __all__ = [
 
 
 def is_now(caller: Caller, members: ProcessGroup, async_op: Any) -> bool:
-    """Return whether a collective is to end before it returns: what *async_op* is not, be it no bool."""
+    """Return whether a call is synchronous: the opposite of *async_op*, which need not be a bool."""
     try:
         return not async_op
     except BaseException as error:  # an array of several elements
@@ -68,7 +68,7 @@ def renamed(caller: Caller, new: str) -> Caller:
 
 
 def deprecated(caller: Caller, instead: str) -> Caller:
-    """Return *caller*, warning the frontend's user that torch wants *instead* of its package called."""
+    """Return *caller*, after warning the frontend's user that torch wants its *instead* to be called."""
     warnings.warn(
         f"torch 2.13 deprecates {caller.function}; call torch.distributed.{instead}", FutureWarning, stacklevel=3
     )

@@ -28,9 +28,7 @@ def refuse_option(caller: Caller, name: str, value: Any) -> None:
     """Raise UnsupportedError unless *value* is None."""
     if value is not None:
         raise caller.explain(
-            UnsupportedError(
-                f"{name} must be None: the torch frontend's shared_memory engine has no such, got {value!r}"
-            )
+            UnsupportedError(f"{name} must be None: the torch frontend's engine has no such option, got {value!r}")
         )
 
 
@@ -43,8 +41,7 @@ def refuse_device(caller: Caller, name: str, device: Any) -> None:
         if one is not None and not str(one).startswith("cpu"):
             raise caller.explain(
                 UnsupportedError(
-                    f"{name} must be None or the CPU: the torch frontend's shared_memory engine works on host memory, "
-                    f"got {device!r}"
+                    f"{name} must be None or the CPU: the torch frontend's engine works on host memory, got {device!r}"
                 )
             )
 
@@ -75,7 +72,7 @@ def seconds_of(caller: Caller, timeout: timedelta | None) -> float:
 
 
 def set_timeout(caller: Caller, group: groups.ProcessGroup, timeout: timedelta) -> None:
-    """Have this rank wait so long in *group* from now on."""
+    """Set the timeout of this rank in *group* from now on."""
     seconds = seconds_of(caller, duration_of(timeout))
     try:
         groups.set_timeout(group, seconds)

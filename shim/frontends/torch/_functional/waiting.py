@@ -34,7 +34,7 @@ def graph_inputs(allowed: bool) -> AbstractContextManager[None]:
     if allowed:
         raise UnsupportedError(
             "torch.distributed._functional_collectives.allow_inflight_collective_as_graph_input_ctx: value must be False "
-            "in the torch frontend: graphs compiled by torch cannot wait for the shared_memory engine\n"
+            "in the torch frontend: graphs compiled by torch cannot wait for the engine\n"
             "Wait with the Work that the collective returned, before the graph."
         )
     return nullcontext()

@@ -52,7 +52,7 @@ class Backend(str):
         Raises: UnsupportedError, always: groups are served by this project's engines.
         """
         raise UnsupportedError(
-            f"torch.distributed.Backend.register_backend: the frontend runs on the shared_memory engine and takes "
+            f"torch.distributed.Backend.register_backend: the frontend runs on its own engine and takes "
             f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices})"
         )
 
@@ -100,9 +100,7 @@ def backend_of(caller: Caller, backend: str | None) -> str:
     name = backend.lower()
     for known in _names(caller, name):
         if known == Backend.FAKE:
-            raise caller.explain(
-                UnsupportedError("the torch frontend has no backend 'fake': the shared_memory engine communicates")
-            )
+            raise caller.explain(UnsupportedError("the torch frontend has no backend 'fake': the engine communicates"))
         if known not in Backend.backend_list:
             raise caller.explain(
                 ArgumentAssertionError(

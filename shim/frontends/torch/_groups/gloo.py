@@ -35,7 +35,7 @@ class _Options:
 
 
 def _options_of(options: Any, timeout: Any) -> _Options:
-    """Return *options*, or those with the timeout that stands in their place or is *timeout*; refuse what has no meaning."""
+    """Return *options*, or new ones where a timeout is given instead; raise for options without a meaning here."""
     if not isinstance(options, _Options):
         made = _Options()
         made._timeout = options if timeout is None else timeout
@@ -108,7 +108,7 @@ class ProcessGroupGloo(ProcessGroup):
         raise _unsupported("mem_allocator")
 
     def supports_tensor_alloc(self, device: Any) -> bool:
-        """Tell whether it allocates tensors on *device*, which it does on none."""
+        """Return False: it allocates no tensors, whatever the *device*."""
         return str(device) in _ALLOCATES_ON
 
     @classmethod
@@ -161,5 +161,5 @@ class ProcessGroupGloo(ProcessGroup):
 
 def _unsupported(what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"torch.distributed.ProcessGroupGloo: the torch frontend's shared_memory engine, which serves it, has no {what}"
+        f"torch.distributed.ProcessGroupGloo: the torch frontend's engine, which serves it, has no {what}"
     )

@@ -69,7 +69,7 @@ def check_world_timeout(caller: Caller, timeout: timedelta | None, seconds: floa
         raise caller.explain(
             UnsupportedError(
                 f"timeout must be None or {existing.timeout:g} s in the torch frontend: another frontend has made the "
-                f"world, whose shared_memory engine keeps its timeout, got {timeout}"
+                f"world, whose engine keeps its timeout, got {timeout}"
             )
         )
 

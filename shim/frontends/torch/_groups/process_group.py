@@ -127,7 +127,7 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         if str(getattr(device, "type", device)).partition(":")[0] == "cpu":
             return self
         raise torch_function("ProcessGroup._get_backend").explain(
-            UnsupportedError(f"the torch frontend's shared_memory engine has no backend for device {device!r}")
+            UnsupportedError(f"the torch frontend's engine has no backend for device {device!r}")
         )
 
     def get_group_store(self) -> Any:
@@ -196,7 +196,7 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """
         raise torch_function("ProcessGroup.merge_remote_group").explain(
             UnsupportedError(
-                "the torch frontend's shared_memory engine makes groups of one world's ranks only, got "
+                "the torch frontend's engine makes groups of one world's ranks only, got "
                 f"{store!r}, size {size}, timeout {timeout}, group_name {group_name!r} and group_desc {group_desc!r}"
             )
         )

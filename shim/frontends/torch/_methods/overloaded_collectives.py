@@ -181,7 +181,7 @@ class OverloadedCollectives:
     @overload
     def barrier(self, timeout: timedelta | None = None) -> Work: ...
     def barrier(self, *args: Any, **kwargs: Any) -> Work:
-        """End on no rank before every rank has called; see barrier."""
+        """Wait until every rank has called this; see barrier."""
         members = self.core
         (opts,) = read(_BARRIER, members, BARRIER, args, kwargs)
         told(_BARRIER, members, refuse_device, "device", opts.device)

@@ -25,7 +25,7 @@ class Store:
 
     A class of the user's may derive from it and define the methods that are used. A timeout of zero does not wait.
     Raises: DistStoreError when a key does not come in time, DistNetworkError when the server is gone.
-    Deviates: torch takes a timeout of zero for none, and waits for ever.
+    Deviates: torch treats a timeout of zero as no timeout and waits forever.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Store
     """
 
@@ -120,7 +120,7 @@ class Store:
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
         """Wait until *world_size* callers wait under *key*, at most *timeout* (None: the store's).
 
-        Deviates: a *key* can be used again; torch lets everyone pass from the second time on.
+        Deviates: a *key* can be reused; in torch, the second use of a key lets everyone pass.
         """
         self._ask("barrier", lambda core: core.barrier(_key(key), _amount(world_size), _limit(timeout)))
 
@@ -173,7 +173,7 @@ class TCPStore(Store):
 
     With *wait_for_workers* the server waits for *world_size* stores. With *multi_tenant*, servers of a process on one
     port are one. *master_listen_fd* is a listening socket to take over. Port 0 takes a free one.
-    Deviates: *use_libuv* is told by ``libuvBackend`` and changes nothing: there is one kind of server.
+    Deviates: *use_libuv* changes nothing but the answer of ``libuvBackend``: there is one kind of server.
     Deviates: for a loopback *host_name* the server cannot be reached from other hosts; torch's can.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.TCPStore
     """

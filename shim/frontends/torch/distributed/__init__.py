@@ -1,8 +1,9 @@
 """``torch.distributed`` over this project's engine: ``import shim.frontends.torch.distributed as dist``.
 
-Deviates: every tensor that a call writes counts as written in place, so that a backward which needs its old elements raises RuntimeError; torch
-2.13 counts only some of them, and all_reduce, broadcast, scatter, all_to_all_single and receives give a wrong gradient in silence. A graph of ``torch.compile`` ends at
-each function here, where torch puts some into it; those of ``_functional_collectives`` stand in it.
+Deviates: every tensor that a call writes counts as written in place, so a backward that needs its old elements raises
+RuntimeError; torch 2.13 counts only some of them: all_reduce, broadcast, scatter, all_to_all_single and receives silently
+give a wrong gradient. A graph of ``torch.compile`` ends at each function of this module; torch puts some of them into the
+graph. The functions of ``_functional_collectives`` stand in it here too.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 

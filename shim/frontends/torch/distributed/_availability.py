@@ -39,7 +39,7 @@ _READ_LEVEL = torch_function("set_debug_level_from_env")
 def is_backend_available(backend: str) -> bool:
     """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU.
 
-    Deviates: ``fake`` and ``undefined`` are not; torch says so of every name that it knows.
+    Deviates: ``fake`` and ``undefined`` are not available; torch returns True for every name that it knows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_backend_available
     """
     return has_backend(backend)

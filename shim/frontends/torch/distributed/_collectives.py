@@ -89,7 +89,7 @@ def all_gather(
 
     Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
-    Deviates: complex numbers are not mixed with their element type, which torch allows.
+    Deviates: complex numbers cannot be mixed with their element type; torch allows it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
     """
     members = group_of(_ALL_GATHER, group)
@@ -155,7 +155,7 @@ def all_gather_coalesced(
     """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*; returns a Future when *async_op*.
 
     Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
-    Deviates: with *async_op* too every rank must have called before it returns, as the lists' lengths are compared.
+    Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_coalesced
     """
     return all_gather_together(
@@ -221,7 +221,7 @@ def all_to_all(
 
     Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *output_tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
-    Deviates: complex numbers are not mixed with their element type, which torch allows.
+    Deviates: complex numbers cannot be mixed with their element type; torch allows it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
     """
     members = group_of(_ALL_TO_ALL, group)
@@ -266,7 +266,7 @@ def barrier(
     device_ids: Any = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Return on no rank of *group* before every rank has called, within *timeout* (None: the group's own).
+    """Wait until every rank of *group* has called this, within *timeout* (None: the group's own).
 
     *device_ids* may be numbers, which choose nothing, as with gloo.
     Raises: UnsupportedError for other *device_ids* than numbers and the CPU.
@@ -282,11 +282,11 @@ def barrier(
 def monitored_barrier(
     group: ProcessGroup | None = GroupMember.WORLD, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Return on no rank of *group* before every rank has called; tell which ranks have not within *timeout*.
+    """Wait until every rank of *group* has called this; tell which ranks have not within *timeout*.
 
     Rank 0 names the first it missed or, when *wait_all_ranks*, all of them; a rank that missed rank 0 names that.
     Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.
-    Deviates: works with every backend string, where torch 2.13 has it for gloo alone; without *timeout*, waits its group's, not 30 minutes.
+    Deviates: works with every backend string, not only gloo; without *timeout*, it waits for the group's timeout instead of 30 minutes.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
     """
     return monitored(_MONITORED_BARRIER, group_of(_MONITORED_BARRIER, group), timeout, wait_all_ranks)

@@ -18,7 +18,7 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
     """Stop in a debugger on the world's *rank*, from the visit after *skip* on; the others wait *timeout_s* for it.
 
     Raises: DistStoreError when that time passes (None: no limit).
-    Deviates: *skip* counts the visits of each call of its own; torch counts those of all together.
+    Deviates: *skip* counts the visits of each call separately; torch counts those of all calls together.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.breakpoint
     """
     _breakpoints.stop(_BREAKPOINT, rank, skip, timeout_s)
@@ -27,7 +27,7 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
 def record_comm(name: str) -> AbstractContextManager[None]:
     """Return a context whose collectives torch's profiler shows under *name*.
 
-    Deviates: one range for all of them, where torch has one for each.
+    Deviates: the profiler shows one range for all of them; torch shows one for each.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.record_comm
     """
     return _breakpoints.Recorded(name)

@@ -5,8 +5,8 @@ The result is an ``AsyncCollectiveTensor``, which waits when it is used; in a gr
 of one dimension or ``(DeviceMesh, dimension)``; a list of the world's ranks warns (FutureWarning).
 Gradients are those of the sum of all ranks' losses, for every reduce op; every rank of the group has to run backward.
 Tensors of other frameworks get a plain result, without gradients.
-Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; ``torch.func.grad`` and ``vjp`` work, where
-torch raises RuntimeError; sends, receives and the body of an activation checkpoint are no part of a graph of ``torch.compile``.
+Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; ``torch.func.grad`` and ``vjp`` work; torch raises
+RuntimeError. A graph of ``torch.compile`` does not contain sends, receives and the body of an activation checkpoint.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 
@@ -116,7 +116,7 @@ def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Ten
     """Return every rank's *self* combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
-    Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
+    Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_call(_ALL_REDUCE, core_group(_ALL_REDUCE, group, tag), [self], in_background=True)
@@ -145,7 +145,7 @@ def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     """Return this rank's equal part, along *scatter_dim*, of every rank's *self* combined by *reduceOp*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
-    Deviates: every op has its gradient; torch 2.13 raises RuntimeError in backward for all but sum.
+    Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
@@ -319,7 +319,7 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
     """Send *self* from each *group* rank *m* to rank ``src_dst[m]`` and return what comes, one after the other.
 
     Raises: ValueError unless *src_dst* names a rank of *group* for each.
-    Deviates: tensors of any shape travel; torch 2.13 takes those of one dimension, and no group's name.
+    Deviates: takes tensors of any shape, and a group's name; torch 2.13 takes one-dimensional tensors only, and no name.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_call(_PERMUTE_TENSOR, core_group(_PERMUTE_TENSOR, group, tag), [self], in_background=True)

@@ -76,7 +76,7 @@ def init_process_group(
 
     *timeout* bounds meeting and every operation; *group_name* is what the world is called. *pg_options*, *_ranks* and
     a *device_id* but the CPU raise UnsupportedError, a second call ValueError, what excludes each other AssertionError.
-    Deviates: every *backend* names the shared_memory engine; a lone process needs no environment.
+    Deviates: every *backend* names the one engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
     membership.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
@@ -116,11 +116,11 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """Make a group of the world ranks *ranks* (None: all); every rank calls it, or its members alone if synchronised so.
+    """Create a group of the world ranks *ranks* (None: all); every rank of the world must call this.
 
-    Ranks are in rising order if *sort_ranks*; with *use_local_synchronization* only members call, others get None.
+    Ranks are in rising order if *sort_ranks*; with *use_local_synchronization*, only members call; others get None.
     *timeout* bounds its operations; *group_desc* describes it; *pg_options* and a *device_id* raise UnsupportedError.
-    Deviates: with *backend* "mpi" too, the members alone may make a group.
+    Deviates: *use_local_synchronization* works with *backend* "mpi" too.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """
     return membership.make_group(
@@ -167,7 +167,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """Return the rank in *group* of the world's *global_rank*.
 
     Raises: ValueError for a rank outside the group.
-    Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
+    Deviates: raises for ranks outside the world too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_group_rank
     """
     return membership.group_rank(_GET_GROUP_RANK, group, global_rank)
@@ -177,7 +177,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """Return the rank in the world of *group*'s *group_rank*.
 
     Raises: ValueError for a rank outside the group.
-    Deviates: ranks outside the world are refused too; torch returns them unchanged for the default group.
+    Deviates: raises for ranks outside the world too; torch returns them unchanged for the default group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_global_rank
     """
     return membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)

@@ -145,7 +145,7 @@ def recv_object_list(
 
     *use_batch* changes nothing that can be seen.
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
-    Deviates: as documented, any rank is meant by neither *src* nor *group_src*, and -1 returned outside the group.
+    Deviates: as documented, receives from any rank if neither *src* nor *group_src* is given, and returns -1 outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list
     """
     check_use_batch(_RECV, use_batch)

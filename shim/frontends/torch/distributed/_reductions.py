@@ -44,8 +44,8 @@ def all_reduce(
     """Combine every rank's *tensor* by *op*, in place. A sparse COO one gets the coalesced sum.
 
     Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
-    Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it. With *async_op*
-    every rank must have called before it returns, where the tensor is sparse.
+    Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it. With a sparse
+    tensor, it returns only after every rank has called, even with *async_op*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
     """
     members = group_of(_ALL_REDUCE, group)
@@ -62,7 +62,7 @@ def all_reduce_coalesced(
     """Combine every rank's *tensors*, a list of one dtype or a single one, by *op*, in place; a Future when *async_op*.
 
     Raises: TypeError when *tensors* is no list; ValueError for several dtypes or none; warns (FutureWarning).
-    Deviates: with *async_op* too every rank must have called before it returns, as the lists' lengths are compared.
+    Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce_coalesced
     """
     return all_reduce_together(

@@ -50,7 +50,7 @@ def all_reduce(
     """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_reduce.html
     """
     return collectives.all_reduce(_ALL_REDUCE, tensor, op, group, async_op)
@@ -62,7 +62,7 @@ def all_gather_into_tensor(
     """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
-    Deviates: an output of shape (N, x_1, ..., x_R) is taken too; has its gradient.
+    Deviates: takes an output of shape (N, x_1, ..., x_R) too; has a gradient.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html
     """
     return collectives.all_gather_into_tensor(
@@ -80,7 +80,7 @@ def all_gather_into_tensor_uneven(
     """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor_uneven.html
     """
     return collectives.all_gather_into_tensor(
@@ -94,7 +94,7 @@ def all_gather(
     """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_gather.html
     """
     return collectives.all_gather(_ALL_GATHER, tensor_list, tensor, group, async_op)
@@ -106,7 +106,7 @@ def reduce_scatter_tensor(
     """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
 
     Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter_tensor.html
     """
     return collectives.reduce_scatter_tensor(_REDUCE_SCATTER_TENSOR, output, input, op, group, async_op)
@@ -124,7 +124,7 @@ def reduce_scatter_tensor_uneven(
 
     Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
     rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter_tensor_uneven.html
     """
     return collectives.reduce_scatter_tensor_uneven(
@@ -138,7 +138,7 @@ def reduce_scatter(
     """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter.html
     """
     return collectives.reduce_scatter(_REDUCE_SCATTER, output, input_list, op, group, async_op)
@@ -153,7 +153,7 @@ def all_to_all(
     """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
 
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all.html
     """
     return collectives.all_to_all(_ALL_TO_ALL, output_tensor_list, input_tensor_list, group, async_op)
@@ -170,7 +170,7 @@ def all_to_all_single(
     """Send *input_split_sizes*[j] rows of *input* to rank j, and put *output_split_sizes*[i] rows of rank i into *output*.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html
     """
     return collectives.all_to_all_single(
@@ -179,7 +179,7 @@ def all_to_all_single(
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: list[int] | None = None) -> CommHandle | None:
-    """Return on no rank of *group* before every rank has called.
+    """Wait until every rank of *group* has called this.
 
     Raises: TypeError if *group* is no str or *async_op* no bool.
     Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.

@@ -25,7 +25,7 @@ def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> N
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.send.html
     """
     return point_to_point.send(_SEND, tensor, dst, group, tag)
@@ -35,7 +35,7 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> i
     """Receive *tensor* from the world's rank *src*, which sent it under the same *tag*, and return 0.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.recv.html
     """
     return point_to_point.recv(_RECV, tensor, src, group, tag)
@@ -45,7 +45,7 @@ def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> 
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.isend.html
     """
     return point_to_point.isend(_ISEND, tensor, dst, group, tag)
@@ -55,7 +55,7 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
     """Receive *tensor* from the world's rank *src* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.irecv.html
     """
     return point_to_point.irecv(_IRECV, tensor, src, group, tag)
@@ -79,7 +79,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     """Begin all sends and receives of *p2p_op_list* together, and return a list of one handle for all of them.
 
     Raises: TypeError if the list is empty, holds anything but P2POps, or has more than one group.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.batch_isend_irecv.html
     """
     return batches.begin(_BATCH_ISEND_IRECV, p2p_op_list, P2POp)

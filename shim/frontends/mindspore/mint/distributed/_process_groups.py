@@ -69,7 +69,7 @@ def init_process_group(
 
     Ranks meet at *init_method* (tcp://HOST:PORT) or in a *store*, for which both numbers are needed.
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
-    Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* but for HCCL and *device_id* raise UnsupportedError.
+    Deviates: works on a CPU; *timeout* holds for every collective; *device_id*, and *pg_options* other than HCCL's, raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
     return membership.initialize(
@@ -125,7 +125,7 @@ def new_group(
 
     *backend* is "hccl", "mccl" or None; members wait for members alone, whatever *use_local_synchronization* says.
     Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
-    Deviates: raises where MindSpore returns ""; a new group has *timeout* and *group_desc*; *pg_options* but for HCCL raise UnsupportedError.
+    Deviates: raises where MindSpore returns ""; a new group has *timeout* and *group_desc*; *pg_options* other than HCCL's raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html
     """
     return membership.subgroup(

@@ -19,7 +19,7 @@ def get_cache_group_rank(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return this process's rank in *group*; before initialisation, RANK_ID of the environment or 0.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    Deviates: remembers nothing, so that it is right after groups have changed too.
+    Deviates: caches nothing, so the answer is right even after groups have changed.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_rank.html
     """
     return group_names.answer(_GET_CACHE_GROUP_RANK, group, lambda found: found.rank, "RANK_ID", 0)
@@ -29,7 +29,7 @@ def get_cache_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     """Return the number of ranks in *group*; before initialisation, RANK_SIZE of the environment or 1.
 
     Raises: TypeError if *group* is no str; RuntimeError if there is no such group.
-    Deviates: remembers nothing, so that it is right after groups have changed too.
+    Deviates: caches nothing, so the answer is right even after groups have changed.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
     """
     return group_names.answer(_GET_CACHE_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)

@@ -55,7 +55,7 @@ def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, as
 
     Not in place: the result is returned, with the handle or None.
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_reduce.html
     """
     return either(
@@ -72,7 +72,7 @@ def all_gather_into_tensor(
 
     Not in place: the result is returned, with the handle or None, and *output_tensor* not read.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
-    Deviates: an output of shape (N, x_1, ..., x_R) is taken too; has its gradient.
+    Deviates: takes an output of shape (N, x_1, ..., x_R) too; has a gradient.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor.html
     """
     return either(
@@ -94,7 +94,7 @@ def all_gather_into_tensor_uneven(
     """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather_into_tensor_uneven.html
     """
     return collectives.all_gather_into_tensor(
@@ -108,7 +108,7 @@ def all_gather(
     """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_gather.html
     """
     return collectives.all_gather(in_place_only(_ALL_GATHER), tensor_list, tensor, group, async_op)
@@ -121,7 +121,7 @@ def reduce_scatter_tensor(
 
     Not in place: the result is returned, with the handle or None, and *output* not read.
     Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor.html
     """
     return either(
@@ -143,7 +143,7 @@ def reduce_scatter_tensor_uneven(
 
     Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
     rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor_uneven.html
     """
     return collectives.reduce_scatter_tensor_uneven(
@@ -157,7 +157,7 @@ def reduce_scatter(
     """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter.html
     """
     return collectives.reduce_scatter(in_place_only(_REDUCE_SCATTER), output, input_list, op, group, async_op)
@@ -173,7 +173,7 @@ def all_to_all(
 
     Not in place: a tuple of results is returned, with the handle or None; shapes will do for outputs.
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all.html
     """
     return either(
@@ -195,7 +195,7 @@ def all_to_all_single(
 
     Not in place: the result is returned, with the handle or None; *output* may be a shape.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
-    Deviates: has its gradient, where MindSpore leaves it out in silence.
+    Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_single.html
     """
     return either(
@@ -215,7 +215,7 @@ def all_to_all_v_c(
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
-    Deviates: has its gradient, and works, where MindSpore 2.10 raises NameError.
+    Deviates: works and has a gradient; MindSpore 2.10 raises NameError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_v_c.html
     """
     return collectives.all_to_all_by_matrix(

@@ -51,7 +51,7 @@ def broadcast_object_list(
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None
 ) -> None:
-    """Put each rank's *obj* into its place in the *object_gather_list* of the world's rank *dst*, where alone it is needed.
+    """Put each rank's *obj* into its place in the *object_gather_list* of the world's rank *dst*; only that rank needs one.
 
     Raises: TypeError if it is no list with a place for each rank, *dst* no int, *group* no str or *obj* cannot be pickled.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_object.html

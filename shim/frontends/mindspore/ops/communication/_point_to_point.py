@@ -27,7 +27,7 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> A
 
     Not in place: the received tensor is returned.
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.recv.html
     """
     return either(
@@ -42,7 +42,7 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
 
     Not in place: the received tensor is returned, with the handle.
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.irecv.html
     """
     return either(
@@ -70,7 +70,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[CommHandle]:
     """Begin all sends and receives of *p2p_op_list* together, and return a list of one handle for all of them.
 
     Raises: TypeError if the list is empty, holds anything but P2POps, or has more than one group.
-    Deviates: a tensor of which a gradient is being recorded is refused.
+    Deviates: raises for a tensor whose gradient is being recorded.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.batch_isend_irecv.html
     """
     return batches.begin(in_place_only(_BATCH_ISEND_IRECV), p2p_op_list, P2POp)

@@ -34,7 +34,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
     """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int, *group* no str or *async_op* no bool.
-    Deviates: refused where its gradient is asked for, which MindSpore leaves out in silence.
+    Deviates: raises if its gradient is needed; MindSpore silently leaves the gradient out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.broadcast.html
     """
     return rooted.broadcast(in_place_only(_BROADCAST), tensor, src, group, async_op)
@@ -46,7 +46,7 @@ def reduce(
     """Combine the *tensor* of all ranks of *group* by *op* into that of the world's rank *dst*; the others' stay as they are.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op, *group* no str or *async_op* no bool.
-    Deviates: refused where its gradient is asked for.
+    Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce.html
     """
     return rooted.reduce(in_place_only(_REDUCE), tensor, dst, op, group, async_op)
@@ -58,7 +58,7 @@ def gather(
     """Copy each rank's *tensor* into its place in the *gather_list* of the world's rank *dst*; every rank needs a list.
 
     Raises: TypeError if they are no tensors of one dtype and shape, on *dst* one for each rank, *dst* no int or *group* no str.
-    Deviates: refused where its gradient is asked for.
+    Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather.html
     """
     return rooted.gather(in_place_only(_GATHER), tensor, gather_list, dst, group, async_op)
@@ -70,7 +70,7 @@ def gather_into_tensor(
     """Concatenate every rank's *input_tensor* in the *output_tensor* of the world's rank *dst*; the others' stay as they are.
 
     Raises: TypeError if one of them is no tensor, *dst* no int, *group* no str or *async_op* no bool.
-    Deviates: refused where its gradient is asked for.
+    Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_into_tensor.html
     """
     return rooted.gather_into_tensor(
@@ -84,7 +84,7 @@ def scatter(
     """Copy each rank's place in the *scatter_list* of the world's rank *src* into its *tensor*; every rank needs a list.
 
     Raises: TypeError if they are no tensors of one dtype and shape, on *src* one for each rank, *src* no int or *group* no str.
-    Deviates: refused where its gradient is asked for.
+    Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter.html
     """
     return rooted.scatter(in_place_only(_SCATTER), tensor, scatter_list, src, group, async_op)
@@ -96,7 +96,7 @@ def scatter_tensor(
     """Copy each rank's rows of the *input_tensor* of the world's rank *src* into its *output_tensor*.
 
     Raises: TypeError if one of them is no tensor, *src* no int, *group* no str or *async_op* no bool.
-    Deviates: refused where its gradient is asked for.
+    Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter_tensor.html
     """
     return rooted.scatter_tensor(in_place_only(_SCATTER_TENSOR), output_tensor, input_tensor, src, group, async_op)

@@ -11,7 +11,7 @@ __all__ = ["ReduceOp", "is_avg_reduce_op_supported", "reduce"]
 def is_avg_reduce_op_supported() -> bool:
     """Tell whether ``ReduceOp.AVG`` can be used, which is always so.
 
-    Deviates: paddle has it with NCCL alone, and says False on a CPU.
+    Deviates: paddle supports it only with NCCL and returns False on a CPU.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/ReduceOp_en.html
     """
     return True

@@ -2,8 +2,8 @@
 
 Ranks are the world's, also in a subgroup. The gradient is that of the sum of all ranks' losses; every rank of the group has to
 run backward, and gradients of tensors of other frameworks are not followed.
-Deviates: where *group* is not given it is the world at the time of the call, in torch that of the time of the import; a graph
-of ``torch.compile`` ends at each of these functions, where torch raises RuntimeError.
+Deviates: the default *group* is the world at the time of the call; in torch, at the time of the import. A graph of ``torch.compile``
+ends at each of these functions; torch raises RuntimeError.
 See: https://docs.pytorch.org/docs/2.13/distributed.html
 """
 
@@ -80,7 +80,7 @@ def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup 
     """Return this rank's place in the *tensors* of the world's rank *src*; on others they are None or placeholders.
 
     Raises: ValueError for another number of *tensors* than ranks; RuntimeError for a placeholder of another shape.
-    Deviates: *src* is a world rank in subgroups too, None is taken as torch documents, and shapes may differ.
+    Deviates: *src* is a world rank in subgroups too and may be None, as torch documents; shapes may differ.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     members = group_of(_SCATTER, group)
@@ -91,7 +91,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup
     """Return all ranks' *tensor* combined by *op* on the world's rank *dst*, and zeros on the others.
 
     Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
-    Deviates: others get zeros, in torch a copy that passes no gradient on; gradients honour *op*, which torch ignores.
+    Deviates: other ranks get zeros; in torch, a copy that stops gradients. Gradients honour *op*; torch ignores it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_call(_REDUCE, group_of(_REDUCE, group), [tensor])
@@ -121,7 +121,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     """Return every rank's *tensor*, by group rank.
 
     Raises: TypeError for what is no tensor; warns (FutureWarning) that torch deprecates it.
-    Deviates: shapes may differ, torch requires one shape.
+    Deviates: shapes may differ; torch requires equal shapes.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     caller = deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single")
