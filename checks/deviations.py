@@ -19,7 +19,8 @@ PAGE = Path("docs/deviations.md")
 _PREAMBLE = """\
 # Deviations
 
-This page lists where a frontend deliberately differs from its framework. Any other difference is a bug: please report it.
+This page lists where a frontend deliberately differs from its framework. Any other difference is a bug: please report
+it.
 
 `python -m checks.deviations` generates this page from the `Deviates:` lines of the docstrings. Edit them there.
 """

@@ -73,7 +73,8 @@ def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, s
     for module in by_name.values():
         for node in module.tree.body if module.name.startswith("shim.core.engines.") else ():
             if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine":
-                bases = [_native_class(root, base.attr) for base in node.bases if isinstance(base, ast.Attribute)]
+                names = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "Engine"]
+                bases = [_native_class(root, name) for name in names]
                 yield module.name.split(".")[3], set().union(*map(_methods, [node, *bases]))
 
 

@@ -24,7 +24,7 @@ def empty(shape: int | Sequence[int], dtype: Any = None, like: Any = None) -> An
     Raises: ArgumentError for a wrong shape, dtype or like; UnsupportedError for a dtype that the framework does not have;
     StateError if that framework is not imported; EngineError if there is not enough memory or too many files are open.
     """
-    from shim.core.engines.shared_memory.shared_tensors import new_shared  # as below
+    from shim.core.shared_tensors.new_tensors import new_shared  # as below
 
     return new_shared(shape, dtype, like)
 
@@ -40,7 +40,7 @@ def shared_allocations(at_least: int = 32 * 1024) -> AbstractContextManager[None
 
     Raises: ArgumentError for a wrong *at_least*; UnsupportedError if an imported framework allocates in an unknown way.
     """
-    from shim.core.engines.shared_memory import allocations as allocations  # as below
+    from shim.core.shared_tensors import allocations as allocations  # as below
 
     return allocations.shared_allocations(at_least)
 
@@ -55,7 +55,7 @@ def move_to_shared_memory(holder: Any) -> None:
     UnsupportedError for tensors of other frameworks, and for memory that a numpy array or a file shares; EngineError if there
     is not enough memory.
     """
-    from shim.core.engines.shared_memory import allocations as allocations  # as below
+    from shim.core.shared_tensors import allocations as allocations  # as below
 
     allocations.move_to_shared_memory(holder)
 

@@ -82,7 +82,7 @@ def test_the_cause_comes_first_and_is_in_the_summary(
         ]
     )
     result.stdout.no_fnmatch_line("Current thread*")
-    result.stdout.no_fnmatch_line("*testing_rank.py*")
+    result.stdout.no_fnmatch_line("*testing/rank.py*")
 
 
 RAISES = """
@@ -199,7 +199,7 @@ def test_an_error_is_expected_on_every_rank(pytester: pytest.Pytester, monkeypat
     )
     assert summary["test_none_does[2ranks]"] in one
     result.stdout.fnmatch_lines(["*test_without_ranks*", ">*with raises(ValueError):", "test_it.py:74: Failed"])
-    for frame in ("*testing_raises.py*", "*testing_rank.py*", "*contextlib.py*"):
+    for frame in ("*expected_errors.py*", "*testing/rank.py*", "*contextlib.py*"):
         result.stdout.no_fnmatch_line(frame)
 
 

@@ -7,14 +7,14 @@ from checks.mutants.mutant import Mutant
 __all__ = ["MUTANTS"]
 
 _STORES = (
-    "tests/core/test_stores.py",
-    "tests/core/test_store_processes.py",
+    "tests/core/job/test_stores.py",
+    "tests/core/job/test_store_processes.py",
     "tests/frontends/torch/test_torch_stores.py",
 )
 _GROUPS = (
-    "tests/core/test_group_agreement.py",
-    "tests/core/test_groups_apart.py",
-    "tests/frontends/torch/test_torch_groups.py",
+    "tests/core/groups/test_group_agreement.py",
+    "tests/core/groups/test_groups_apart.py",
+    "tests/frontends/torch/groups/test_torch_groups.py",
 )
 
 
@@ -28,7 +28,7 @@ def _in_groups(file: str, name: str, before: str, after: str) -> Mutant:
 
 
 def _in_objects(name: str, before: str, after: str) -> Mutant:
-    tests = ("tests/core/test_objects.py", "tests/frontends/torch/test_torch_objects.py")
+    tests = ("tests/core/test_objects.py", "tests/frontends/torch/collectives/test_torch_objects.py")
     return Mutant(f"core/objects/{name}", "shim/core/objects.py", before, after, tests)
 
 
@@ -82,7 +82,7 @@ MUTANTS = (
         "shim/core/callers.py",
         "            explained.ranks = error.ranks  # type",
         "            pass  # type",
-        ("tests/core", "tests/frontends/torch/test_torch_survivors.py"),
+        ("tests/core", "tests/frontends/torch/groups/test_torch_survivors.py"),
     ),
     _in_groups(
         "process_group.py",
@@ -141,28 +141,36 @@ MUTANTS = (
         "shim/core/groups/agreement.py",
         "            self._everyone.engine.refuse(told)",
         "            pass",
-        ("tests/core/test_group_agreement.py", "tests/frontends/torch"),
+        ("tests/core/groups/test_group_agreement.py", "tests/frontends/torch"),
     ),
     Mutant(
         "core/work/batch-error-lost",
         "shim/core/work.py",
         "                failure = failure or error",
         "                failure = failure",
-        ("tests/core/test_batch.py", "tests/frontends/torch/test_torch_coalescing.py", "tests/core/engines"),
+        (
+            "tests/core/test_batch.py",
+            "tests/frontends/torch/collectives/test_torch_coalescing.py",
+            "tests/core/engines",
+        ),
     ),
     Mutant(
         "core/work/batch-waits-for-each",
         "shim/core/work.py",
         "work.wait(timeout if timeout < 0 else max(0.0, deadline - time.monotonic()))",
         "work.wait(timeout)",
-        ("tests/core/test_batch.py", "tests/core/engines", "tests/frontends/mindspore/test_mindspore_messages.py"),
+        (
+            "tests/core/test_batch.py",
+            "tests/core/engines",
+            "tests/frontends/mindspore/primitives/test_mindspore_messages.py",
+        ),
     ),
     Mutant(
         "core/work/batch-reads-late",
         "shim/core/work.py",
         "        read_before_others_write(works)\n        self._works = works",
         "        self._works = works",
-        ("tests/core/test_batch.py", "tests/frontends/torch/test_torch_coalesced_lists.py"),
+        ("tests/core/test_batch.py", "tests/frontends/torch/collectives/test_torch_coalesced_lists.py"),
     ),
     _in_objects(
         "sizes-of-the-root-alone",
@@ -207,7 +215,7 @@ MUTANTS = (
         "shim/core/job/stores/connections.py",
         "        except BaseException:  # Ctrl-C too: nobody else would close what is half done\n            _close(connection)\n            raise\n        self._keep(connection)",
         "        except BaseException:\n            raise\n        self._keep(connection)",
-        ("tests/core/test_tcp_store.py", *_STORES),
+        ("tests/core/job/test_tcp_store.py", *_STORES),
     ),
     _in_launch(
         "victim-taken-for-the-cause",

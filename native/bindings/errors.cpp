@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "bindings/work.hpp"
+#include "bindings/calls/work.hpp"
 #include "platform/failure.hpp"
 
 namespace nb = nanobind;

@@ -12,14 +12,14 @@
 #include <optional>
 #include <variant>
 
-#include "bindings/checked_calls.hpp"
+#include "bindings/calls/checked_calls.hpp"
+#include "bindings/calls/requests.hpp"
+#include "bindings/calls/work.hpp"
 #include "bindings/errors.hpp"
-#include "bindings/interpreter.hpp"
+#include "bindings/interpreter/interpreter.hpp"
+#include "bindings/interpreter/source_line.hpp"
 #include "bindings/process.hpp"
-#include "bindings/requests.hpp"
-#include "bindings/shared_memory.hpp"
-#include "bindings/source_line.hpp"
-#include "bindings/work.hpp"
+#include "bindings/shared_tensors.hpp"
 #include "group/call_description.hpp"
 #include "meeting/rendezvous.hpp"
 
@@ -221,7 +221,7 @@ NB_MODULE(_native, module) {
 
   module.attr("protocol_version") = protocol_version;
   define_process(module);
-  define_shared_memory(module);
+  define_shared_tensors(module);
   define_requests(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")

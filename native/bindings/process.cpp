@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/interpreter.hpp"
-#include "bindings/program_threads.hpp"
-#include "bindings/work.hpp"
+#include "bindings/calls/work.hpp"
+#include "bindings/interpreter/interpreter.hpp"
+#include "bindings/interpreter/program_threads.hpp"
 #include "machine/thresholds.hpp"
 #include "meeting/rendezvous_listeners.hpp"
 #include "platform/process.hpp"

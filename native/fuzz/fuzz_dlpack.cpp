@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "bindings/dlpack_view.hpp"
+#include "bindings/tensors/dlpack_view.hpp"
 #include "fuzz/input.hpp"
 #include "platform/failure.hpp"
 

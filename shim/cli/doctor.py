@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from shim.core.engines.choosing import usual
-from shim.core.engines.shared_memory.inquiries import GroupFacts, ProcessFacts, ask_all
-from shim.core.engines.shared_memory.waits import Wait, absent_ranks, circles_of_waits, told_circle
+from shim.core.reports.inquiries import GroupFacts, ProcessFacts, ask_all
+from shim.core.reports.waits import Wait, absent_ranks, circles_of_waits, told_circle
 
 __all__ = ["doctor"]
 

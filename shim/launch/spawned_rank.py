@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from shim import _native
+from shim._native import set_makes_no_calls
 from shim.errors import PeerLostError
 from shim.launch.endings import dying_with
 
@@ -81,6 +81,6 @@ def _end_with_parent() -> None:
 
 
 def _end_after(parent: Any) -> None:
-    _native.set_makes_no_calls(True)
+    set_makes_no_calls(True)
     parent.join()
     os._exit(1)

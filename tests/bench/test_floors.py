@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from shim.bench.cases import Case
-from shim.bench.contenders import CONTENDERS
-from shim.bench.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
 from shim.bench.libraries.base import Place
 from shim.bench.libraries.floor import OneCopy
-from shim.bench.machine_cases import LINE
-from shim.bench.rank_set import RankSet
-from shim.bench.turn import Turn
+from shim.bench.planning.cases import Case
+from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
+from shim.bench.planning.machine_cases import LINE
+from shim.bench.ranks.rank_set import RankSet
+from shim.bench.ranks.turn import Turn
 
 SIZE = 1680 * 1024  # bytes; 2, 3, 4, 7 and 8 ranks divide it
 RANKS = (2, 3, 4, 7, 8)

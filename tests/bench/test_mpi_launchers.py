@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shim.bench.contenders import CONTENDERS
-from shim.bench.launchers import Mpi, commands_of, find_mpi, mpi_options
+from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.ranks.launchers import Mpi, commands_of, find_mpi, mpi_options
 
 
 def installed(folder: Path, says: str) -> Path:

@@ -9,16 +9,17 @@ import pytest
 from fakes import record
 from rich.console import Console
 
-from shim.bench import plots, progress
-from shim.bench.cases import COLLECTIVES, Case
-from shim.bench.comparison import Comparison
-from shim.bench.contenders import CONTENDERS
-from shim.bench.figures import Overlap, Result
-from shim.bench.floors import TWO_COPIES
-from shim.bench.markdown import markdown_of
-from shim.bench.plots import plot
-from shim.bench.record import Record
-from shim.bench.table import print_record, time_text
+from shim.bench.measuring import progress
+from shim.bench.planning.cases import COLLECTIVES, Case
+from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.planning.floors import TWO_COPIES
+from shim.bench.results import plots
+from shim.bench.results.comparison import Comparison
+from shim.bench.results.figures import Overlap, Result
+from shim.bench.results.markdown import markdown_of
+from shim.bench.results.plots import plot
+from shim.bench.results.record import Record
+from shim.bench.results.table import print_record, time_text
 
 SMALL, LARGE = (Case("all_reduce", 2, "float32", size) for size in (8, 1 << 20))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shim.bench.cases import Case
-from shim.bench.pace import TOO_LONG, Pace, first_turn
+from shim.bench.measuring.pace import TOO_LONG, Pace, first_turn
+from shim.bench.planning.cases import Case
 
 BUDGET = 0.05  # seconds
 SMALL, LARGE = (Case("all_gather", 8, "float32", size) for size in (8, 16 << 20))

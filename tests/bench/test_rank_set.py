@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from child_processes import children
 
-from shim.bench.cases import COLLECTIVES, Case
-from shim.bench.contenders import CONTENDERS, Contender
-from shim.bench.rank_set import RanksEndedError, RankSet
-from shim.bench.turn import OverlapTurn, Turn
+from shim.bench.planning.cases import COLLECTIVES, Case
+from shim.bench.planning.contenders import CONTENDERS, Contender
+from shim.bench.ranks.rank_set import RanksEndedError, RankSet
+from shim.bench.ranks.turn import OverlapTurn, Turn
 
 SMALL = Case("all_reduce", 2, "float32", 8)
 ONE_TURN = Turn(SMALL, samples=1, warm_up=1, check=True)

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import pytest
 from fakes import FakeRanks, Reply, Told, dying, plan, refusing, steady
 
-from shim.bench.cases import Case
-from shim.bench.contenders import Contender
-from shim.bench.plan import Plan
-from shim.bench.rank_set import RanksEndedError
-from shim.bench.session import Outcome, in_turn, run_session
-from shim.bench.turn import Answer, OverlapTurn, Turn
+from shim.bench.measuring.session import Outcome, in_turn, run_session
+from shim.bench.planning.cases import Case
+from shim.bench.planning.contenders import Contender
+from shim.bench.planning.plan import Plan
+from shim.bench.ranks.rank_set import RanksEndedError
+from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 
 
 class Played:

@@ -44,6 +44,22 @@ def test_a_folder_that_the_table_does_not_have_includes_nothing_else(write_tree)
     assert native_includes.check(tree) == ['native/new/a.hpp: new/ may not include platform/, as "platform/b.hpp"']
 
 
+@pytest.mark.parametrize(
+    ("file", "name", "finding"),
+    [
+        ("bindings/module.cpp", "bindings/tensors/bit.hpp", ""),
+        ("bindings/tensors/bit.hpp", "bindings/module.hpp", "bindings/tensors/ may not include bindings/"),
+        ("tests/group/test_crowd.cpp", "tests/ranks.hpp", ""),
+        ("tests/group/test_crowd.cpp", "model/steps.hpp", "tests/ may not include model/"),
+    ],
+)
+def test_a_folder_within_a_folder_has_a_row_of_its_own_or_that_of_the_one_above(
+    write_tree, file: str, name: str, finding: str
+) -> None:
+    tree = write_tree({f"native/{name}": "", f"native/{file}": f'#include "{name}"\n'})
+    assert native_includes.check(tree) == ([f'native/{file}: {finding}, as "{name}"'] if finding else [])
+
+
 def test_circles_of_files_are_found(write_tree) -> None:
     tree = write_tree(
         {

@@ -18,3 +18,12 @@ def test_the_line_after_the_last_is_one_too_many(write_tree, file: str, limit: i
 
 def test_data_may_be_long(write_tree) -> None:
     assert sizes.check(write_tree({"shim/a.json": "1\n" * 5000})) == []
+
+
+def test_one_file_more_than_a_folder_may_have_is_found(write_tree) -> None:
+    files = {f"tests/core/test_{number}.py": "" for number in range(sizes.FILES)}
+    files |= {"tests/core/engines/test_a.py": "", "tests/core/data.json": ""}
+    assert sizes.check(write_tree(files)) == []
+    assert sizes.check(write_tree({**files, "tests/core/more.py": ""})) == [
+        f"tests/core: {sizes.FILES + 1} files, at most {sizes.FILES}: give its parts folders"
+    ]

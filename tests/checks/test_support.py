@@ -8,7 +8,7 @@ TREE = {
     "shim/core/calls.py": "def all_reduce(): ...\ndef gather(): ...\ndef send(): ...\ndef receive(): ...\ndef received(): ...\ndef refused(): ...\ndef refuse(): ...\n",
     "shim/core/objects.py": "from shim.core import calls\ndef collect(): return calls.gather()\n",
     "shim/_native.pyi": "class Group:\n    def all_reduce(self): ...\nclass Work:\n    def gather(self): ...\n",
-    "shim/core/engines/fast.py": "class FastEngine(_native.Group):\n    def send(self): ...\n",
+    "shim/core/engines/fast.py": "class FastEngine(Group):\n    def send(self): ...\n",
     "shim/frontends/paddle_2/distributed/__init__.py": """
         from shim.frontends.paddle_2.distributed._own import Group, all_reduce, recv, reduce, get_rank, split
         __all__ = ["Group", "all_reduce", "get_rank", "recv", "reduce", "split"]

@@ -41,7 +41,7 @@ def tree(write_tree):
         (tools.mypy, "shim/a.py", "def double(x: int) -> int:\n    return 2 * x\n"),
         (tools.clang_format, "native/a.cpp", "int twice(int x) { return 2 * x; }\n"),
         (tools.import_linter, "shim/frontends/torch/__init__.py", "import shim.core\nimport shim.errors\n"),
-        (tools.import_linter, "shim/testing.py", "import shim.launch\nimport shim.frontends.torch\n"),
+        (tools.import_linter, "shim/testing/plugin.py", "import shim.launch\nimport shim.frontends.torch\n"),
         (tools.import_linter, "shim/frontends/paddle_2/__init__.py", "import shim.frontends._paddle\n"),
     ],
 )
@@ -68,7 +68,12 @@ def test_good_source_passes(tree, check, file: str, text: str) -> None:
         (tools.import_linter, "shim/core/__init__.py", "import shim.launch\n", "shim.core -> shim.launch"),
         (tools.import_linter, "shim/errors.py", "import shim.core\n", "shim.errors -> shim.core"),
         (tools.import_linter, "shim/launch/__init__.py", "import shim.core\n", "shim.launch -> shim.core"),
-        (tools.import_linter, "shim/testing.py", "import shim.conformance\n", "shim.testing -> shim.conformance"),
+        (
+            tools.import_linter,
+            "shim/testing/plugin.py",
+            "import shim.conformance\n",
+            "shim.testing.plugin -> shim.conformance",
+        ),
         (tools.import_linter, "shim/new.py", "", "shim.new"),
         (
             tools.import_linter,

@@ -64,7 +64,7 @@ def test_the_environment_tells_a_rank_what_scripts_for_torchrun_look_for(script:
 
 
 def test_the_environment_repeats_what_each_framework_s_launcher_sets(script: Callable[[str], str]) -> None:
-    """``tests/core/test_rendezvous.py`` shows that this process and those it starts are not taken for another launcher's."""
+    """``tests/core/job/test_rendezvous.py`` shows that this process and those it starts are not taken for another launcher's."""
     names = [name for name in launcher_variables(0, 1, "", [""]) if name.isupper()]
     done = run("-n", "2", script(f"import json, os; print(json.dumps([os.environ[name] for name in {names}]))"))
     ranks = [

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shim.bench.cases import Case
+from shim.bench.planning.cases import Case
 
 __all__ = ["Batch", "Call", "CannotError", "Library", "OverlapParts", "Place"]
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shim.bench.cases import IN_PLACE, Case
 from shim.bench.libraries.base import Batch, Call, CannotError, Library, OverlapParts
-from shim.bench.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
+from shim.bench.libraries.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
+from shim.bench.planning.cases import IN_PLACE, Case
 
 __all__ = ["CollectiveLibrary", "Tensors", "array_at", "numpy_tensor"]
 

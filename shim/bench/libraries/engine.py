@@ -12,7 +12,7 @@ import numpy as np
 import shim
 from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at, numpy_tensor
-from shim.bench.patterns import Array
+from shim.bench.libraries.patterns import Array
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 import shim
-from shim.bench.cases import DTYPES, IN_PLACE, Case
-from shim.bench.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
 from shim.bench.libraries.base import Batch, CannotError, Library, Place
+from shim.bench.libraries.patterns import Array
 from shim.bench.machine import bind_to_processor
-from shim.bench.machine_cases import LINE, MEMORY_BYTES
-from shim.bench.patterns import Array
+from shim.bench.planning.cases import DTYPES, IN_PLACE, Case
+from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
+from shim.bench.planning.machine_cases import LINE, MEMORY_BYTES
 
 __all__ = ["OneCopy", "TwoCopies"]
 

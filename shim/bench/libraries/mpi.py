@@ -10,7 +10,7 @@ import numpy as np
 
 from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors
-from shim.bench.patterns import ARRAY_DTYPES, Array
+from shim.bench.libraries.patterns import ARRAY_DTYPES, Array
 
 __all__ = ["Mpi"]
 

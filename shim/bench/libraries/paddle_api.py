@@ -13,7 +13,7 @@ import shim
 from shim.bench.libraries.base import Call, Place
 from shim.bench.libraries.collective_library import Tensors, array_at
 from shim.bench.libraries.dist_api import DistApi
-from shim.bench.patterns import Array
+from shim.bench.libraries.patterns import Array
 
 __all__ = ["PaddleFrontend", "PaddleGloo"]
 

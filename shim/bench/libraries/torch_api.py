@@ -14,8 +14,8 @@ import shim
 from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import Tensors, array_at, numpy_tensor
 from shim.bench.libraries.dist_api import DistApi
+from shim.bench.libraries.patterns import Array
 from shim.bench.machine import bind_to_share
-from shim.bench.patterns import Array
 
 __all__ = ["Gloo", "GlooTuned", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
 

@@ -25,10 +25,10 @@ def check(
     from rich.console import Console
     from rich.table import Table
 
-    from shim.bench.comparison import Comparison
-    from shim.bench.promises import findings
-    from shim.bench.record import read_record
-    from shim.bench.table import machine_lines
+    from shim.bench.results.comparison import Comparison
+    from shim.bench.results.promises import findings
+    from shim.bench.results.record import read_record
+    from shim.bench.results.table import machine_lines
 
     try:
         record = read_record(file)

@@ -10,9 +10,9 @@ from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import CASE
 from shim.conformance.kinds import KINDS
+from shim.core.engines import choose
 
 __all__ = [
-    "ENGINE",
     "Cell",
     "Column",
     "Failure",
@@ -20,11 +20,15 @@ __all__ = [
     "Row",
     "Seen",
     "Subject",
+    "engine_in_use",
     "error_of",
     "ranks_in_words",
 ]
 
-ENGINE = "shared_memory"  # the one that serves all groups so far
+
+def engine_in_use() -> str:
+    """Return the name of the engine that serves the groups of all examples."""
+    return str(choose())
 
 
 @dataclass(frozen=True, order=True)

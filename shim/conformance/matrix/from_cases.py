@@ -10,7 +10,7 @@ from shim.conformance.documents.runner import Result, Run, as_text
 from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
 from shim.conformance.examples.suite import CASE, SourceRun
-from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen
+from shim.conformance.matrix.cells import Cell, Column, Failure, Row, Seen, engine_in_use
 from shim.conformance.matrix.from_examples import cell_of, failures_of
 
 __all__ = ["rows_of_cases"]
@@ -33,7 +33,7 @@ def rows_of_cases(run: Run, on_frameworks: Sequence[SourceRun] = ()) -> list[Row
 def _row(page: Document, case: Case, results: Sequence[Result], itself: Judgement | None) -> Row:
     code = _code(case)
     last = code[-1][0] if code else 0
-    cells = {Column(SHIM, result.kind, ENGINE): _cell(case, result, last) for result in results}
+    cells = {Column(SHIM, result.kind, engine_in_use()): _cell(case, result, last) for result in results}
     if itself is not None:
         cells[Column(REFERENCE, "", "")] = cell_of(itself)
     notes = tuple(

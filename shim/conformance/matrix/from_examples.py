@@ -12,7 +12,7 @@ from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import FILE, SourceRun
-from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Row, Seen, Subject, error_of
+from shim.conformance.matrix.cells import Cell, Column, Failure, Row, Seen, Subject, engine_in_use, error_of
 
 __all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]
 
@@ -50,7 +50,7 @@ def rows_of_examples(runs: Sequence[SourceRun]) -> list[Row]:
 
 def column_of(run: SourceRun) -> Column:
     """Return the column that the cells of *run* stand in."""
-    return Column(run.side, run.tensors, ENGINE if run.side == SHIM else "")
+    return Column(run.side, run.tensors, engine_in_use() if run.side == SHIM else "")
 
 
 def _row(example: Example, kind: str, judged: dict[Column, Judgement]) -> Row:

@@ -10,7 +10,7 @@ from shim.conformance.soak.draw import LARGEST, Draw
 from shim.conformance.soak.elements import kinds
 from shim.conformance.soak.mistakes import make_mistakes
 from shim.conformance.soak.operations import COMPUTING, ME, OPERATIONS, Made
-from shim.conformance.soak.shared_memory import ON_SHARED_MEMORY, reduced_views
+from shim.conformance.soak.shared_tensors import ON_SHARED_TENSORS, reduced_views
 from shim.core import groups
 from shim.core.groups import ProcessGroup
 
@@ -99,7 +99,7 @@ class _Run:
         if draw.is_rare(50):
             self._mistake(what, draw, group, alone.is_rare(2))
             return
-        operation, kind = draw.one((*OPERATIONS, *ON_SHARED_MEMORY)), draw.one(self._kinds)
+        operation, kind = draw.one((*OPERATIONS, *ON_SHARED_TENSORS)), draw.one(self._kinds)
         if operation in (*COMPUTING, reduced_views) and not kind.ops:
             kind = self._kinds[0]
         count = draw.count(kind)

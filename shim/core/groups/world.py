@@ -318,9 +318,9 @@ def _close_at_the_end(why: str) -> None:
 
 
 def _close_before_exec() -> None:
-    from shim import _native  # here, as nothing is to be closed before an engine has loaded it
+    from shim._native import set_before_exec  # here, as nothing is to be closed before an engine has loaded it
 
-    _native.set_before_exec(lambda: _close_at_the_end("os.exec: its process runs another program now"))
+    set_before_exec(lambda: _close_at_the_end("os.exec: its process runs another program now"))
 
 
 atexit.register(lambda: _close_at_the_end(last_words.reason()))

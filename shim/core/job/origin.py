@@ -29,9 +29,9 @@ class Origin:
 
     def is_of_another_job(self, other: Origin) -> bool:
         """Tell whether the two processes have to be taken for ranks of two jobs."""
-        from shim import _native  # here, so that nobody who only asks where ranks are needs it
+        from shim._native import are_of_two_jobs  # here, so that nobody who only asks where ranks are needs it
 
-        return _native.are_of_two_jobs(self.as_tuple(), other.as_tuple())
+        return are_of_two_jobs(self.as_tuple(), other.as_tuple())
 
     def as_tuple(self) -> tuple[str, str, bool, bool]:
         return astuple(self)

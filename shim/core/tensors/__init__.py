@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from shim.core.tensors.new_tensors import copy_of, memory_like, new_like, tensor_of
-from shim.core.tensors.readers import (
-    Access,
-    Description,
-    Guard,
-    InPlace,
-    Reader,
-    dtype_name,
-    framework_of,
-    reader_for,
-)
+from shim.core.tensors.new_tensors import *  # noqa: F403  # all that it lists
+from shim.core.tensors.new_tensors import __all__ as _new_tensors
+from shim.core.tensors.readers import *  # noqa: F403  # all that it lists
+from shim.core.tensors.readers import __all__ as _readers
 
-__all__ = [
-    "Access",
-    "Description",
-    "Guard",
-    "InPlace",
-    "Reader",
-    "copy_of",
-    "dtype_name",
-    "framework_of",
-    "memory_like",
-    "new_like",
-    "reader_for",
-    "tensor_of",
-]
+__all__ = [*_new_tensors, *_readers]

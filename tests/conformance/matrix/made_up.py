@@ -8,7 +8,7 @@ from shim.conformance.examples.running.rank import Sight, StepSight
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import REFERENCE, SHIM
 from shim.conformance.examples.suite import CASE, Source, SourceRun
-from shim.conformance.matrix.cells import ENGINE, Cell, Column, Failure, Matrix, Row, Seen
+from shim.conformance.matrix.cells import Cell, Column, Failure, Matrix, Row, Seen, engine_in_use
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
 
 # Text that would become something else in a page, an XML document or a table of Markdown, were it not for the right escapes.
@@ -127,8 +127,8 @@ def a_matrix_of_kinds(every=False):
 def a_case_row():
     seen = (Seen(6, (0,), "[0]", "[0]"), Seen(6, (1,), "[1]", "[2]", "tensor 1: 1 of 1 elements differ"))
     cells = {
-        Column(SHIM, "numpy", ENGINE): Cell(Verdict.PASS, 0.01, seen=seen[:1]),
-        Column(SHIM, "paddle", ENGINE): Cell(
+        Column(SHIM, "numpy", engine_in_use()): Cell(Verdict.PASS, 0.01, seen=seen[:1]),
+        Column(SHIM, "paddle", engine_in_use()): Cell(
             Verdict.FAIL, 0.02, seen=seen, failures=(Failure((1,), 0, "one element differs"),)
         ),
     }

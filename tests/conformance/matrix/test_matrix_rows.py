@@ -11,11 +11,11 @@ from shim.conformance.documents.runner import Failure as CaseFailure
 from shim.conformance.documents.runner import Result, Run, Selection
 from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.matrix.cells import ENGINE, Column, Failure, Seen
+from shim.conformance.matrix.cells import Column, Failure, Seen, engine_in_use
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import failures_of, rows_of_examples
 
-OURS, THEIRS = Column(SHIM, "torch", ENGINE), Column(REFERENCE, "", "")
+OURS, THEIRS = Column(SHIM, "torch", engine_in_use()), Column(REFERENCE, "", "")
 
 
 def test_both_sides_of_an_example_are_in_one_row():
@@ -116,7 +116,7 @@ def test_cases_have_a_cell_for_every_kind_and_what_was_seen():
     [row] = rows_of_cases(Run((page,), Selection(("numpy", "torch"), (), ()), results))
     assert (row.name, row.framework, row.ranks) == (f"{page.name}: {case.name}", "torch", case.ranks)
     assert row.code[0][1].startswith("def ")
-    passed, failed = (row.cells[Column(SHIM, kind, ENGINE)] for kind in ("numpy", "torch"))
+    passed, failed = (row.cells[Column(SHIM, kind, engine_in_use())] for kind in ("numpy", "torch"))
     assert (passed.verdict, failed.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert [each.shown for each in passed.seen] == [
         "[0], [4], [8], [12]",

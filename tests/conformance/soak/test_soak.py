@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance.soak import mistakes, operations, rank, shared_memory
+from shim.conformance.soak import mistakes, operations, rank, shared_tensors
 from shim.conformance.soak.comparing import difference
 from shim.conformance.soak.draw import Draw
 from shim.conformance.soak.elements import KINDS, elements, kinds
@@ -59,7 +59,7 @@ def corrupt_one_element(era: Era) -> Found:
         return made
 
     wrong.__name__ = original.__name__
-    rank.OPERATIONS, rank.ON_SHARED_MEMORY = (wrong,), ()
+    rank.OPERATIONS, rank.ON_SHARED_TENSORS = (wrong,), ()
     return rank.carry_out(era)
 
 
@@ -72,7 +72,7 @@ def test_a_single_wrong_bit_is_told_with_seed_and_call(monkeypatch: pytest.Monke
 
 def take_gradients_of_what_was_overwritten(era: Era) -> Found:
     """Carry *era* out as if no framework heard of what is written; in rank processes."""
-    original = shared_memory.ON_SHARED_MEMORY[-1]
+    original = shared_tensors.ON_SHARED_TENSORS[-1]
 
     def silent(*arguments):  # type: ignore[no-untyped-def]
         made = original(*arguments)
@@ -80,7 +80,7 @@ def take_gradients_of_what_was_overwritten(era: Era) -> Found:
         return made
 
     silent.__name__ = original.__name__
-    rank.OPERATIONS, rank.ON_SHARED_MEMORY = (), (silent,)
+    rank.OPERATIONS, rank.ON_SHARED_TENSORS = (), (silent,)
     return rank.carry_out(era)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shim.frontends.torch.distributed as dist
+import shim.frontends.torch.distributed._functional_collectives as functional
 from shim.conformance.assertions import assert_same_array
 from shim.conformance.kinds import kind_named
 
@@ -73,3 +74,12 @@ def assert_in_step(rank: int, world_size: int) -> None:
     for add in range(4):
         dist.all_reduce(tensor := numbers(rank + add, 2))
         check("numpy", tensor, total(world_size, 2, add))
+
+
+def assert_result(kind: str, seen: Any, expected: np.ndarray) -> None:
+    """*seen* is asynchronous for torch's tensors, and of the caller's own kind for others."""
+    if kind == "torch":
+        assert isinstance(seen, functional.AsyncCollectiveTensor)
+        assert tuple(seen.shape) == expected.shape  # known before it is waited for
+        seen = functional.wait_tensor(seen)
+    check(kind, seen, expected)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from shim import _native
+from shim._native import Group, set_cross_memory_from, set_stall_warning
 from shim.core.engines.base import Engine
 from shim.core.engines.place import Place
-from shim.core.engines.shared_memory.allocations import chosen_to_share, share_from_now_on
 from shim.core.engines.shared_memory.settings import (
     NEVER,
     chosen_cross_memory,
@@ -15,6 +14,7 @@ from shim.core.engines.shared_memory.settings import (
     measurements_folder,
 )
 from shim.core.job.variables import Variables
+from shim.core.shared_tensors.allocations import chosen_to_share, share_from_now_on
 from shim.errors import EngineError
 
 __all__ = ["SharedMemoryEngine", "check_room"]
@@ -37,7 +37,7 @@ def check_room(ranks: int) -> None:
             os.close(file)
 
 
-class SharedMemoryEngine(_native.Group):
+class SharedMemoryEngine(Group):
     """The group's ranks share one memory file; see docs/architecture.md for what happens in it.
 
     Its collectives are C++ functions that Python calls without a step between: ``shim/_native.pyi`` has their signatures.
@@ -52,8 +52,8 @@ class SharedMemoryEngine(_native.Group):
         variables = Variables(os.environ)
         folder = measurements_folder(variables)
         if world is None:
-            _native.set_stall_warning(chosen_stall_warning(variables))
-            _native.set_cross_memory_from(chosen_cross_memory(variables))
+            set_stall_warning(chosen_stall_warning(variables))
+            set_cross_memory_from(chosen_cross_memory(variables))
             share_from_now_on(chosen_to_share(variables))
         origin = place.origin.as_tuple()
         engine = (place.choice.name, place.choice.reason) if place.choice else (self.name, "nothing else was chosen")

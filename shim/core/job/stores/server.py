@@ -161,16 +161,16 @@ class _Loop:
         self._selector.close()
 
     def run(self) -> None:
-        from shim import _native  # here, so that who has only stores' clients does not need it
+        from shim._native import set_makes_no_calls  # here, so that who has only stores' clients does not need it
 
-        _native.set_makes_no_calls(True)
+        set_makes_no_calls(True)
         try:
             while not self._stopping:
                 for key, events in self._selector.select(self._time_left()):
                     self._attend(key.fileobj, events)  # type: ignore[arg-type]  # only sockets are registered
                 self._end_waits_that_are_over()
         finally:
-            _native.set_makes_no_calls(False)
+            set_makes_no_calls(False)
             self.abandon()
 
     def _time_left(self) -> float | None:

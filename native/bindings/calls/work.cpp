@@ -1,0 +1,236 @@
+#include "bindings/calls/work.hpp"
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "bindings/calls/begun_calls.hpp"
+#include "bindings/interpreter/gil_at_end.hpp"
+#include "bindings/interpreter/program_threads.hpp"
+#include "bindings/interpreter/source_line.hpp"
+#include "group/call_description.hpp"
+#include "group/loans.hpp"
+#include "group/watcher.hpp"
+#include "meeting/meeting_watch.hpp"
+#include "platform/process.hpp"
+#include "reports/inquiries.hpp"
+
+namespace nb = nanobind;
+
+namespace shim::bindings {
+namespace {
+
+// Above this, moving the data takes longer than giving up the interpreter's lock and getting it back.
+constexpr std::size_t large_bytes = 64 * 1024;
+
+// Where the world is lost on this rank, its survivors make a new group, and have given the world up as well. One that
+// died is named before those that left, who may have done so for that.
+void check_all_there(const Meeting& meeting, const Group& world) {
+  const bool is_lost = !world.is_usable();
+  int lost = -1;
+  for (const int rank : meeting.world_ranks)
+    if (lost < 0 && rank != world.rank() && world.has_died(rank)) lost = rank;
+  for (std::size_t rank = 0; rank < meeting.world_ranks.size() && lost < 0; ++rank) {
+    const int there = meeting.world_ranks[rank];
+    if (there == world.rank()) continue;
+    if (world.has_ended(there)) lost = there;
+    if (!is_lost && world.is_gone(there)) lost = world.culprit_behind(there);
+  }
+  if (lost < 0) return;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank)
+    if (meeting.world_ranks[rank] == lost) ranks.push_back(static_cast<int>(rank));
+  const std::string name = "rank " + std::to_string(lost);
+  throw Failure(
+      FailureKind::peer_lost,
+      name + " of the world went before group '" + meeting.name + "' was formed: " + name + world.ending_of(lost),
+      ranks);
+}
+
+// While the ranks wait for each other to have joined: a socket tells nothing of one whose forked child holds it as
+// well.
+void check_none_has_gone(const Group& group) {
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank() || !group.has_ended(rank)) continue;
+    const std::string name = rank_label(group, rank);
+    throw Failure(FailureKind::peer_lost,
+                  name + " went while group '" + group.name() + "' was being formed: " + name + group.ending_of(rank),
+                  {rank});
+  }
+}
+
+}  // namespace
+
+void GilHooks::about_to_block() {
+  if (released_ == nullptr) released_ = PyEval_SaveThread();
+}
+
+void GilHooks::check_interrupted() {
+  take_back();
+  held_ = is_only_thread() && !handles_signals() ? Held::program : Held::thread;
+  if (PyErr_CheckSignals() != 0) throw Interrupted();  // the Python error stays set for the boundary
+  about_to_block();
+}
+
+std::string GilHooks::place() {
+  const bool was_released = released_ != nullptr;
+  take_back();
+  std::string line = source_line();
+  if (was_released) about_to_block();
+  return line;
+}
+
+void GilHooks::take_back() {
+  if (released_ == nullptr) return;
+  take_or_stay([this] { PyEval_RestoreThread(std::exchange(released_, nullptr)); });
+}
+
+std::shared_ptr<Member> Member::join(const Meeting& meeting, Member* parent) {
+  std::shared_ptr<Member> member;
+  GilHooks hooks;
+  std::optional<MeetingWatch> watch;
+  if (parent != nullptr) watch.emplace(parent->group, meeting, hooks);
+  try {
+    hooks.about_to_block();
+    const auto check_interrupted = [&] {
+      hooks.check_interrupted();
+      if (watch) watch->look();
+      if (parent != nullptr) check_all_there(meeting, parent->group);
+      if (member != nullptr) check_none_has_gone(member->group);
+    };
+    meet(meeting, check_interrupted, [&](Encounter&& encounter) { make(member, meeting, std::move(encounter)); });
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  } catch (const Failure& failure) {  // perhaps what another of them has said or done for the same reason
+    if (watch && !watch->is_proved() && failure.kind == FailureKind::timeout)
+      throw Failure(failure.kind, failure.what() + watch->circle_now(), failure.ranks);
+    if (!watch || !watch->is_proved()) throw;
+    if (watch->is_awaited_in_world() && parent->group.is_usable())
+      parent->progress.refuse({watch->failure().what(), hooks.place()});
+    throw watch->failure();
+  }
+  return member;
+}
+
+void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter) {
+  auto segment = std::make_shared<Segment>(std::move(encounter.segment));
+  struct stat status{};
+  ::fstat(segment->file(), &status);
+  segment->close_file();
+  const std::uint64_t generation = process_generation();
+  member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
+               [generation](Member* made) {
+                 if (generation == process_generation()) delete made;
+               });
+  this_thread_is_the_program();
+  set_place_teller(&source_line_of_program);
+  Group& group = member->group;
+  group.engine = meeting.engine + ", as " + meeting.engine_reason;
+  group.set_processes(encounter.pidfds);
+  group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
+  Watcher::instance().watch(group, std::move(encounter.pidfds));
+}
+
+void Member::close(const std::string& why) {
+  if (!group.is_of_this_process()) return;
+  Inquiries::forget(group);
+  Watcher::forget(group);
+  {
+    GilHooks hooks;
+    if (PyGILState_Check() != 0) hooks.about_to_block();  // an operation on its thread may want the lock, to end
+    progress.stop(why);
+  }
+  note_ends();
+}
+
+void start(Work& work) {
+  note_ends_if_asked();
+  PreparedCall& call = *work.call;
+  if (call.task->is_started()) return;
+  if (std::string* place = call.task->place(); place != nullptr) *place = source_line();
+  call.owners.hold_memory();
+  note_begin(work.call);
+  try {
+    call.task->start();
+  } catch (...) {
+    take_from_begun(call);
+    throw;
+  }
+  call.owners.raise_versions();  // from now on it may write at any time
+}
+
+void wait(Work& work, double timeout) {
+  note_ends_if_asked();
+  Task& task = *work.call->task;
+  if (timeout >= 0) start(work);
+  try {
+    wait_for(task, timeout);
+  } catch (...) {
+    if (task.is_started()) keep_until_end(work.call);
+    throw;
+  }
+  note_end(work.call);
+}
+
+bool is_completed(Work& work) {
+  note_ends_if_asked();
+  if (!work.call->task->is_completed()) return false;
+  note_end(work.call);
+  return true;
+}
+
+void read_before_others_write(Work& work, const nb::typed<nb::list, Work>& others) {
+  std::vector<Accesses> calls{work.call->task->accesses()};
+  for (nb::handle other : others) calls.push_back(nb::cast<Work&>(other).call->task->accesses());
+  try {
+    read_before_others_write(calls);
+  } catch (const std::bad_alloc&) {
+    throw Failure(FailureKind::memory, "there is not enough memory to copy tensors that other calls of the list write");
+  }
+}
+
+bool carry_out(Member& member, Operation& operation, Owners& owners) {
+  try {
+    GilHooks hooks;
+    const WaitHooksScope scope(hooks);
+    if (operation.bytes() > large_bytes) hooks.about_to_block();
+    return member.progress.run_now(operation);
+  } catch (const Failure& failure) {
+    if (!has_written_nothing(failure)) owners.raise_versions();
+    throw;
+  } catch (const Interrupted&) {
+    {
+      const nb::error_scope pending;
+      owners.raise_versions();
+    }
+    throw nb::python_error();
+  }
+}
+
+void wait_for(Task& task, double timeout) {
+  try {
+    GilHooks hooks;
+    const WaitHooksScope scope(hooks);
+    if (task.bytes() > large_bytes) hooks.about_to_block();
+    task.wait(timeout);
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
+void carry_out(Task& receive, Owners& owners) {
+  try {
+    wait_for(receive, -1.0);
+  } catch (const Failure& failure) {
+    if (!has_written_nothing(failure)) owners.raise_versions();
+    throw;
+  } catch (const nb::python_error&) {  // interrupted: a part may have come
+    owners.raise_versions();
+    throw;
+  }
+  owners.raise_versions();
+}
+
+}  // namespace shim::bindings

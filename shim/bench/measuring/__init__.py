@@ -1,0 +1,1 @@
+"""A run: the session in which all contenders take turns."""

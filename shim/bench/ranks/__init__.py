@@ -1,0 +1,1 @@
+"""The rank processes of a contender: how they are started, and the turns that they take."""

@@ -1,0 +1,99 @@
+"""A rank process of a contender: connects to the benchmark, and sleeps between the turns it is asked to take.
+
+The process is started with the path of a socket; who it is, it learns there. What MPI's launcher made rank 1 is rank 1; elsewhere
+``SHIM_RANK`` says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shim.bench.libraries.base import Library, Place
+from shim.bench.ranks.socket_path import short_path
+from shim.bench.ranks.starting_line import StartingLine
+from shim.bench.ranks.turn import OverlapTurn, Turn, take_overlap_turn, take_turn
+from shim.launch.messages import read_message, write_message
+
+__all__ = ["Hello", "Ready", "Start", "main"]
+
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SHIM_RANK")
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The first thing a rank process says."""
+
+    rank: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """The first thing it is told: which library to open ("module:class"), where, and the file of the starting line."""
+
+    library: str
+    place: Place
+    line: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What it says when the library is open, or why it is not."""
+
+    versions: dict[str, str]
+    error: str | None = None
+
+
+def main() -> None:
+    """Serve turns until the benchmark closes its end."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C at a terminal reaches all; the benchmark ends its ranks itself
+    with socket.socket(socket.AF_UNIX) as connection:
+        with short_path(Path(sys.argv[1])) as path:
+            connection.connect(path)
+        stream = connection.makefile("rwb")
+        rank = next(int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ)
+        _say(stream, Hello(rank, os.getpid()))
+        start = _hear(stream)
+        try:
+            library = _open(start)
+            line = StartingLine(start.line, rank, start.place.ranks, start.place.processors)
+        except Exception:  # whatever a library raises is told in the table
+            _say(stream, Ready({}, traceback.format_exc()))
+            return
+        _say(stream, Ready(library.versions()))
+        while (request := _hear(stream)) is not None:
+            _say(stream, _taken(library, line, request))
+        library.close()
+
+
+def _open(start: Start) -> Library:
+    module, _, name = start.library.partition(":")
+    found = getattr(importlib.import_module(module), name)(start.place)
+    assert isinstance(found, Library)
+    return found
+
+
+def _taken(library: Library, line: StartingLine, request: Turn | OverlapTurn) -> object:
+    if isinstance(request, Turn):
+        return take_turn(library, line, request)
+    return take_overlap_turn(library, line, request)
+
+
+def _say(stream: Any, message: object) -> None:
+    write_message(stream, pickle.dumps(message))
+
+
+def _hear(stream: Any) -> Any:
+    body = read_message(stream)
+    return None if body is None else pickle.loads(body)

@@ -1,0 +1,1 @@
+"""Where the processes of a host are in their groups, and which of them wait for each other."""
