@@ -187,9 +187,9 @@ def all_to_all(
 
 
 def barrier(caller: Caller, group: ProcessGroup, now: bool = False, before: str = "") -> Work:
-    """End on no rank before every rank has begun.
+    """Wait until every rank has called this.
 
-    Where the ranks are to agree on something by themselves, *before* says for what, in the same words on all: so none of a user's own calls meets that.
+    Before the ranks agree on something by themselves, *before* names it, with the same text on all ranks, so that it matches no call of the user's.
     """
     try:
         operation = group.engine.barrier(now, before)

@@ -150,7 +150,7 @@ class Engine(ABC):
         return self.arrive(request, partial(defaults.all_to_all, self), now)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
-        """End when all have begun; what the ranks say it comes *before* must be the same on all, in up to 128 bytes."""
+        """Wait until every rank has called this; *before*, at most 128 bytes, must be the same text on all ranks."""
         return self.arrive(check_call("barrier", self.rank, self.size, before=before), defaults.barrier, now)
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Engine(ABC):
 
     @abstractmethod
     def set_timeout(self, seconds: float) -> None:
-        """Give this rank's waits that begin from now on so many seconds."""
+        """Set the timeout, in seconds, of this rank's waits from now on."""
 
     def figures(self) -> str:
         """Return what ``shim.explain()`` tells of how this engine works in this group; nothing where there is nothing to tell."""

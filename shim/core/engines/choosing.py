@@ -45,17 +45,17 @@ class Choice:
 
 
 def usual() -> Choice:
-    """Return what is chosen where nobody has said anything."""
+    """Return the default choice."""
     return Choice(_USUAL, "all its ranks are on this host")
 
 
 def engine_names() -> list[str]:
-    """Return what can be chosen."""
+    """Return the names that a user can choose."""
     return [*_ENGINES, *(f"{_TRACED}{name}" for name in _ENGINES)]
 
 
 def choose(backend: str = "", several_hosts: str = "") -> Choice:
-    """Choose the engine of a group whose user passed *backend*, and of whose ranks *several_hosts* shows that they are on several hosts.
+    """Choose the engine of a group. Its user passed *backend*; *several_hosts*, unless empty, shows that its ranks are on several hosts.
 
     ``SHIM_ENGINE`` decides where it is set, and a *backend* that is an engine's name where it is not. Other backends, such as gloo, name no engine.
     Raises ArgumentError for what cannot be had, and where the two contradict each other, and UnsupportedError for ranks on several hosts.
@@ -113,5 +113,5 @@ def _class_of(where: tuple[str, str]) -> Any:
 
 
 def check_room(ranks: int) -> None:
-    """Raise EngineError where a group of so many *ranks* would lack something on this one, before the others wait for it."""
+    """Raise EngineError if this process lacks the resources for a group of so many *ranks*, before the others wait for it."""
     import_module(_ENGINES[_USUAL][0]).check_room(ranks)

@@ -1,8 +1,8 @@
-"""How a collective that an engine has no better way for moves its data: by messages, once all ranks have agreed on the call.
+"""The default collectives: they move their data by messages, once all ranks have agreed on the call.
 
-Messages are bytes and wait for each other: of two ranks that exchange data, the lower one sends first, and a rank goes
-through its peers from 0 on, so that no ranks wait in a circle. What is combined is combined of all ranks' elements at
-once, in the order of ranks 0 to N-1, by the kernels that every engine has: the result is the same, bit by bit.
+Messages are bytes, and a send waits for its receive: of two ranks that exchange data, the lower one sends first, and a
+rank goes through its peers from 0 on, so that no ranks wait in a circle. Reductions combine the elements of all ranks at
+once, in the order of ranks 0 to N-1, with the kernels that every engine has: the result is the same, bit by bit.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def all_to_all(engine: Engine, request: Request) -> None:
 
 
 def barrier(request: Request) -> None:
-    """The agreement is all of it."""
+    """The agreement already waits for every rank."""
 
 
 def _others(engine: Engine) -> Iterator[int]:

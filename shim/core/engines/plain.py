@@ -1,6 +1,6 @@
-"""An engine that has nothing but the defaults, over another one's messages and agreement.
+"""An engine with nothing but the defaults, over the messages and the agreement of another engine.
 
-It is for nobody's work: it proves that an engine may be no more than that, and tests compare others with it.
+Do not use it for work: it shows that an engine needs no more, and tests compare other engines with it.
 """
 
 from __future__ import annotations

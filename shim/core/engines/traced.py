@@ -1,4 +1,4 @@
-"""What stands before an engine and counts the calls that pass."""
+"""A wrapper around an engine that counts its calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["TracedCalls"]
 
 
 class TracedCalls:
-    """Hands every call on to *under*, and counts those of each collective; what ``shim.explain()`` shows of it are the counts.
+    """Passes every call on to *under* and counts the calls of each collective, which ``shim.explain()`` shows.
 
-    A call counts when it is made, also where it is then refused.
+    A call counts even if *under* then refuses it.
     """
 
     def __init__(self, under: Engine) -> None:

@@ -22,7 +22,7 @@ _PLACE_BYTES = 256  # of a rank's file, line and function
 
 
 def members_of(caller: Caller, ranks: Iterable[int] | None, everyone: ProcessGroup) -> tuple[int, ...]:
-    """Return the members of a new group, which are some of *everyone*'s."""
+    """Return the members of a new group, all of which are ranks of *everyone*."""
     members = everyone.ranks if ranks is None else tuple(ranks)
     try:
         for rank in members:
@@ -44,7 +44,7 @@ def _shown(ranks: tuple[int, ...]) -> str:
 
 
 def check_members(caller: Caller, everyone: ProcessGroup, members: Sequence[int]) -> None:
-    """Raise EngineError where this rank of *everyone* is one of *members* and lacks what it needs to make a group with them."""
+    """Raise EngineError if this rank of *everyone* is one of *members* and lacks the resources for their group."""
     try:
         check_room(len(members) if everyone.ranks[everyone.rank] in members else 0)
     except EngineError as error:
@@ -109,7 +109,7 @@ def count_name(members: tuple[int, ...], made: Counter[tuple[int, ...]]) -> str:
 
 
 def refusals_told(everyone: ProcessGroup) -> AbstractContextManager[None]:
-    """Tell the other ranks of *everyone*, who wait for this one in ``agree``, of what is raised inside the block."""
+    """Tell the other ranks of *everyone*, who wait for this one in ``agree``, of an error that the block raises."""
     return _RefusalsTold(everyone)
 
 

@@ -23,7 +23,7 @@ _DESCRIPTORS = 8  # that a group needs while it is made beside the two for each 
 
 
 def check_room(ranks: int) -> None:
-    """Raise EngineError where this process has not the file descriptors that making a group of so many *ranks* takes."""
+    """Raise EngineError if this process cannot open the files that a group of so many *ranks* needs."""
     opened: list[int] = []
     try:
         for _ in range(_DESCRIPTORS + 2 * ranks if ranks > 0 else 0):
