@@ -20,6 +20,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,14 +31,10 @@ from shim.launch.pool import RankPool
 
 __all__ = ["SharedOriginal", "close", "original", "run_python"]
 
-_MODULES = (
-    "mindspore",
-    "paddle",
-    "torch",
-    "paddle.distributed",
-    "torch.distributed",
-)  # in this order they bear each other
+# In this order they bear each other.
+_MODULES = ("mindspore", "paddle", "torch", "paddle.distributed", "torch.distributed")
 _original: Original | None = None  # of which all programs of this process are copies
+_own_path: list[str] = []  # where Python itself looks for modules; in copies
 
 
 def run_python(
@@ -46,7 +43,8 @@ def run_python(
     """Return what becomes of ``python ARGUMENTS``, as ``subprocess.run`` does: in *cwd*, with *env* in place of this process's environment."""
     environment = dict(os.environ if env is None else env)
     with RankPool(1, original=original()) as pool:
-        [outcome] = pool.run(f"{__name__}:_run", arguments, str(cwd or Path.cwd()), environment, deadline=timeout)
+        folder = str(cwd or Path.cwd())
+        [outcome] = pool.run(f"{__name__}:_run", arguments, folder, environment, _path_of_python(), deadline=timeout)
     if outcome.error is not None:
         raise AssertionError(outcome.error)
     return subprocess.CompletedProcess([sys.executable, *arguments], *outcome.value)
@@ -85,8 +83,17 @@ def close() -> None:
         _original.close()
 
 
-def _run(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[int, str, str]:
+@cache
+def _path_of_python() -> list[str]:
+    command = [sys.executable, "-I", "-c", "import sys; print(*sys.path, sep='\\n')"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def _run(
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str], path: list[str]
+) -> tuple[int, str, str]:
     """Run a copy of this process, and return its exit status and what it has written."""
+    _own_path[:] = path
     os.chdir(folder)
     processes.subprocess = types.SimpleNamespace(  # type: ignore[assignment]  # what the launcher uses of it
         Popen=_Rank, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL
@@ -162,8 +169,7 @@ def _be_python(arguments: list[str]) -> None:
     program, *rest = arguments
     first = {"-m": os.getcwd(), "-c": ""}.get(kind, os.path.dirname(os.path.abspath(program)))
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    installed = [entry for entry in sys.path if entry.startswith((sys.prefix, sys.base_prefix))]
-    sys.path[:] = [first, *given, *installed]
+    sys.path[:] = [first, *given, *_own_path]
     sys.argv[:] = ["-c" if kind == "-c" else program, *rest]
     runs = {"-m": _run_module, "-c": _run_command}.get(kind, _run_script)
     status = _status_of(lambda: runs(program))
