@@ -1,9 +1,12 @@
 #include "group/watcher.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <iterator>
 #include <string>
 
 #include "group/group.hpp"
@@ -18,6 +21,15 @@ namespace {
 std::mutex making;
 Watcher* made = nullptr;  // guarded by making; never destroyed, as its thread outlives main()
 std::uint64_t maker = 0;  // a forked child has no such thread and makes its own watcher
+
+template <class Text>
+std::string empty_if_failed(const Text& text) {
+  try {
+    return text();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 }  // namespace
 
@@ -49,13 +61,31 @@ void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
   for (std::size_t rank = 0; rank < pidfds.size(); ++rank) {
     const int fd = pidfds[rank].get();
     if (fd < 0) continue;
+    const Membership membership{&group, static_cast<int>(rank)};
+    const int number = group.process_of(membership.rank);
+    if (auto* memberships = memberships_of(pidfds[rank], number)) {
+      memberships->push_back(membership);
+      continue;
+    }
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
       throw Failure(FailureKind::engine, std::string("cannot watch a process: ") + std::strerror(errno));
-    peers_.emplace(fd, Peer{&group, static_cast<int>(rank), std::move(pidfds[rank]), number_of(fd)});
+    processes_.emplace(fd, Process{std::move(pidfds[rank]), number, {membership}});
   }
+}
+
+// Those of the process behind `pidfd`, if it is watched already. Two processes have the same number only after one
+// another: of two that are both there, it tells whether they are one.
+std::vector<Watcher::Membership>* Watcher::memberships_of(const Descriptor& pidfd, int number) {
+  if (number == 0) return nullptr;  // none in this namespace
+  for (auto& [fd, process] : processes_) {
+    if (process.number != number) continue;
+    pollfd ends[] = {{fd, POLLIN, 0}, {pidfd.get(), POLLIN, 0}};
+    if (::poll(ends, 2, 0) == 0) return &process.memberships;
+  }
+  return nullptr;
 }
 
 void Watcher::watch(const Descriptor& file, void (*on_readable)()) {
@@ -70,10 +100,11 @@ void Watcher::watch(const Descriptor& file, void (*on_readable)()) {
 
 void Watcher::drop(Group& group) {
   const std::lock_guard lock(mutex_);
-  for (auto peer = peers_.begin(); peer != peers_.end();) {
-    const bool mine = peer->second.group == &group;
-    if (mine) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
-    peer = mine ? peers_.erase(peer) : std::next(peer);
+  for (auto process = processes_.begin(); process != processes_.end();) {
+    std::vector<Membership>& memberships = process->second.memberships;
+    std::erase_if(memberships, [&group](const Membership& membership) { return membership.group == &group; });
+    if (memberships.empty()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process->first, nullptr);
+    process = memberships.empty() ? processes_.erase(process) : std::next(process);
   }
 }
 
@@ -88,17 +119,14 @@ void Watcher::run() {
       on_readable();
       continue;
     }
-    const auto peer = peers_.find(event.data.fd);
-    if (peer == peers_.end()) continue;
-    std::string how;
-    try {
-      how = how_it_ended(event.data.fd, peer->second.process);
-    } catch (const std::exception&) {
-      // Without memory to find that out, the death itself is told.
-    }
-    peer->second.group->mark_lost(peer->second.rank, std::move(how));
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->first, nullptr);
-    peers_.erase(peer);
+    const auto process = processes_.find(event.data.fd);
+    if (process == processes_.end()) continue;
+    // Without memory to find out how, the death itself is told.
+    const std::string how = empty_if_failed([&] { return how_it_ended(event.data.fd, process->second.number); });
+    for (const Membership& membership : process->second.memberships)
+      membership.group->mark_lost(membership.rank, empty_if_failed([&how] { return how; }));
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process->first, nullptr);
+    processes_.erase(process);
   }
 }
 

@@ -18,6 +18,7 @@ class Watcher {
   static Watcher& instance();
 
   // Calls group.mark_lost(rank) when the process behind pidfds[rank] ends, until forget(group). Empty ones are skipped.
+  // The group knows its processes. Of a process that is in several groups, one pidfd is kept.
   void watch(Group& group, std::vector<Descriptor> pidfds);
   // Afterwards `group` is not called again. Makes no watcher where there is none.
   static void forget(Group& group);
@@ -27,12 +28,17 @@ class Watcher {
  private:
   void drop(Group& group);
 
-  struct Peer {
+  struct Membership {
     Group* group;
     int rank;
-    Descriptor pidfd;
-    int process;  // its number, while it has one
   };
+  struct Process {
+    Descriptor pidfd;
+    int number;  // while it has one
+    std::vector<Membership> memberships;
+  };
+
+  std::vector<Membership>* memberships_of(const Descriptor& pidfd, int number);
 
   Watcher();
   void run();
@@ -40,7 +46,7 @@ class Watcher {
   Descriptor epoll_;
   std::map<int, void (*)()> files_;  // guarded by mutex_
   std::mutex mutex_;
-  std::map<int, Peer> peers_;  // by pidfd; guarded by mutex_
+  std::map<int, Process> processes_;  // by pidfd; guarded by mutex_
 };
 
 }  // namespace shim

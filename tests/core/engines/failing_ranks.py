@@ -74,6 +74,22 @@ def lose_a_rank(how: str, count: int, is_shared: bool, way: str, note: Path) -> 
     raise AssertionError("nobody noticed")
 
 
+def lose_a_rank_of_many_groups(count: int, note: Path) -> list[Caught]:
+    """Return what a survivor sees in each of so many groups when the victim is killed."""
+    many = [world()]
+    many += [groups.new_group(ME, [0, 1, 2]) for _ in range(count)]
+    if many[0].rank == VICTIM:
+        note.write_text(str(time.time()))
+        go("kill")
+    seen = []
+    for group in many:
+        try:
+            sum_up(group, np.ones(3))
+        except ShimError as error:
+            seen.append(caught(group, error))
+    return seen
+
+
 def go(how: str) -> None:
     if how == "leave":
         groups.close_group(groups.world(ME))

@@ -56,6 +56,16 @@ def test_survivors_are_told_within_a_second(
         assert seen.at - float(note.read_text()) < 1.0
 
 
+def test_a_death_is_told_in_every_group_within_a_second(three: RankPool, tmp_path: Path) -> None:
+    note = tmp_path / "when"
+    for seen in values(three, failing_ranks.lose_a_rank_of_many_groups, 30, note, ranks=(0, 2)):
+        assert len(seen) == 31
+        for one in seen:
+            assert (one.error, one.ranks) == ("PeerLostError", (failing_ranks.VICTIM,))
+            assert ENDINGS["kill"] in one.message
+            assert one.at - float(note.read_text()) < 1.0
+
+
 @pytest.mark.parametrize("operation", ["now", "waited", "started", "receive"])
 def test_an_absent_rank_is_named_after_the_timeout(three: RankPool, operation: str) -> None:
     for seen in values(three, failing_ranks.wait_for_an_absent_rank, operation, ranks=(0, 2)):
