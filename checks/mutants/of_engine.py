@@ -223,8 +223,16 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         (*_ORACLE, "tests/conformance/soak"),
         (
             "exchange/slot-used-too-early",
-            "static void wait_for_first_slot(Group& group) { wait_until_free(group, group.steps + 1); }",
-            "static void wait_for_first_slot(Group& group) { wait_until_free(group, 0); }",
+            "wait_until_free(group, group.steps + 1);\n    return slot;",
+            "wait_until_free(group, 0);\n    return slot;",
+        ),
+    ),
+    "native/collectives/ring_memory.cpp": (
+        ("tests/core/test_limits.py",),
+        (
+            "rings/lack-of-memory-not-told",
+            "if (!group.progress(rank).has_ring.load())",
+            "if (rank == group.rank() && !group.progress(rank).has_ring.load())",
         ),
     ),
     "native/collectives/operation.cpp": (
@@ -261,18 +269,18 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         _MESSAGES,
         (
             "messages/any-tag",
-            "[&](const Aside& message) { return message.tag == transfer.tag; }",
+            "[&](const Aside& message) { return message.said.tag == transfer.tag; }",
             "[&](const Aside&) { return true; }",
         ),
         (
             "messages/sizes-differ",
-            "if (dtype == transfer.dtype && bytes == transfer.buffer.bytes()) return true;",
-            "if (dtype == transfer.dtype && bytes <= transfer.buffer.bytes()) return true;",
+            "if (said.dtype == transfer.dtype && said.bytes == transfer.buffer.bytes()) return true;",
+            "if (said.dtype == transfer.dtype && said.bytes <= transfer.buffer.bytes()) return true;",
         ),
         (
             "messages/dtypes-differ",
-            "if (dtype == transfer.dtype && bytes == transfer.buffer.bytes()) return true;",
-            "if (bytes == transfer.buffer.bytes()) return true;",
+            "if (said.dtype == transfer.dtype && said.bytes == transfer.buffer.bytes()) return true;",
+            "if (said.bytes == transfer.buffer.bytes()) return true;",
         ),
         ("messages/not-stored", "    if (!incoming.dropped) target->buffer.store();\n", ""),
         ("messages/source-unknown", "  transfer.source = peer;\n", ""),

@@ -62,14 +62,15 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
   const std::size_t bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
   const std::uint16_t loan = contribution == nullptr ? 0 : contribution->lend(group, sequence);
-  const bool filled = bytes > inline_bytes && loan == 0 && contribution->fill_first_slot(group);
+  const bool may_fill = bytes > inline_bytes && loan == 0;
+  const SlotSize filled = may_fill ? contribution->fill_first_slot(group) : SlotSize::none;
   if constexpr (calls_are_compared) write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
   line.bytes = bytes;
   line.loan = loan;
   line.fingerprint = calls_are_compared ? fingerprint_of(call) : 0;
   line.varied = call.is_varied() && !call.has_common_table() ? 1 : 0;
-  line.filled = filled ? 1 : 0;
+  line.filled = filled;
   if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
   group.tell_processor();
   fault_point("before_arrival");
@@ -95,7 +96,8 @@ void fetch_small_slot(const Group& group, std::uint64_t sequence) {
   if (group.size() != 2) return;
   const int other = 1 - group.rank();
   const ArrivalLine& line = group.arrival(other, sequence);
-  if (line.filled != 0 && line.bytes <= most) prefetch_to_read(group.ring_slot(other, group.steps), line.bytes);
+  if (line.filled != SlotSize::none && line.bytes <= most)
+    prefetch_to_read(group.ring_slot(other, group.steps, line.filled), line.bytes);
 }
 
 // A rank may arrive at an operation only when all have arrived at the one before, because the slots of the one

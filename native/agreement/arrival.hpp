@@ -57,8 +57,8 @@ class Contribution {
   // Says where the others can read it, if that may be worth it, and returns how: see loans.hpp.
   virtual std::uint16_t lend(Group& group, std::uint64_t sequence) const = 0;
   // Puts what the others need of this rank into its slot of the first step, if that is little enough to be worth it
-  // before it is known that the ranks agree. Whether it has.
-  virtual bool fill_first_slot(Group& /* group */) const { return false; }
+  // before it is known that the ranks agree, and there is such a slot. Which one it has filled.
+  virtual SlotSize fill_first_slot(Group& /* group */) const { return SlotSize::none; }
   // Whether it can be read from the arrival lines where the ranks' parts have different sizes, too. The same for all
   // ranks of an operation.
   virtual bool is_inline_if_varied() const { return false; }

@@ -26,18 +26,19 @@ class Broadcast final : public Operation {
   void load() override { is_root_ ? tensor_.load() : tensor_.reserve(); }
   std::size_t contributed_bytes() const override { return is_root_ ? tensor_.bytes() : 0; }
   void write_contribution(std::byte* to) const override { copy_bytes(to, tensor_.data(), tensor_.bytes()); }
-  bool fill_first_slot(Group& group) const override {
-    if (tensor_.bytes() > group.thresholds().piece) return false;
+  SlotSize fill_first_slot(Group& group) const override {
+    if (tensor_.bytes() > group.thresholds().piece) return SlotSize::none;
     const std::size_t first = std::min(tensor_.bytes(), piece_for(group, tensor_.bytes()));
-    Exchange::wait_for_first_slot(group);
-    group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), tensor_.data(), first);
-    return true;
+    const SlotSize slot = Exchange::first_slot(group, slot_for(tensor_.bytes()));
+    if (slot != SlotSize::none)
+      group.ring_stores().copy(group.ring_slot(group.rank(), group.steps, slot), tensor_.data(), first);
+    return slot;
   }
   void read_lines(Group& group, const Agreement& agreement) override {
     if (!is_root_) copy_bytes(tensor_.data(), group.arrival(root_, agreement.sequence).payload, tensor_.bytes());
   }
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, piece_for(group, agreement.largest));
+    Exchange exchange(group, slot_for(agreement.largest), agreement.largest, piece_for(group, agreement.largest));
     const Part whole{tensor_.data(), tensor_.bytes()};
     const OutputCopy copy_out(tensor_.bytes() * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(

@@ -5,12 +5,16 @@
 // that it is done with the step that used it, or has arrived at an operation after it. Filling runs one step ahead of
 // reading, so copying in and copying out overlap between ranks. Where ranks make something of what they read that the
 // others need, reading that is one step behind.
+//
+// Small data goes through small slots, which every group has; for the large ones memory is reserved when the first
+// operation needs them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "collectives/ring_memory.hpp"
 #include "group/group.hpp"
 #include "machine/copies.hpp"
 #include "machine/prefetch.hpp"
@@ -25,12 +29,30 @@ inline Part piece_of(const Part& part, std::size_t start, std::size_t bytes) {
   return {part.data + start, std::min(bytes, part.bytes - start)};
 }
 
+// The smallest slots that hold so many bytes, or as many as any slot holds.
+constexpr SlotSize slot_for(std::size_t bytes) { return bytes <= small_slot_bytes ? SlotSize::small : SlotSize::large; }
+
+// Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
+inline std::size_t cell_bytes(const Group& group, SlotSize slot) {
+  const std::size_t bytes = slot == SlotSize::small ? small_slot_bytes : ring_slot_bytes;
+  return bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
+}
+
+// The smallest slots whose cells hold the largest part, or as much of it as any cells do.
+inline SlotSize slot_for_cells(const Group& group, std::size_t largest_part) {
+  return largest_part <= cell_bytes(group, SlotSize::small) ? SlotSize::small : SlotSize::large;
+}
+
 class Exchange {
  public:
-  // `chunk` is the bytes of each part that one step moves; a slot holds one chunk, or one for each rank.
-  Exchange(Group& group, std::size_t largest_part, std::size_t chunk)
-      : group_(group), base_(group.steps), chunk_(chunk), steps_((largest_part + chunk - 1) / chunk) {}
+  // `chunk` is the bytes of each part that one step moves; a slot holds one chunk, or one for each rank. All ranks say
+  // the same. Throws Failure(memory), on all ranks, when there is no memory for such slots.
+  Exchange(Group& group, SlotSize slot, std::size_t largest_part, std::size_t chunk)
+      : group_(group), slot_(slot), base_(group.steps), chunk_(chunk), steps_((largest_part + chunk - 1) / chunk) {
+    if (slot == SlotSize::large && !group.has_rings) reserve_rings(group);
+  }
 
+  SlotSize slot() const { return slot_; }
   std::size_t chunk() const { return chunk_; }
   std::uint64_t steps() const { return steps_; }
   std::size_t start_of(std::uint64_t step) const { return step * chunk_; }
@@ -38,8 +60,12 @@ class Exchange {
   std::uint64_t number_of(std::uint64_t step) const { return base_ + step; }
 
   // Waits until this rank may fill its slot, or cells, of group.steps: the first step of the operation it is about to
-  // arrive at. The arrival says to the others that they are filled.
-  static void wait_for_first_slot(Group& group) { wait_until_free(group, group.steps + 1); }
+  // arrive at. The arrival says to the others which are filled. Returns none where there are no such slots yet.
+  static SlotSize first_slot(Group& group, SlotSize slot) {
+    if (slot == SlotSize::large && !group.has_rings) return SlotSize::none;
+    wait_until_free(group, group.steps + 1);
+    return slot;
+  }
 
   // write(step) fills own_slot(step), or this rank's cells; read(step) takes what it needs through slot_of or cell_of.
   template <class Write, class Read>
@@ -68,25 +94,26 @@ class Exchange {
     end();
   }
 
-  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step); }
+  std::byte* own_slot(std::uint64_t step) const { return group_.ring_slot(group_.rank(), base_ + step, slot_); }
 
   // Waits until `peer` has filled its slot of `step`.
   const std::byte* slot_of(int peer, std::uint64_t step) const {
     wait_until_filled(peer, step);
-    return group_.ring_slot(peer, base_ + step);
+    return group_.ring_slot(peer, base_ + step, slot_filled_by(peer, step));
   }
 
   // Of slots with a cell for each rank, that of `peer` for this rank.
   const std::byte* cell_of(int peer, std::uint64_t step, std::size_t bytes) const {
     wait_until_filled(peer, step);
-    return group_.ring_cell(peer, group_.rank(), base_ + step, bytes);
+    const SlotSize slot = slot_filled_by(peer, step);
+    return group_.ring_cell(peer, group_.rank(), base_ + step, slot, slot == slot_ ? bytes : cell_bytes(group_, slot));
   }
 
   // Waits until `peer` has made what it makes of `step`.
   const std::byte* made_cell_of(int peer, std::uint64_t step, std::size_t bytes) const {
     const std::uint64_t wanted = base_ + step + 1;
     group_.wait_for(peer, [this, wanted](int rank) { return group_.progress(rank).made.load() >= wanted; });
-    return group_.made_cell(peer, base_ + step, bytes);
+    return group_.made_cell(peer, base_ + step, slot_, bytes);
   }
 
  private:
@@ -95,7 +122,7 @@ class Exchange {
     constexpr std::size_t lines = 8;
     group_.steps = base_ + steps_;
     if (steps_ != 1) return;
-    const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps);
+    const std::byte* const slot = group_.ring_slot(group_.rank(), group_.steps, slot_);
     for (std::size_t i = 0; i < lines; ++i) prefetch_to_write(slot + i * cache_line_bytes);
   }
 
@@ -107,7 +134,14 @@ class Exchange {
     });
   }
 
-  bool has_filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled != 0; }
+  SlotSize filled_first(int rank) const { return group_.arrival(rank, group_.sequence).filled; }
+  bool has_filled_first(int rank) const { return filled_first(rank) != SlotSize::none; }
+
+  // Where parts differ in size, a rank that filled its slot before it arrived knew only its own, and may have taken a
+  // small one.
+  SlotSize slot_filled_by(int peer, std::uint64_t step) const {
+    return step == 0 && has_filled_first(peer) ? filled_first(peer) : slot_;
+  }
 
   // Waits until no rank needs what is in the slot of chunk `number`, counted from 1.
   static void wait_until_free(Group& group, std::uint64_t number) {
@@ -141,6 +175,7 @@ class Exchange {
   }
 
   Group& group_;
+  SlotSize slot_;
   std::uint64_t base_;
   std::size_t chunk_;
   std::uint64_t steps_;
@@ -153,17 +188,13 @@ inline void claim_read(const Group& group, const std::byte* slot, std::size_t by
   if (bytes >= group.thresholds().claim) claim_lines(const_cast<std::byte*>(slot), bytes);
 }
 
-// Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
-inline std::size_t cell_bytes(const Group& group) {
-  return ring_slot_bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
-}
-
 // Fills this rank's cells of a step of the group, for all other ranks, with their bytes of `parts` from `start` on.
-inline void fill_cells(Group& group, std::uint64_t step, std::size_t cell, const Parts& parts, std::size_t start) {
+inline void fill_cells(Group& group, std::uint64_t step, SlotSize slot, const Parts& parts, std::size_t start) {
+  const std::size_t cell = cell_bytes(group, slot);
   for (int peer = 0; peer < group.size(); ++peer) {
     if (peer == group.rank()) continue;
     const Part piece = piece_of(parts[peer], start, cell);
-    group.ring_stores().copy(group.ring_cell(group.rank(), peer, step, cell), piece.data, piece.bytes);
+    group.ring_stores().copy(group.ring_cell(group.rank(), peer, step, slot, cell), piece.data, piece.bytes);
   }
 }
 

@@ -36,11 +36,12 @@ class Gather final : public Operation {
   }
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
-  bool fill_first_slot(Group& group) const override {
-    if (input_.bytes() > group.thresholds().piece || !is_read()) return false;
-    Exchange::wait_for_first_slot(group);
-    group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
-    return true;
+  SlotSize fill_first_slot(Group& group) const override {
+    if (input_.bytes() > group.thresholds().piece || !is_read()) return SlotSize::none;
+    const SlotSize slot = Exchange::first_slot(group, slot_for(input_.bytes()));
+    if (slot != SlotSize::none)
+      group.ring_stores().copy(group.ring_slot(group.rank(), group.steps, slot), input_.data(), input_.bytes());
+    return slot;
   }
   bool is_inline_if_varied() const override { return true; }
 
@@ -56,7 +57,7 @@ class Gather final : public Operation {
     const OutputCopy copy_out(agreement.largest * size * (receivers(group) + 1), group.thresholds());
     // The kernel, which copies across, does not write past the caches.
     if (!copy_out.streams() && swap(group, agreement.sequence, mine)) return;
-    Exchange exchange(group, agreement.largest, group.thresholds().piece);
+    Exchange exchange(group, slot_for(agreement.largest), agreement.largest, group.thresholds().piece);
     exchange.run(
         [&](std::uint64_t step) {
           if (!is_read()) return;

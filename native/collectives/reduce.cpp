@@ -42,19 +42,20 @@ class Reduce final : public Operation {
   }
   std::size_t contributed_bytes() const override { return input_.bytes(); }
   void write_contribution(std::byte* to) const override { copy_bytes(to, input_.data(), input_.bytes()); }
-  bool fill_first_slot(Group& group) const override {
+  SlotSize fill_first_slot(Group& group) const override {
     if (is_two_shot(group)) {
       const auto size = static_cast<std::size_t>(group.size());
       const std::size_t cell = balanced_cell(input_.bytes(), size);
-      if (input_.bytes() > cell * size) return false;
-      Exchange::wait_for_first_slot(group);
-      fill_others(group, group.steps, 0, cell);
-    } else {
-      if (input_.bytes() > group.thresholds().piece || !is_read()) return false;
-      Exchange::wait_for_first_slot(group);
-      group.ring_stores().copy(group.ring_slot(group.rank(), group.steps), input_.data(), input_.bytes());
+      if (input_.bytes() > cell * size) return SlotSize::none;
+      const SlotSize slot = Exchange::first_slot(group, slot_for(cell * size));
+      if (slot != SlotSize::none) fill_others(group, group.steps, slot, 0, cell);
+      return slot;
     }
-    return true;
+    if (input_.bytes() > group.thresholds().piece || !is_read()) return SlotSize::none;
+    const SlotSize slot = Exchange::first_slot(group, slot_for(input_.bytes()));
+    if (slot != SlotSize::none)
+      group.ring_stores().copy(group.ring_slot(group.rank(), group.steps, slot), input_.data(), input_.bytes());
+    return slot;
   }
 
   bool is_for_all() const { return call_.descriptor.kind == OperationKind::all_reduce; }
@@ -66,12 +67,12 @@ class Reduce final : public Operation {
   }
 
   // The cells that other ranks combine, of the piece that begins at `start`.
-  void fill_others(Group& group, std::uint64_t step, std::size_t start, std::size_t cell) const {
+  void fill_others(Group& group, std::uint64_t step, SlotSize slot, std::size_t start, std::size_t cell) const {
     const auto size = static_cast<std::size_t>(group.size());
     for (std::size_t i = 1; i < size; ++i) {
       const std::size_t peer = (static_cast<std::size_t>(group.rank()) + i) % size;
       const Part piece = piece_of({input_.data(), input_.bytes()}, start + peer * cell, cell);
-      group.ring_stores().copy(group.ring_cell(group.rank(), static_cast<int>(peer), step, cell), piece.data,
+      group.ring_stores().copy(group.ring_cell(group.rank(), static_cast<int>(peer), step, slot, cell), piece.data,
                                piece.bytes);
     }
   }
@@ -92,7 +93,7 @@ class Reduce final : public Operation {
   }
 
   void one_shot(Group& group, const RankCombiner& combine) {
-    Exchange exchange(group, input_.bytes(), group.thresholds().piece);
+    Exchange exchange(group, slot_for(input_.bytes()), input_.bytes(), group.thresholds().piece);
     const Part whole{input_.data(), input_.bytes()};
     exchange.run(
         [&](std::uint64_t step) {
@@ -118,13 +119,15 @@ class Reduce final : public Operation {
     const auto rank_at = [&](std::size_t offset) { return (static_cast<std::size_t>(group.rank()) + offset) % size; };
     const bool is_large = input_.bytes() * size > group.thresholds().stream;
     const std::size_t cell = balanced_cell(input_.bytes(), size);
-    Exchange exchange(group, input_.bytes(), cell * size);
+    Exchange exchange(group, slot_for(cell * size), input_.bytes(), cell * size);
     FasterWay way(exchange.steps());
     const auto cell_of = [&](std::byte* data, std::uint64_t step, std::size_t rank) {
       return piece_of({data, input_.bytes()}, exchange.start_of(step) + rank * cell, cell);
     };
     exchange.run(
-        [&](std::uint64_t step) { fill_others(group, exchange.number_of(step), exchange.start_of(step), cell); },
+        [&](std::uint64_t step) {
+          fill_others(group, exchange.number_of(step), exchange.slot(), exchange.start_of(step), cell);
+        },
         [&](std::uint64_t step) {
           const std::size_t me = rank_at(0);
           const Part own = cell_of(input_.data(), step, me);
@@ -134,7 +137,7 @@ class Reduce final : public Operation {
           };
           for (int rank = 0; is_large && rank < group.size(); ++rank) source_of(rank);  // waits, which is not timed
           const Made made{cell_of(output_->data(), step, me).data,
-                          group.made_cell(group.rank(), exchange.number_of(step), cell), own.bytes};
+                          group.made_cell(group.rank(), exchange.number_of(step), exchange.slot(), cell), own.bytes};
           make(group, combine, made, source_of, is_large ? &way : nullptr);
         },
         [&](std::uint64_t step) {

@@ -28,12 +28,12 @@ class ReduceScatter final : public Operation {
   }
   std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
   void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
-  bool fill_first_slot(Group& group) const override {
-    const std::size_t cell = cell_bytes(group);
-    if (call_.descriptor.largest > cell) return false;
-    Exchange::wait_for_first_slot(group);
-    fill_cells(group, group.steps, cell, inputs_, 0);
-    return true;
+  SlotSize fill_first_slot(Group& group) const override {
+    const std::size_t largest = call_.descriptor.largest;
+    if (largest > cell_bytes(group, SlotSize::large)) return SlotSize::none;
+    const SlotSize slot = Exchange::first_slot(group, slot_for_cells(group, largest));
+    if (slot != SlotSize::none) fill_cells(group, group.steps, slot, inputs_, 0);
+    return slot;
   }
 
   void read_lines(Group& group, const Agreement& agreement) override {
@@ -44,14 +44,15 @@ class ReduceScatter final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const SlotSize slot = slot_for_cells(group, agreement.largest);
+    Exchange exchange(group, slot, agreement.largest, cell_bytes(group, slot));
     const auto size = static_cast<std::size_t>(group.size());
     const OutputCopy copy_out(agreement.largest * size * (size + 1), group.thresholds());
     const RankCombiner combine(group, agreement.sequence, call_.descriptor.dtype, call_.descriptor.op);
     FasterWay way(exchange.steps());  // where outputs are streamed: with the own input asked for ahead, or without
     exchange.run(
         [&](std::uint64_t step) {
-          fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
+          fill_cells(group, exchange.number_of(step), slot, inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());

@@ -25,12 +25,12 @@ class Scatter final : public Operation {
   }
   std::size_t contributed_bytes() const override { return inputs_.total_bytes(); }
   void write_contribution(std::byte* to) const override { inputs_.copy_to(to); }
-  bool fill_first_slot(Group& group) const override {
-    const std::size_t cell = cell_bytes(group);
-    if (inputs_.empty() || call_.descriptor.largest > cell) return false;
-    Exchange::wait_for_first_slot(group);
-    fill_cells(group, group.steps, cell, inputs_, 0);
-    return true;
+  SlotSize fill_first_slot(Group& group) const override {
+    const std::size_t largest = call_.descriptor.largest;
+    if (inputs_.empty() || largest > cell_bytes(group, SlotSize::large)) return SlotSize::none;
+    const SlotSize slot = Exchange::first_slot(group, slot_for_cells(group, largest));
+    if (slot != SlotSize::none) fill_cells(group, group.steps, slot, inputs_, 0);
+    return slot;
   }
 
   void read_lines(Group& group, const Agreement& agreement) override {
@@ -39,12 +39,12 @@ class Scatter final : public Operation {
   }
 
   void read_rings(Group& group, const Agreement& agreement) override {
-    Exchange exchange(group, agreement.largest, cell_bytes(group));
+    const SlotSize slot = slot_for_cells(group, agreement.largest);
+    Exchange exchange(group, slot, agreement.largest, cell_bytes(group, slot));
     const OutputCopy copy_out(2 * agreement.largest * static_cast<std::size_t>(group.size()), group.thresholds());
     exchange.run(
         [&](std::uint64_t step) {
-          if (!inputs_.empty())
-            fill_cells(group, exchange.number_of(step), exchange.chunk(), inputs_, exchange.start_of(step));
+          if (!inputs_.empty()) fill_cells(group, exchange.number_of(step), slot, inputs_, exchange.start_of(step));
         },
         [&](std::uint64_t step) {
           const Part piece = piece_of({output_.data(), output_.bytes()}, exchange.start_of(step), exchange.chunk());

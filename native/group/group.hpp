@@ -111,22 +111,28 @@ class Group {
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
   // What `rank` fills in a step for all the others. Two ranks take turns with their rings: each fills the slot that it
   // was the last to read, which its own caches have.
-  std::byte* ring_slot(int rank, std::uint64_t step) const {
+  std::byte* ring_slot(int rank, std::uint64_t step, SlotSize slot) const {
     const int owner = size() == 2 && step / ring_slots % 2 == 1 ? 1 - rank : rank;
-    return slot_in_ring(owner, step);
+    return slot_in_ring(owner, step, slot);
   }
   // What it fills for `peer`, of slots with a cell of so many bytes for each rank. Every two ranks take turns with
   // those for each other, which lie at the same place in both ranks' slots.
-  std::byte* ring_cell(int rank, int peer, std::uint64_t step, std::size_t bytes) const {
+  std::byte* ring_cell(int rank, int peer, std::uint64_t step, SlotSize slot, std::size_t bytes) const {
     const int owner = step / ring_slots % 2 == 1 ? peer : rank;
-    return slot_in_ring(owner, step) + cell_place(rank, peer) * bytes;
+    return slot_in_ring(owner, step, slot) + cell_place(rank, peer) * bytes;
   }
   // What it makes of the others' cells for it, for all of them: where none of these lies.
-  std::byte* made_cell(int rank, std::uint64_t step, std::size_t bytes) const {
-    return ring_slot(rank, step) + cell_place(rank, rank) * bytes;
+  std::byte* made_cell(int rank, std::uint64_t step, SlotSize slot, std::size_t bytes) const {
+    return ring_slot(rank, step, slot) + cell_place(rank, rank) * bytes;
   }
+  // Whether there is memory now for this rank's large slots; which others may touch once it has said so.
+  bool reserve_ring() const { return segment_->reserve(layout_.ring(rank_), ring_slots * ring_slot_bytes); }
   // `lent_allocations` of them.
   LentAllocation* lent_by(int rank, LentFor use) const { return at<LentAllocation>(layout_.lent(rank, use)); }
+  // Whether there is memory now for this rank's.
+  bool reserve_lent(LentFor use) const {
+    return segment_->reserve(layout_.lent(rank_, use), lent_allocations * sizeof(LentAllocation));
+  }
   // `size` places, and at least two.
   Place* places(int rank, std::uint64_t sequence) const { return at<Place>(layout_.places(rank, sequence & 1)); }
   DirectLine& direct(int rank) const { return *at<DirectLine>(layout_.direct(rank)); }
@@ -134,6 +140,14 @@ class Group {
   Channel& channel(int from, int to) const { return *at<Channel>(layout_.channel(from, to)); }
   ChannelSlot& channel_slot(int from, int to, std::uint64_t slot) const {
     return *at<ChannelSlot>(layout_.channel_slot(from, to, slot));
+  }
+  // Of the payload of a slot.
+  std::byte* channel_room(int from, int to, std::uint64_t slot) const {
+    return at<std::byte>(layout_.channel_room(from, to, slot));
+  }
+  // Whether there is memory now for those of the channel to `peer`.
+  bool reserve_rooms(int peer) const {
+    return segment_->reserve(layout_.channel_rooms(rank_, peer), layout_.channel_rooms_bytes());
   }
 
   // Returns once ready_for(peer), which reads shared memory with sequentially consistent loads and stays true.
@@ -191,14 +205,17 @@ class Group {
   std::uint64_t confirmed = 0;   // the last operation all ranks were seen to arrive at
   std::uint64_t steps = 0;       // chunks of all operations so far
   std::uint64_t steps_over = 0;  // of which no rank needs anything any more, for all that is known
+  bool has_rings = false;        // all ranks have reserved theirs
 
  private:
   template <class T>
   T* at(std::size_t offset) const {
     return reinterpret_cast<T*>(segment_->data() + offset);
   }
-  std::byte* slot_in_ring(int owner, std::uint64_t step) const {
-    return at<std::byte>(layout_.ring(owner)) + step % ring_slots * ring_slot_bytes;
+  std::byte* slot_in_ring(int owner, std::uint64_t step, SlotSize slot) const {
+    const std::uint64_t number = step % ring_slots;
+    if (slot == SlotSize::small) return at<std::byte>(layout_.small_ring(owner)) + number * small_slot_bytes;
+    return at<std::byte>(layout_.ring(owner)) + number * ring_slot_bytes;
   }
   std::size_t cell_place(int rank, int peer) const {
     return static_cast<std::size_t>((rank + peer + size() - 1) % size());

@@ -8,7 +8,7 @@ namespace shim {
 
 Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded) {
   const SharedLayout layout(ranks);
-  Segment segment = Segment::create(layout.total_bytes());
+  Segment segment = Segment::create_in_part(layout.total_bytes(), layout.bytes_at_first());
   new (segment.data() + layout.header()) GroupHeader{thresholds, is_crowded};
   return segment;
 }

@@ -7,7 +7,7 @@
 namespace shim {
 
 // That of a group of `ranks` ranks, with its header written and all else zero; `is_crowded` says whether they have less
-// processors than they are.
+// processors than they are. What lies behind SharedLayout::bytes_at_first() is not reserved yet.
 Segment memory_for(int ranks, const Thresholds& thresholds, bool is_crowded);
 
 }  // namespace shim

@@ -23,6 +23,7 @@ unsigned Loans::lend(const std::byte* data, std::size_t bytes, Place& place) {
   const std::optional<SharedPlace> found = SharedAllocation::find(data, bytes);
   if (!found) return 0;
   const std::lock_guard lock(lending_);
+  if (!has_table_ && !(has_table_ = group_.reserve_lent(use_))) return 0;
   auto known = lent_.find(found->allocation);
   if (known == lent_.end()) {
     const std::optional<std::uint64_t> slot = slot_to_use();

@@ -83,6 +83,7 @@ class Loans final : private LenderOfAllocations {
   std::unordered_map<std::uint64_t, Mapped> mapped_;  // by rank and slot; guarded by mapping_
   std::atomic<bool> has_mapped_{false};
   std::mutex lending_;
+  bool has_table_ = false;  // in shared memory, which is reserved when it is first needed; guarded by lending_
   std::unordered_map<std::uint64_t, Lent> lent_;  // by allocation; guarded by lending_
   std::vector<std::uint64_t> unconfirmed_;        // allocations
   std::vector<std::uint64_t> placed_;             // slots that this operation has places in

@@ -21,7 +21,6 @@ std::size_t channel_payload_for(std::size_t size) {
 SharedLayout::SharedLayout(int size) : size_(size) {
   const auto ranks = static_cast<std::size_t>(size);
   channel_payload_ = channel_payload_for(ranks);
-  channel_slot_stride_ = rounded_up(sizeof(ChannelSlot) + channel_payload_, line_bytes);
   call_stride_ = rounded_up(
       sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes + sizeof(CallPlace), line_bytes);
   header_ = add(1, sizeof(GroupHeader));
@@ -32,11 +31,16 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   status_ = add(ranks, sizeof(StatusLine));
   notes_ = add(ranks, sizeof(RankNote));
   places_stride_ = rounded_up(std::max(ranks, std::size_t{2}) * sizeof(Place), line_bytes);
-  lent_ = add(ranks, 2 * lent_allocations * sizeof(LentAllocation));
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
   crosses_ = add(ranks, sizeof(CrossLine));
-  channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * channel_slot_stride_);
+  channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * channel_slot_stride);
+  small_rings_ = add(ranks, ring_slots * small_slot_bytes);
+  at_first_ = total_ = rounded_up(total_, page_bytes);
+  lent_ = add(ranks, 2 * lent_allocations * sizeof(LentAllocation));
+  // No two rooms of two ranks begin at the same place of a page: they would compete for the same lines of the caches.
+  room_stride_ = channel_payload_ + line_bytes;
+  rooms_ = add(ranks * ranks, channel_rooms_bytes() + line_bytes);
   total_ = rounded_up(total_, page_bytes);
   rings_ = add(ranks, ring_slots * ring_slot_bytes);
   total_ = rounded_up(total_, page_bytes);

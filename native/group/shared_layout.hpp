@@ -4,6 +4,10 @@
 // Room for data can change hands between two ranks: that of their rings (Group::ring_slot, ring_cell) and behind the
 // slots of their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none.
 // Sizes read from here are never used to address memory before they have been checked.
+//
+// Lines and slots for small data are reserved when the group is made. Nobody touches the rest before the rank that
+// first writes there has reserved it: its ring (ring_memory.hpp), rooms of its channels (ChannelRooms), tables of
+// Loans.
 #pragma once
 
 #include <atomic>
@@ -18,10 +22,12 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 19;
+inline constexpr std::uint32_t protocol_version = 20;
 inline constexpr std::size_t inline_bytes = 40;
-inline constexpr std::size_t max_ranks = 512;  // whose shared memory takes less than two gigabytes
+inline constexpr std::size_t max_ranks =
+    512;  // whose shared memory takes less than two gigabytes when all of it is reserved
 inline constexpr std::size_t ring_slots = 4;
+inline constexpr std::size_t small_slot_bytes = 4096;  // of a ring's slots that are there from the beginning
 inline constexpr std::size_t channel_slots = 4;
 inline constexpr std::size_t call_slots = 4;  // two would do for the calls, the others are what a rank did last
 inline constexpr std::size_t refusal_bytes = 256;
@@ -46,6 +52,9 @@ enum class OperationKind : std::uint8_t {
   count_,
 };
 
+// Of a ring there are two sets of slots: small ones, and those of ring_slot_bytes, which have to be reserved first.
+enum class SlotSize : std::uint8_t { none, small, large };
+
 // The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
 struct alignas(line_bytes) GroupHeader {
   Thresholds thresholds;
@@ -58,7 +67,7 @@ struct alignas(line_bytes) ArrivalLine {
   std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
   std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
   std::uint8_t varied;                  // parts differ in size, and ranks in tables: equal fingerprints prove nothing
-  std::uint8_t filled;                  // this rank's slot of the operation's first step has been filled
+  SlotSize filled;                      // which of this rank's slots of the operation's first step has been filled
   std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
   std::byte payload[inline_bytes];
 };
@@ -94,6 +103,9 @@ struct alignas(line_bytes) ProgressLine {
   std::atomic<std::uint64_t> ready;  // chunks this rank has put into its ring
   std::atomic<std::uint64_t> made;   // of these, how many it has completed with what it made of the others'
   std::atomic<std::uint64_t> done;   // chunks of all rings this rank no longer needs
+  // The last operation for which it has tried to reserve its ring, and whether it has it; that is written first.
+  std::atomic<std::uint64_t> tried_to_reserve;
+  std::atomic<bool> has_ring;
 };
 
 // What a rank lends memory for. Operations and messages go on at the same time and in different threads, so each has a
@@ -182,8 +194,15 @@ enum class OfferAnswer : std::uint32_t {
   never,     // the system does not let this rank map the sender's memory
 };
 
+// What a slot of a channel holds of a message.
+enum class SlotContent : std::uint8_t {
+  piece,
+  offer,    // where it is; the message itself does not follow, unless that is declined
+  refusal,  // that the sender has no memory for it; nothing follows
+};
+
 // One direction between two ranks. The receiver writes this, but for `source` and `copy`; the sender the slots behind
-// it. Behind each slot is room for a piece.
+// it. For each slot there is room for a piece elsewhere, which the sender reserves.
 struct alignas(line_bytes) Channel {
   std::atomic<std::uint64_t> read;      // slots emptied so far
   std::atomic<std::uint64_t> refused;   // number of the last message that did not fit its receive
@@ -204,8 +223,8 @@ struct alignas(64) ChannelSlot {
   std::int32_t tag;
   std::uint8_t has_wide_tag;  // 1 where 2 to the power of 32 is to be added to the tag
   Dtype dtype;
-  bool is_offer;         // the message itself does not follow, unless it is declined
-  bool has_others_room;  // what does not fit into `small` lies behind the slot of the channel back
+  SlotContent content;
+  bool has_others_room;  // what does not fit into `small` lies in the room of the slot of the channel back
   alignas(8) std::byte small[24];
 
   std::int64_t full_tag() const { return tag + (std::int64_t{has_wide_tag} << 32); }
@@ -225,6 +244,8 @@ class SharedLayout {
   std::size_t total_bytes() const { return total_; }
   std::size_t channel_payload_bytes() const { return channel_payload_; }
 
+  std::size_t bytes_at_first() const { return at_first_; }  // from the beginning on, which every group needs
+
   std::size_t header() const { return header_.start; }
   std::size_t arrival(int rank, unsigned parity) const { return at(arrivals_, rank) + parity * sizeof(ArrivalLine); }
   std::size_t call(int rank, std::uint64_t sequence) const {
@@ -234,6 +255,7 @@ class SharedLayout {
   std::size_t doorbell(int rank) const { return at(doorbells_, rank); }
   std::size_t status(int rank) const { return at(status_, rank); }
   std::size_t note(int rank) const { return at(notes_, rank); }
+  std::size_t small_ring(int rank) const { return at(small_rings_, rank); }
   std::size_t ring(int rank) const { return at(rings_, rank); }
   std::size_t lent(int rank, LentFor use) const {
     return at(lent_, rank) + static_cast<std::size_t>(use) * lent_allocations * sizeof(LentAllocation);
@@ -243,10 +265,18 @@ class SharedLayout {
   std::size_t cross(int rank) const { return at(crosses_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
-    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride_;
+    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride;
+  }
+  // Where the rooms of a channel's slots begin, and how many bytes they have together.
+  std::size_t channel_rooms(int from, int to) const { return at(rooms_, from * size_ + to); }
+  std::size_t channel_rooms_bytes() const { return channel_slots * room_stride_; }
+  std::size_t channel_room(int from, int to, std::uint64_t slot) const {
+    return channel_rooms(from, to) + (slot % channel_slots) * room_stride_;
   }
 
  private:
+  static constexpr std::size_t channel_slot_stride = line_bytes;
+
   struct Region {
     std::size_t start = 0;
     std::size_t stride = 0;
@@ -258,12 +288,13 @@ class SharedLayout {
 
   int size_;
   std::size_t total_ = 0;
+  std::size_t at_first_ = 0;
   std::size_t channel_payload_ = 0;
-  std::size_t channel_slot_stride_ = 0;
+  std::size_t room_stride_ = 0;
   std::size_t call_stride_ = 0;
   std::size_t places_stride_ = 0;
-  Region header_, arrivals_, calls_, progress_, doorbells_, status_, notes_, lent_, places_, directs_, crosses_,
-      channels_, rings_;
+  Region header_, arrivals_, calls_, progress_, doorbells_, status_, notes_, places_, directs_, crosses_, channels_,
+      small_rings_, lent_, rooms_, rings_;
 };
 
 }  // namespace shim

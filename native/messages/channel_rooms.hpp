@@ -1,6 +1,7 @@
 // Where the pieces of messages between two ranks lie.
 //
-// Behind each slot of a channel is room for a piece that is too large for the slot itself. What a rank has read lies in
+// Each slot of a channel has room for a piece that is too large for the slot itself, once the sender has reserved that.
+// What a rank has read lies in
 // its own caches, and it can write there at once; where it has written, it must first take every line from the other
 // rank's. So a rank that answers a piece writes where it has read that: while the piece is not emptied and the rank's
 // own slot of the same index is free, both slots' rooms are this rank's, and it may exchange them. The one who fills a
@@ -20,6 +21,8 @@ class ChannelRooms {
  public:
   ChannelRooms(const Group& group, int peer) : group_(group), peer_(peer) {}
 
+  // Whether there is memory for the channel to `peer`, which is reserved once. Before to_fill() for what needs room.
+  bool reserve() { return is_reserved_ = is_reserved_ || group_.reserve_rooms(peer_); }
   // What `peer` has exchanged, as read after how many slots of the channel to it are empty.
   void see_exchanged(std::uint32_t by_peer) { by_peer_ = by_peer; }
   // Where a piece of so many bytes goes in slot `number` of the channel to `peer`, which is free.
@@ -34,12 +37,11 @@ class ChannelRooms {
   void exchange(std::uint64_t number, std::uint64_t filled, std::uint64_t emptied);
 
  private:
-  std::byte* room(int from, int to, std::uint64_t number) const {
-    return reinterpret_cast<std::byte*>(&group_.channel_slot(from, to, number) + 1);
-  }
+  std::byte* room(int from, int to, std::uint64_t number) const { return group_.channel_room(from, to, number); }
 
   const Group& group_;
   int peer_;
+  bool is_reserved_ = false;
   // A bit for each slot: whether the rank has exchanged it an odd number of times.
   std::uint32_t by_me_ = 0;
   std::uint32_t by_peer_ = 0;

@@ -18,6 +18,15 @@ constexpr int most_pieces_at_once = 2 * channel_slots;
 constexpr int pieces_of_chunk =
     channel_slots;  // as which a chunk of a message that is copied from tensor to tensor counts
 
+// The same on both ranks.
+Failure refusal(const std::string& sender, Dtype dtype, std::uint64_t bytes, std::int64_t tag) {
+  return Failure(FailureKind::memory, "there is not enough memory on " + sender +
+                                          " for the buffers of a message: it could not send " +
+                                          elements_in(dtype, bytes) +
+                                          (tag == Transfer::collective_tag ? "" : " with tag " + std::to_string(tag)) +
+                                          "\nNothing was sent; the group can still be used.");
+}
+
 bool takes(const Transfer& receive, int peer, std::int64_t tag) {
   return (receive.peer == peer || receive.peer == Transfer::any_rank) && receive.tag == tag;
 }
@@ -49,6 +58,8 @@ void PointToPoint::post(Transfer& transfer) {
   pending_.fetch_add(1);
   if (transfer.is_send) {
     Outgoing& outgoing = outgoing_[static_cast<std::size_t>(transfer.peer)];
+    const bool needs_room = transfer.buffer.bytes() > sizeof(ChannelSlot::small);
+    transfer.is_refused = needs_room && !rooms_[static_cast<std::size_t>(transfer.peer)].reserve();
     transfer.number = ++outgoing.begun;
     outgoing.queue.push_back(&transfer);
     advance_send(transfer.peer);
@@ -135,7 +146,11 @@ bool PointToPoint::advance_send(int peer) {
     fill_slot(peer, transfer);
     ++pieces;
     if (transfer.is_offered || transfer.moved < transfer.buffer.bytes()) continue;
-    if (transfer.buffer.bytes() > group_.layout().channel_payload_bytes() && channel.refused.load() == transfer.number)
+    if (transfer.is_refused)
+      transfer.failure =
+          refusal(rank_label(group_, group_.rank()), transfer.dtype, transfer.buffer.bytes(), transfer.tag);
+    else if (transfer.buffer.bytes() > group_.layout().channel_payload_bytes() &&
+             channel.refused.load() == transfer.number)
       transfer.failure = Failure(FailureKind::mismatch, rank_label(group_, peer) + " did not expect " +
                                                             elements_in(transfer.dtype, transfer.buffer.bytes()) +
                                                             " with tag " + std::to_string(transfer.tag));
@@ -153,7 +168,7 @@ bool PointToPoint::advance_receive(int peer) {
     ChannelSlot& slot = group_.channel_slot(peer, group_.rank(), read_[i]);
     if (slot.number.load() != read_[i] + 1) break;
     if (!incoming.in_message && !begin_message(peer, slot)) break;
-    if (slot.is_offer) {
+    if (slot.content == SlotContent::offer) {
       if (!take_offered(peer, slot)) break;
       pieces += pieces_of_chunk;
       continue;
@@ -161,7 +176,8 @@ bool PointToPoint::advance_receive(int peer) {
     ++pieces;
     take_payload(peer, slot);
     fault_point("in_receive");
-    const bool is_last = slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
+    const bool is_last =
+        slot.content == SlotContent::refusal || slot.offset + group_.layout().channel_payload_bytes() >= slot.bytes;
     empty_slot(peer);
     if (is_last) end_message(peer);
   }
@@ -175,7 +191,7 @@ void PointToPoint::end_message(int peer) {
     if (!incoming.dropped) target->buffer.store();
     end(*target);
   } else if (!incoming.dropped) {  // put aside: perhaps its receive was posted meanwhile
-    const std::int64_t tag = incoming.aside.back().tag;
+    const std::int64_t tag = incoming.aside.back().said.tag;
     const auto receive =
         std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, tag); });
     if (receive != posted_.end() && take_from_aside(**receive, peer)) posted_.erase(receive);
@@ -203,15 +219,17 @@ bool PointToPoint::begin_message(int peer, const ChannelSlot& slot) {
   if (std::none_of(posted_.begin(), posted_.end(), wanted)) return false;
   const auto receive =
       std::find_if(posted_.begin(), posted_.end(), [&](const Transfer* r) { return takes(*r, peer, slot.full_tag()); });
-  if (receive == posted_.end()) incoming.aside.push_back({slot.full_tag(), slot.dtype, room_for(slot, peer), 0});
+  const Said said{slot.full_tag(), slot.dtype, slot.bytes, slot.content == SlotContent::refusal};
+  if (receive == posted_.end())
+    incoming.aside.push_back({said, said.is_refused ? std::vector<std::byte>() : room_for(slot, peer)});
   incoming.in_message = true;
   incoming.dropped = false;
   if (receive == posted_.end()) return true;
   Transfer& transfer = **receive;
   posted_.erase(receive);
   incoming.target = &transfer;
-  if (!fits(transfer, peer, slot.dtype,
-            slot.bytes)) {  // it ends with the message, whose sender waits for it to be taken
+  // It ends with the message, whose sender waits for it to be taken.
+  if (!fits(transfer, peer, said)) {
     incoming.dropped = true;
     group_.channel(peer, group_.rank()).refused.store(slot.message);
   }
@@ -224,9 +242,9 @@ bool PointToPoint::take_from_aside(Transfer& transfer, int peer) {
   const bool last_is_open = incoming.in_message && incoming.target == nullptr && !incoming.dropped;
   const auto end_of_complete = incoming.aside.end() - (last_is_open ? 1 : 0);
   const auto found = std::find_if(incoming.aside.begin(), end_of_complete,
-                                  [&](const Aside& message) { return message.tag == transfer.tag; });
+                                  [&](const Aside& message) { return message.said.tag == transfer.tag; });
   if (found == end_of_complete) return false;
-  if (fits(transfer, peer, found->dtype, found->bytes.size())) {
+  if (fits(transfer, peer, found->said)) {
     copy_bytes(transfer.buffer.data(), found->bytes.data(), found->bytes.size());
     transfer.buffer.store();
   }
@@ -235,13 +253,17 @@ bool PointToPoint::take_from_aside(Transfer& transfer, int peer) {
   return true;
 }
 
-bool PointToPoint::fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes) {
+bool PointToPoint::fits(Transfer& transfer, int peer, const Said& said) {
   transfer.source = peer;
-  if (dtype == transfer.dtype && bytes == transfer.buffer.bytes()) return true;
-  transfer.failure = Failure(FailureKind::mismatch, rank_label(group_, peer) + " sent " + elements_in(dtype, bytes) +
-                                                        " where this rank receives " +
-                                                        elements_in(transfer.dtype, transfer.buffer.bytes()) +
-                                                        "\nThe message was dropped; the group can still be used.");
+  if (said.is_refused) {
+    transfer.failure = refusal(rank_label(group_, peer), said.dtype, said.bytes, said.tag);
+    return false;
+  }
+  if (said.dtype == transfer.dtype && said.bytes == transfer.buffer.bytes()) return true;
+  transfer.failure = Failure(FailureKind::mismatch,
+                             rank_label(group_, peer) + " sent " + elements_in(said.dtype, said.bytes) +
+                                 " where this rank receives " + elements_in(transfer.dtype, transfer.buffer.bytes()) +
+                                 "\nThe message was dropped; the group can still be used.");
   return false;
 }
 

@@ -49,11 +49,15 @@ class PointToPoint final : public BackgroundWork {
   void fail_all(const Failure& failure);
 
  private:
-  struct Aside {  // a message that came before its receive
+  struct Said {  // of a message, by its sender
     std::int64_t tag;
     Dtype dtype;
+    std::uint64_t bytes;
+    bool is_refused;  // there was no memory for it
+  };
+  struct Aside {  // a message that came before its receive
+    Said said;
     std::vector<std::byte> bytes;
-    std::uint64_t received = 0;
   };
   struct Incoming {  // from one rank
     bool in_message = false;
@@ -75,12 +79,13 @@ class PointToPoint final : public BackgroundWork {
   void end_message(int peer);
   std::vector<std::byte> room_for(const ChannelSlot& slot, int peer);
   bool take_from_aside(Transfer& transfer, int peer);
-  bool fits(Transfer& transfer, int peer, Dtype dtype, std::uint64_t bytes);
+  bool fits(Transfer& transfer, int peer, const Said& said);
   void end(Transfer& transfer);
 
   // Of the slots, in point_to_point_slots.cpp.
   void see_emptied(int peer);
   void look_what_is_emptied(int peer);
+  SlotContent content_for(Transfer& transfer);
   void fill_slot(int peer, Transfer& transfer);
   void take_payload(int peer, const ChannelSlot& slot);
   void empty_slot(int peer);

@@ -18,6 +18,11 @@ void PointToPoint::look_what_is_emptied(int peer) {
   rooms_[i].see_exchanged(channel.exchanged.load());
 }
 
+SlotContent PointToPoint::content_for(Transfer& transfer) {
+  if (transfer.is_refused) return SlotContent::refusal;
+  return offer(transfer) ? SlotContent::offer : SlotContent::piece;
+}
+
 void PointToPoint::fill_slot(int peer, Transfer& transfer) {
   const auto i = static_cast<std::size_t>(peer);
   ChannelSlot& slot = group_.channel_slot(group_.rank(), peer, filled_[i]);
@@ -26,8 +31,9 @@ void PointToPoint::fill_slot(int peer, Transfer& transfer) {
   slot.offset = transfer.moved;
   slot.set_tag(transfer.tag);
   slot.dtype = transfer.dtype;
-  slot.is_offer = offer(transfer);
-  if (!slot.is_offer) {
+  slot.content = content_for(transfer);
+  if (slot.content == SlotContent::refusal) transfer.moved = transfer.buffer.bytes();
+  if (slot.content == SlotContent::piece) {
     const Part whole{transfer.buffer.data(), transfer.buffer.bytes()};
     const Part piece = piece_of(whole, transfer.moved, group_.layout().channel_payload_bytes());
     stores_[i].copy(rooms_[i].to_fill(filled_[i], piece.bytes), piece.data, piece.bytes);
@@ -42,7 +48,7 @@ void PointToPoint::fill_slot(int peer, Transfer& transfer) {
 void PointToPoint::take_payload(int peer, const ChannelSlot& slot) {
   const auto i = static_cast<std::size_t>(peer);
   Incoming& incoming = incoming_[i];
-  if (incoming.dropped) return;
+  if (incoming.dropped || slot.content == SlotContent::refusal) return;
   Part whole{};
   if (incoming.target != nullptr)
     whole = {incoming.target->buffer.data(), incoming.target->buffer.bytes()};

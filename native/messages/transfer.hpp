@@ -40,6 +40,7 @@ struct Transfer {
   std::uint64_t number = 0;             // of the message in its channel
   bool is_offered = false;              // and was neither declined nor taken yet
   bool was_declined = false;
+  bool is_refused = false;  // there is no memory for the channel of a send, of which its receiver hears
   std::optional<Failure> failure;
   std::atomic<bool> ended{false};
 };

@@ -29,12 +29,15 @@ class Descriptor {
 // Whether a forked child has the mapping too.
 enum class Inheritance { by_nobody, by_children };
 
-// Owns one mapping of a memfd. The memory is reserved when it is created, so a full machine is an error then and not a
+// Owns one mapping of a memfd. Memory is reserved before it is touched, so a full machine is an error then and not a
 // SIGBUS later; its size is sealed. It vanishes with the last process that maps it, however that process ends.
 class Segment {
  public:
-  // Creates zeroed memory. Throws Failure(engine) when there is not enough.
+  // Creates zeroed memory, all of it reserved. Throws Failure(memory) when there is not enough.
   static Segment create(std::size_t bytes, Inheritance inheritance = Inheritance::by_nobody);
+  // The same, of which only the first `reserved` bytes are reserved. Nobody may touch the rest, not even to read it,
+  // before one of those who have it mapped has reserved that.
+  static Segment create_in_part(std::size_t bytes, std::size_t reserved);
   // Maps memory created by another rank. Throws Failure(engine) unless it has `bytes` bytes and is sealed.
   static Segment attach(Descriptor file, std::size_t bytes);
 
@@ -45,11 +48,17 @@ class Segment {
   std::byte* data() const { return data_; }
   std::size_t size() const { return bytes_; }
   int file() const { return file_.get(); }
+  // Whether [start, start + bytes) is reserved now, for all who have the memory mapped; where not, there is not enough
+  // memory. By any thread. Takes time for each page that was not there, and rounds to whole pages.
+  bool reserve(std::size_t start, std::size_t bytes) const;
   // Enters all pages into this process's table at once, which is many times faster than one by one as they are touched.
   void populate();
   void close_file() { Descriptor().operator=(std::move(file_)); }
+  // The same, unless reserve() needs the file: before Linux 5.14.
+  void close_file_if_spare();
 
  private:
+  static Segment create(std::size_t bytes, std::size_t reserved, Inheritance inheritance);
   Segment(Descriptor file, std::size_t bytes, Inheritance inheritance);
 
   Descriptor file_;

@@ -144,10 +144,9 @@ inline void begin_with(std::uint64_t number, Rank& rank) {
   line.ready = line.made = line.done = number;
 }
 
-// Runs `body` on `size` ranks at once and rethrows the first failure of a rank.
-inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
-                     const Thresholds& thresholds = usual_thresholds()) {
-  auto segment = std::make_shared<Segment>(memory_for(size, thresholds, is_crowded_with(size)));
+// Runs `body` on `size` ranks at once, whose group has this memory, and rethrows the first failure of a rank.
+inline void on_ranks_with(const std::shared_ptr<Segment>& segment, int size, const std::function<void(Rank&)>& body,
+                          double timeout = 60) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, timeout, segment));
   for (const auto& rank : ranks) begin_with(first_number(), *rank);
@@ -165,6 +164,11 @@ inline void on_ranks(int size, const std::function<void(Rank&)>& body, double ti
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
+}
+
+inline void on_ranks(int size, const std::function<void(Rank&)>& body, double timeout = 60,
+                     const Thresholds& thresholds = usual_thresholds()) {
+  on_ranks_with(std::make_shared<Segment>(memory_for(size, thresholds, is_crowded_with(size))), size, body, timeout);
 }
 
 }  // namespace shim::tests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
 import subprocess
@@ -88,6 +89,52 @@ def make_a_group_with_memory_left(left: int) -> tuple[str, float]:
             except (ShimError, MemoryError) as error:
                 raised = f"{type(error).__name__}: {error}"
         return raised, total(group)
+
+
+def make_many_groups(count: int, is_kept: bool) -> tuple[float, int]:
+    """Return the sum of the sums in so many groups, and by how many descriptors this process has grown with them."""
+    with world() as group:
+        ranks = list(range(group.size))
+        groups.close_group(groups.new_group(ME, ranks))  # what is opened once for all groups is open
+        before = descriptors()
+        kept = []
+        sums = 0.0
+        for _ in range(count):
+            one = groups.new_group(ME, ranks)
+            sums += total(one)
+            if is_kept:
+                kept.append(one)
+            else:
+                groups.close_group(one)
+        grown = descriptors() - before
+        for one in kept:
+            sums += total(one)
+        return sums, grown
+
+
+def call_without_memory_for_a_ring() -> tuple[str, bool, float]:
+    """Return what a sum raised for which one rank had no memory, whether its tensor was left alone, and a sum that needs none."""
+    with world() as group:
+        if group.rank == LIMITED:
+            forbid_ring_of_last_rank()
+        tensor = np.full(100_000, group.rank)
+        raised = ""
+        try:
+            calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
+        except ShimError as error:
+            raised = f"{type(error).__name__}: {error}"
+        return raised, bool((tensor == group.rank).all()), total(group)
+
+
+def forbid_ring_of_last_rank() -> None:
+    """Nothing can be reserved where nothing may be written: as where no memory is left. A rank that touched it would die."""
+    bytes_of_ring = 1 << 20
+    with open("/proc/self/maps") as maps:
+        ends = [int(line.split()[0].split("-")[1], 16) for line in maps if "memfd:shim" in line]
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    if protect(max(ends) - bytes_of_ring, bytes_of_ring, 0) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
 
 
 def call_in_a_forked_child() -> tuple[int, float]:

@@ -55,6 +55,22 @@ def test_memory_runs_out_where_a_group_is_made(ranks: RankPool, left: int) -> No
     assert left > 0 or all(raised)
 
 
+@pytest.mark.parametrize("is_kept", [True, False], ids=["at once", "one by one"])
+def test_groups_keep_no_descriptors(ranks: RankPool, is_kept: bool) -> None:
+    outcomes = ranks.run(limited_ranks.make_many_groups, 60, is_kept)
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    assert [outcome.value for outcome in outcomes] == [(240.0 if is_kept else 120.0, 0)] * 2
+
+
+def test_a_rank_without_memory_for_its_ring_is_told_on_all_and_the_group_goes_on(ranks: RankPool) -> None:
+    outcomes = ranks.run(limited_ranks.call_without_memory_for_a_ring)
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    for raised, is_left_alone, sum_afterwards in (outcome.value for outcome in outcomes):
+        assert raised.startswith("OutOfMemoryError: ")
+        assert f"could not be reserved on rank {limited_ranks.LIMITED}" in raised
+        assert (is_left_alone, sum_afterwards) == (True, 2.0)
+
+
 def test_a_group_lies_in_no_file_system(ranks: RankPool) -> None:
     """So that the size of /dev/shm, or that there is none, makes no difference."""
     outcomes = ranks.run(limited_ranks.files_of_a_world)

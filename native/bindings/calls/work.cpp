@@ -118,7 +118,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   auto segment = std::make_shared<Segment>(std::move(encounter.segment));
   struct stat status{};
   ::fstat(segment->file(), &status);
-  segment->close_file();
+  segment->close_file_if_spare();
   const std::uint64_t generation = process_generation();
   member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
                [generation](Member* made) {

@@ -253,16 +253,17 @@ SHIM_TEST(ranks_fill_what_they_have_read) {
     on_ranks(size, [](Rank& me) {
       const Group& group = me.group();
       const auto cell = [&](int rank, int peer, std::uint64_t step) {
-        return group.ring_cell(rank, peer, step, cell_unit);
+        return group.ring_cell(rank, peer, step, SlotSize::large, cell_unit);
       };
       for (std::uint64_t step = 0; step < 3 * ring_slots; ++step) {
         const int last_reader = group.size() == 2 ? 1 - me.rank() : me.rank();
-        CHECK(group.ring_slot(me.rank(), step) == group.ring_slot(last_reader, step + ring_slots));
+        CHECK(group.ring_slot(me.rank(), step, SlotSize::large) ==
+              group.ring_slot(last_reader, step + ring_slots, SlotSize::large));
         for (int peer = 0; peer < group.size(); ++peer)
           CHECK(cell(me.rank(), peer, step) == cell(peer, me.rank(), step + ring_slots));
         std::set<const std::byte*> places;  // of all cells, and of what is made of them
         for (int rank = 0; rank < group.size(); ++rank) {
-          places.insert(group.made_cell(rank, step, cell_unit));
+          places.insert(group.made_cell(rank, step, SlotSize::large, cell_unit));
           for (int peer = 0; peer < group.size(); ++peer)
             if (peer != rank) places.insert(cell(rank, peer, step));
         }
