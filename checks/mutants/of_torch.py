@@ -16,7 +16,7 @@ def _in(file: str, name: str, before: str, after: str, *tests: str) -> Mutant:
 
 MUTANTS = (
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "root-of-the-world",
         "        return members.group_ranks[world_rank]\n    try:\n        return _rank_in",
         "        return world_rank\n    try:\n        return _rank_in",
@@ -24,7 +24,7 @@ MUTANTS = (
         "groups/test_torch_groups",
     ),
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "both-roots",
         "if world_rank is not None and group_rank is not None:",
         "if False:",
@@ -33,7 +33,7 @@ MUTANTS = (
         "collectives/test_torch_raising_arguments",
     ),
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "sends-to-itself",
         "    if peer == members.rank:\n",
         "    if False:\n",
@@ -41,7 +41,7 @@ MUTANTS = (
         "test_torch_errors",
     ),
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "list-elsewhere",
         "    if not is_missing and members.rank >= 0:\n",
         "    if False:\n",
@@ -49,7 +49,7 @@ MUTANTS = (
         "collectives/test_torch_collectives",
     ),
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "same-tensor-twice",
         "        if first < place and _has_elements(tensor):",
         "        if first > place and _has_elements(tensor):",
@@ -58,7 +58,7 @@ MUTANTS = (
         "collectives/test_torch_tensors",
     ),
     _in(
-        "_collectives/arguments.py",
+        "_calls/arguments.py",
         "refusal-not-told",
         "        calls.tell(members, reason)\n        raise",
         "        raise",
@@ -66,14 +66,14 @@ MUTANTS = (
         "test_torch_errors",
     ),
     _in(
-        "_collectives/reduce_op.py",
+        "_calls/reduce_op.py",
         "factor-dropped",
         "return kind, _factor_of(caller, members, op) if kind is _PREMUL_SUM else 1.0",
         "return kind, 1.0",
         "collectives/test_torch_reductions",
     ),
     _in(
-        "_collectives/reduce_op.py",
+        "_calls/reduce_op.py",
         "complex-product",
         'if kind is _PRODUCT and "complex" in',
         'if kind is _PRODUCT and "komplex" in',
@@ -211,7 +211,7 @@ MUTANTS = (
         "test_torch_internals",
     ),
     _in(
-        "_collectives/options.py",
+        "_calls/options.py",
         "timeout-in-minutes",
         "    return timeout.total_seconds()\n\n\ndef set_timeout",
         "    return timeout.total_seconds() * 60\n\n\ndef set_timeout",
@@ -221,7 +221,7 @@ MUTANTS = (
         "groups/test_torch_groups",
     ),
     _in(
-        "_collectives/options.py",
+        "_calls/options.py",
         "option-ignored",
         '    if value is not None:\n        raise caller.explain(\n            UnsupportedError(f"{name} must be None: the torch',
         '    if False:\n        raise caller.explain(\n            UnsupportedError(f"{name} must be None: the torch',
@@ -288,7 +288,7 @@ MUTANTS = (
         "differential/test_torch_functional_differential",
     ),
     _in(
-        "_collectives/coalesced_lists.py",
+        "_calls/coalesced_lists.py",
         "numbers-not-compared",
         "            self._agreement.wait()\n",
         "",
@@ -297,7 +297,7 @@ MUTANTS = (
         "test_torch_errors",
     ),
     _in(
-        "_collectives/coalesced_lists.py",
+        "_calls/coalesced_lists.py",
         "dtypes-mixed",
         "    if len({COMPLEX_PARTS.get(dtype, dtype) for dtype in dtypes}) > 1:\n",
         "    if False:\n",
@@ -306,28 +306,28 @@ MUTANTS = (
         "collectives/test_torch_coalescing",
     ),
     _in(
-        "_collectives/sparse_tensors.py",
+        "_calls/sparse_tensors.py",
         "shapes-differ",
         "    if any(one[1:] != of_ranks[0][1:] for one in of_ranks):",
         "        if False:"[4:],
         "collectives/test_torch_sparse",
     ),
     _in(
-        "_collectives/work.py",
+        "_calls/work.py",
         "timeout-ignored",
         "self._started.wait(seconds if seconds > 0 else self._seconds)",
         "self._started.wait(self._seconds)",
         "collectives/test_torch_work",
     ),
     _in(
-        "_collectives/work.py",
+        "_calls/work.py",
         "failed-and-success",
         "return self._started.is_completed() and self._started.exception() is None",
         "return self._started.is_completed()",
         "collectives/test_torch_work",
     ),
     _in(
-        "_collectives/coalescing_blocks.py",
+        "_calls/coalescing_blocks.py",
         "refused-and-begun",
         "        if any(raised):\n            return\n",
         "",

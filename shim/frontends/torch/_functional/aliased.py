@@ -13,7 +13,7 @@ from typing import Any
 from shim.core.callers import Caller
 from shim.core.work import finish
 from shim.errors import UnsupportedError
-from shim.frontends.torch._collectives.coalesced_lists import together
+from shim.frontends.torch._calls.coalesced_lists import together
 from shim.frontends.torch._compiled_graphs import is_traced
 from shim.frontends.torch._functional import differentiable, graph_calls
 from shim.frontends.torch._functional.arguments import (

@@ -10,7 +10,7 @@ from shim.core.callers import Caller
 from shim.core.tensors import copy_of, new_like
 from shim.core.work import Work
 from shim.errors import ArgumentError, TensorError
-from shim.frontends.torch._collectives.arguments import integer_of
+from shim.frontends.torch._calls.arguments import integer_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch._functional import differentiable
 from shim.frontends.torch._functional.arguments import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from shim.core import groups
 from shim.errors import ArgumentError, UnsupportedError
-from shim.frontends.torch._collectives.options import seconds_of
+from shim.frontends.torch._calls.options import seconds_of
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._stores.meeting_place import meeting_place

@@ -9,7 +9,7 @@ from typing import Any
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError
-from shim.frontends.torch._collectives.options import refuse_device, seconds_of
+from shim.frontends.torch._calls.options import refuse_device, seconds_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch._groups.backends import backend_of
 from shim.frontends.torch._groups.gloo import ProcessGroupGloo

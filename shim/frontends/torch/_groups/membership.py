@@ -13,7 +13,7 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, ShimError, StateError, UnsupportedError
-from shim.frontends.torch._collectives.options import refuse_device, refuse_option, seconds_of
+from shim.frontends.torch._calls.options import refuse_device, refuse_option, seconds_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, DefaultGroupMissingError
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import backend_of

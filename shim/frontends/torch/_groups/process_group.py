@@ -11,7 +11,7 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.job import stores
 from shim.errors import UnsupportedError
-from shim.frontends.torch._collectives.options import refuse_device, refuse_option, seconds_of, set_timeout
+from shim.frontends.torch._calls.options import refuse_device, refuse_option, seconds_of, set_timeout
 from shim.frontends.torch._compiled_graphs import keep_out_of_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry

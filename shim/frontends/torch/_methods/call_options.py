@@ -8,9 +8,9 @@ from operator import index
 from typing import Any
 
 from shim.core import work
-from shim.frontends.torch._collectives.options import duration_of
-from shim.frontends.torch._collectives.reduce_op import ReduceOp, is_op
-from shim.frontends.torch._collectives.work import Work, begin
+from shim.frontends.torch._calls.options import duration_of
+from shim.frontends.torch._calls.reduce_op import ReduceOp, is_op
+from shim.frontends.torch._calls.work import Work, begin
 from shim.frontends.torch._errors import ArgumentTypeError
 
 __all__ = [

@@ -13,11 +13,11 @@ from shim.core import calls, groups, work
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.errors import ArgumentError
-from shim.frontends.torch._collectives.arguments import list_of, outputs_of, partner_of, tag_of
-from shim.frontends.torch._collectives.coalesced_lists import gathered, reduced, together
-from shim.frontends.torch._collectives.monitored_barrier import monitored
-from shim.frontends.torch._collectives.reduce_op import reduction_of
-from shim.frontends.torch._collectives.work import Work, begin
+from shim.frontends.torch._calls.arguments import list_of, outputs_of, partner_of, tag_of
+from shim.frontends.torch._calls.coalesced_lists import gathered, reduced, together
+from shim.frontends.torch._calls.monitored_barrier import monitored
+from shim.frontends.torch._calls.reduce_op import reduction_of
+from shim.frontends.torch._calls.work import Work, begin
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch._methods.call_options import (

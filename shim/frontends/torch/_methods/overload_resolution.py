@@ -12,7 +12,7 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError, ShimError
-from shim.frontends.torch._collectives.reduce_op import ReduceOp
+from shim.frontends.torch._calls.reduce_op import ReduceOp
 from shim.frontends.torch._errors import ArgumentTypeError
 from shim.frontends.torch._methods.call_options import (
     AllgatherOptions,

@@ -13,7 +13,7 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.errors import UnsupportedError
-from shim.frontends.torch._collectives.arguments import (
+from shim.frontends.torch._calls.arguments import (
     list_at_root,
     list_of,
     outputs_at_root,
@@ -22,10 +22,10 @@ from shim.frontends.torch._collectives.arguments import (
     splits_of,
     told,
 )
-from shim.frontends.torch._collectives.options import refuse_device, refuse_device_ids
-from shim.frontends.torch._collectives.reduce_op import reduction_of
-from shim.frontends.torch._collectives.sparse_tensors import sum_of_sparse
-from shim.frontends.torch._collectives.work import Work
+from shim.frontends.torch._calls.options import refuse_device, refuse_device_ids
+from shim.frontends.torch._calls.reduce_op import reduction_of
+from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
+from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._methods.call_options import (

@@ -9,7 +9,7 @@ from shim.core import calls, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError
-from shim.frontends.torch._collectives.arguments import list_at_root, list_of
+from shim.frontends.torch._calls.arguments import list_at_root, list_of
 from shim.frontends.torch._errors import ArgumentTypeError, SlotsMissingError
 
 __all__ = [

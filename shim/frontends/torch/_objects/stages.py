@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.errors import MismatchError
-from shim.frontends.torch._collectives.arguments import list_of, root_of
+from shim.frontends.torch._calls.arguments import list_of, root_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch._groups.group_arguments import group_of
 from shim.frontends.torch._objects.lists import gather_into_slots

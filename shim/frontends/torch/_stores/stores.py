@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from shim.core.callers import Caller
 from shim.core.job import stores
 from shim.errors import ShimError, UnsupportedError
-from shim.frontends.torch._collectives.options import duration_of
+from shim.frontends.torch._calls.options import duration_of
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch._stores.foreign import ForeignStore
 

@@ -9,8 +9,8 @@ from shim.core import calls, groups, work
 from shim.core.engines.base import Tensor
 from shim.core.tensors import reader_for
 from shim.errors import ArgumentError, TensorError
-from shim.frontends.torch._collectives.arguments import partner_of, tag_of
-from shim.frontends.torch._collectives.work import Work
+from shim.frontends.torch._calls.arguments import partner_of, tag_of
+from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import SlotsMissingError, torch_function
 from shim.frontends.torch._groups.group_arguments import group_of, is_outsider, view_of

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from shim.errors import UnsupportedError
-from shim.frontends.torch._collectives.coalescing_blocks import BLOCK, _Block, _CoalescingManager, refuse_block_device
+from shim.frontends.torch._calls.coalescing_blocks import BLOCK, _Block, _CoalescingManager, refuse_block_device
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

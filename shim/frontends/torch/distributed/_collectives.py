@@ -9,7 +9,7 @@ from typing import Any
 from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.core.work import ENDED
-from shim.frontends.torch._collectives.arguments import (
+from shim.frontends.torch._calls.arguments import (
     deprecated,
     is_now,
     list_at_root,
@@ -20,11 +20,11 @@ from shim.frontends.torch._collectives.arguments import (
     root_of,
     splits_of,
 )
-from shim.frontends.torch._collectives.coalesced_lists import all_gather_together
-from shim.frontends.torch._collectives.monitored_barrier import monitored
-from shim.frontends.torch._collectives.options import barrier_seconds_of, refuse_device_ids
-from shim.frontends.torch._collectives.whole_tensors import all_gather_whole
-from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._calls.coalesced_lists import all_gather_together
+from shim.frontends.torch._calls.monitored_barrier import monitored
+from shim.frontends.torch._calls.options import barrier_seconds_of, refuse_device_ids
+from shim.frontends.torch._calls.whole_tensors import all_gather_whole
+from shim.frontends.torch._calls.work import Work, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
-from shim.frontends.torch._collectives.reduce_op import ReduceOp
+from shim.frontends.torch._calls.reduce_op import ReduceOp
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import independent
 from shim.frontends.torch._groups.process_group import ProcessGroup

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shim.frontends.torch._collectives.coalescing_blocks import _CoalescingManager
-from shim.frontends.torch._collectives.reduce_op import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
-from shim.frontends.torch._collectives.work import Work
+from shim.frontends.torch._calls.coalescing_blocks import _CoalescingManager
+from shim.frontends.torch._calls.reduce_op import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
+from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._debug_level import DebugLevel
 from shim.frontends.torch._errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from shim.frontends.torch._groups.backends import Backend, BackendConfig

@@ -8,7 +8,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
-from shim.frontends.torch._collectives.options import set_timeout
+from shim.frontends.torch._calls.options import set_timeout
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
 from shim.frontends.torch._groups.backends import BackendConfig

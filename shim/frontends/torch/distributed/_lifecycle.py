@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.frontends.torch._collectives.options import seconds_of
+from shim.frontends.torch._calls.options import seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
 from shim.frontends.torch._groups.backends import Backend, backend_of

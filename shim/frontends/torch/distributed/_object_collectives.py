@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core import objects
-from shim.frontends.torch._collectives.arguments import peer_of, root_of, source_of, told
-from shim.frontends.torch._collectives.options import refuse_device
+from shim.frontends.torch._calls.arguments import peer_of, root_of, source_of, told
+from shim.frontends.torch._calls.options import refuse_device
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shim.core import calls
 from shim.core.engines.base import Tensor
-from shim.frontends.torch._collectives.arguments import partner_of, partner_or_any, peer_of, tag_of
-from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._calls.arguments import partner_of, partner_or_any, peer_of, tag_of
+from shim.frontends.torch._calls.work import Work, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

@@ -7,13 +7,13 @@ from typing import Any
 from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.core.work import ENDED
-from shim.frontends.torch._collectives.arguments import deprecated, is_now, list_of, one_of, renamed, root_of
-from shim.frontends.torch._collectives.coalesced_lists import all_reduce_together
-from shim.frontends.torch._collectives.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
-from shim.frontends.torch._collectives.reduce_op import PLAIN_SUM, SUM, ReduceOp, reduction_of
-from shim.frontends.torch._collectives.sparse_tensors import sum_of_sparse
-from shim.frontends.torch._collectives.whole_tensors import reduce_scatter_whole
-from shim.frontends.torch._collectives.work import Work, finish
+from shim.frontends.torch._calls.arguments import deprecated, is_now, list_of, one_of, renamed, root_of
+from shim.frontends.torch._calls.coalesced_lists import all_reduce_together
+from shim.frontends.torch._calls.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
+from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, ReduceOp, reduction_of
+from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
+from shim.frontends.torch._calls.whole_tensors import reduce_scatter_whole
+from shim.frontends.torch._calls.work import Work, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

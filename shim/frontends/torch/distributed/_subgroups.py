@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.frontends.torch._collectives.options import refuse_option, seconds_of
+from shim.frontends.torch._calls.options import refuse_option, seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.group_arguments import part_of_world

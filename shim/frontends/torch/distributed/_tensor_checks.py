@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.tensors import dtype_name
-from shim.frontends.torch._collectives.options import refuse_device
-from shim.frontends.torch._collectives.tensor_checks import check_one_dtype, check_tensor, check_tensors
+from shim.frontends.torch._calls.options import refuse_device
+from shim.frontends.torch._calls.tensor_checks import check_one_dtype, check_tensor, check_tensors
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of
 from shim.frontends.torch._objects.pickled import pickled, unpickled

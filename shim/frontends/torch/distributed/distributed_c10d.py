@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shim.frontends import _absent
-from shim.frontends.torch._collectives.coalescing_blocks import _CollOp, _IllegalWork
+from shim.frontends.torch._calls.coalescing_blocks import _CollOp, _IllegalWork
 from shim.frontends.torch._groups.parts import SHRINK_ABORT, SHRINK_DEFAULT
 from shim.frontends.torch._methods.call_options import AllgatherOptions
 from shim.frontends.torch.distributed._functions import *  # noqa: F403  # what it lists

@@ -8,10 +8,10 @@ from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.work import ENDED
-from shim.frontends.torch._collectives.arguments import is_now
-from shim.frontends.torch._collectives.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
-from shim.frontends.torch._collectives.reduce_op import PLAIN_SUM, SUM, reduction_of
-from shim.frontends.torch._collectives.work import Work
+from shim.frontends.torch._calls.arguments import is_now
+from shim.frontends.torch._calls.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
+from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, reduction_of
+from shim.frontends.torch._calls.work import Work
 
 __all__ = ["all_gather_whole", "reduce_scatter_whole"]
 

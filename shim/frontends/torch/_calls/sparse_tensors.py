@@ -12,8 +12,8 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import MismatchError, ShimError, UnsupportedError
-from shim.frontends.torch._collectives.arguments import check_dense, is_sparse
-from shim.frontends.torch._collectives.coalescing_blocks import open_blocks
+from shim.frontends.torch._calls.arguments import check_dense, is_sparse
+from shim.frontends.torch._calls.coalescing_blocks import open_blocks
 
 __all__ = ["sum_of_sparse"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError, UnsupportedError
-from shim.frontends.torch._collectives.arguments import told
+from shim.frontends.torch._calls.arguments import told
 from shim.frontends.torch._errors import ArgumentTypeError
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any
 
 from shim.core import groups, work
 from shim.errors import StateError, UnsupportedError
-from shim.frontends.torch._collectives.coalesced_lists import together
-from shim.frontends.torch._collectives.work import Work, begin, finish
+from shim.frontends.torch._calls.coalesced_lists import together
+from shim.frontends.torch._calls.work import Work, begin, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 

@@ -8,10 +8,10 @@ from typing import Any
 from shim.core import calls, groups, work
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError
-from shim.frontends.torch._collectives.arguments import check_dense, is_now, list_of, outputs_of, told
-from shim.frontends.torch._collectives.reduce_op import reduction_of
-from shim.frontends.torch._collectives.tensor_checks import COMPLEX_PARTS
-from shim.frontends.torch._collectives.work import finish, future_class
+from shim.frontends.torch._calls.arguments import check_dense, is_now, list_of, outputs_of, told
+from shim.frontends.torch._calls.reduce_op import reduction_of
+from shim.frontends.torch._calls.tensor_checks import COMPLEX_PARTS
+from shim.frontends.torch._calls.work import finish, future_class
 
 __all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", "together"]
 

@@ -19,7 +19,7 @@ from shim.core import calls, work
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
-from shim.frontends.torch._collectives.options import seconds_of
+from shim.frontends.torch._calls.options import seconds_of
 
 __all__ = ["monitored"]
 
