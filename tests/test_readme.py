@@ -86,7 +86,8 @@ def test_the_figures_are_those_of_the_measured_run() -> None:
 def test_the_verdicts_are_those_on_record() -> None:
     records = (PACKAGE / "conformance" / "examples" / "judging" / "recorded").glob("*.json")
     counts = Counter(row.get("verdict") for file in records for row in json.loads(file.read_text("utf-8")).values())
-    assert f"{counts['document wrong']} documents are wrong, and {counts['not runnable here']} examples need" in README
+    wrong, elsewhere = counts["document wrong"], counts["not runnable here"]
+    assert f"{wrong} show that the example itself is wrong, and {elsewhere} need hardware" in README
 
 
 def test_every_variable_that_the_source_reads_is_in_the_table() -> None:
