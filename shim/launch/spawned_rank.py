@@ -36,14 +36,27 @@ def be_rank(
     func: Callable[..., Any],
     arguments: tuple[Any, ...],
     answers: Connection,
+    other_end: Connection | None,
     environment: Mapping[str, str],
     end_with_parent: bool,
 ) -> None:
-    """Call *func* in *environment*, and hand back what it returns, or the traceback of what it raises."""
+    """Call *func* in *environment*, and hand back what it returns, or the traceback of what it raises.
+
+    It begins when it hears that the process that started it knows of it, and ends where that was interrupted before. *other_end* is
+    that process's end of *answers*, where this process was forked and so has it too.
+    """
     if end_with_parent:
         _end_with_parent()
+    if other_end is not None:
+        other_end.close()
     os.environ.clear()
     os.environ.update(environment)
+    try:
+        answers.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     try:
         pickled = pickle.dumps(func(*arguments))
     except KeyboardInterrupt:

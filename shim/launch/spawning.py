@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any
@@ -105,11 +106,15 @@ class _Rank:
             self.process.terminate()
 
     def kill(self, until: float) -> None:
-        """Kill the process if it does not end by itself *until* then, and close what belongs to it."""
-        self.process.join(max(0.0, until - time.monotonic()))
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+        """Kill the process if it does not end by itself *until* then, and close what belongs to it.
+
+        One whose start was interrupted may be there without being known: it ends because its pipe is closed before it was told to begin.
+        """
+        if self.process.pid is not None:
+            self.process.join(max(0.0, until - time.monotonic()))
+            if self.process.is_alive():
+                self.process.kill()
+                self.process.join()
         self.fetch(0.0)
         if self.answers is not None:
             self.answers.close()
@@ -145,13 +150,18 @@ class SpawnedRanks:
         )  # of a thread's, the kernel sees its end
         try:
             for environment in environments:
-                mine, theirs = maker.Pipe(duplex=False)
+                mine, theirs = maker.Pipe()
+                inherited = mine if start_method == "fork" else None
                 process = maker.Process(  # type: ignore[attr-defined]  # every start method's context has it
-                    target=be_rank, args=(func, arguments, theirs, environment, end_with_parent), daemon=daemon
+                    target=be_rank,
+                    args=(func, arguments, theirs, inherited, environment, end_with_parent),
+                    daemon=daemon,
                 )
+                self._ranks.append(_Rank(process, mine))
                 with theirs:
                     _start(process)
-                self._ranks.append(_Rank(process, mine))
+                with suppress(BrokenPipeError):  # it has ended, which is seen when it is waited for
+                    mine.send_bytes(b"begin")
         except BaseException:  # Ctrl-C too: no rank is left behind
             self.end()
             raise

@@ -14,5 +14,7 @@ from shim.launch.pool import RankPool
 def one_original(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("shim.conformance.examples.running.runner", "shim.conformance.rank_runner"):
         monkeypatch.setattr(f"{module}.Original", preloaded_programs.SharedOriginal)
-    copies = partial(RankPool, original=preloaded_programs.original())
+    original = preloaded_programs.original()
+    original.start()  # so that no test finds a process that it has not seen begin
+    copies = partial(RankPool, original=original)
     monkeypatch.setattr("shim.conformance.soak.soak.RankPool", copies)

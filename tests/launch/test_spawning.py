@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing import popen_fork
 from typing import Any
 
 import pytest
@@ -80,6 +81,24 @@ def test_ranks_that_do_not_end_are_killed_together(monkeypatch: pytest.MonkeyPat
     ranks.end()
     assert 1 <= time.monotonic() - begin < 3  # one second, and not four
     assert [process.exitcode for process in ranks.processes] == [-signal.SIGKILL] * 4
+
+
+def test_a_rank_whose_start_is_interrupted_is_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch, started = popen_fork.Popen._launch, []
+
+    def interrupted(popen: Any, process: Any) -> None:
+        launch(popen, process)
+        started.append(popen.pid)
+        if len(started) == 2:  # before the process object has heard of it
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(popen_fork.Popen, "_launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        spawn(time.sleep, (20,), first="a", second="b")
+    since = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(started[1], 0)[1]) == 1
+    assert time.monotonic() - since < 10
+    assert multiprocessing.active_children() == []
 
 
 def test_what_cannot_be_sent_is_refused() -> None:
