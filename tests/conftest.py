@@ -31,6 +31,25 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+# Files in which a fixture of the module runs the real framework, or many programs, for long: each is one worker's, so that it does it once.
+ONE_WORKERS_OWN = (
+    "tests/conformance/examples/converting/test_kinds_of_examples.py",
+    "tests/conformance/examples/running/",
+    "tests/frontends/mindspore/differential/",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid.partition("::")[0] if nodeid.startswith(ONE_WORKERS_OWN) else nodeid
+
+    return Scheduling(config, log)
+
+
 def pytest_unconfigure() -> None:
     preloaded_programs.close()
 

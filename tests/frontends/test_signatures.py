@@ -99,6 +99,7 @@ def test_every_frontend_is_looked_at(frontend: str) -> None:
     assert any(name.startswith(f"{frontend}.") for name in public_modules())
 
 
+@pytest.mark.nightly  # neither the record nor the installed versions change by themselves
 @pytest.mark.parametrize("file", INSTALLED)
 def test_the_record_is_what_the_installed_framework_has(file: str) -> None:
     """In a process of its own, where no other framework can get in the way."""

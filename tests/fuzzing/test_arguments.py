@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator
 
+import preloaded_programs
 import pytest
 from fuzzed_rank import Call, Ended, carry_out
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -20,9 +21,10 @@ AT_A_TIME = 500  # of a longer run
 
 
 @pytest.fixture
-def ranks() -> Iterator[RankPool]:
-    """Ranks that import one framework, as users' do."""
-    with RankPool(2) as pool:
+def ranks(request: pytest.FixtureRequest) -> Iterator[RankPool]:
+    """Ranks that import one framework, as users' do, where there is time for it, and else have all."""
+    has_time = request.config.getoption("--fuzz-seconds") > 0
+    with RankPool(2, original=None if has_time else preloaded_programs.original()) as pool:
         yield pool
 
 
