@@ -10,14 +10,17 @@ from typing import Any
 
 import mindspore
 import numpy as np
+import pytest
 from mindspore.graph.api import _pynative_executor
 
 import shim.frontends.mindspore.mint.distributed as dist
 
 __all__ = [
     "COMPILED",
+    "COMPILED_DTYPES",
     "DTYPES",
     "MODES",
+    "MODES_AND_DTYPES",
     "array_of",
     "check",
     "in_mode",
@@ -45,6 +48,13 @@ DTYPES = (
 )
 COMPILED = "compiled"
 MODES = ("PyNative", COMPILED)
+# MindSpore compiles a graph for seconds: these stand for the other dtypes, whose graphs are compiled at night.
+_ALWAYS_COMPILED = ("bool", "int64", "bfloat16", "float32", "complex64")
+COMPILED_DTYPES = [pytest.param(one, marks=[] if one in _ALWAYS_COMPILED else pytest.mark.nightly) for one in DTYPES]
+MODES_AND_DTYPES = [
+    *(("PyNative", dtype) for dtype in DTYPES),
+    *(pytest.param(COMPILED, *one.values, marks=one.marks) for one in COMPILED_DTYPES),
+]
 
 
 @contextlib.contextmanager

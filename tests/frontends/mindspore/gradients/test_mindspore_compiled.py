@@ -11,7 +11,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import COMPILED, DTYPES, check, in_mode, make, numbers, world
+from mindspore_world import COMPILED, COMPILED_DTYPES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, UnsupportedError
@@ -132,7 +132,7 @@ def test_the_documented_example(rank: int, world_size: int, tmp_path: Path) -> N
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", COMPILED_DTYPES)
 def test_every_dtype(rank: int, world_size: int, dtype: str, tmp_path: Path) -> None:
     with world(), in_mode(COMPILED, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 3), dtype), dtype)

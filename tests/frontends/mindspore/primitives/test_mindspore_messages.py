@@ -9,7 +9,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import DTYPES, MODES, array_of, check, in_mode, make, numbers, world
+from mindspore_world import MODES, MODES_AND_DTYPES, array_of, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, RankError, ShimError, UnsupportedError
@@ -46,8 +46,7 @@ def test_send_and_receive(rank: int, world_size: int, kind: str) -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("mode", "dtype"), MODES_AND_DTYPES)
 def test_every_dtype(rank: int, world_size: int, mode: str, dtype: str, tmp_path: Path) -> None:
     with world(), in_mode(mode, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 3), dtype), dtype)

@@ -9,7 +9,7 @@ import mindspore
 import numpy as np
 import pytest
 from mindspore_slopes import Array, Weighted, check_slope
-from mindspore_world import COMPILED, DTYPES, MODES, check, in_mode, make, numbers, world
+from mindspore_world import COMPILED, MODES, MODES_AND_DTYPES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, RankError, UnsupportedError
@@ -65,8 +65,7 @@ def test_collective_scatter(rank: int, world_size: int, kind: str) -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("mode", "dtype"), MODES_AND_DTYPES)
 def test_every_dtype(rank: int, world_size: int, dtype: str, mode: str, tmp_path: Path) -> None:
     with world(), in_mode(mode, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 3), dtype), dtype)

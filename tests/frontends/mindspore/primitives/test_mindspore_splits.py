@@ -9,7 +9,7 @@ import mindspore
 import numpy as np
 import pytest
 from mindspore_slopes import Array, check_slope
-from mindspore_world import COMPILED, DTYPES, MODES, check, in_mode, make, numbers, world
+from mindspore_world import COMPILED, MODES, MODES_AND_DTYPES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, TensorError, UnsupportedError
@@ -156,8 +156,7 @@ def test_the_documented_examples(rank: int, world_size: int, mode: str, tmp_path
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("mode", "dtype"), MODES_AND_DTYPES)
 def test_every_dtype(rank: int, world_size: int, mode: str, dtype: str, tmp_path: Path) -> None:
     with world(), in_mode(mode, tmp_path):
         tensor = make("mindspore", numbers(rank, (2, 2), dtype), dtype)

@@ -143,7 +143,8 @@ def test_gradients(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2, deadline=180)
-def test_inductor_keeps_every_collective_in_its_place(rank: int, world_size: int) -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.nightly)])
+def test_a_graph_keeps_every_collective_in_its_place(rank: int, world_size: int, backend: str) -> None:
     """One rank compiles, the other does not: they meet in the program's order, in results that nobody uses too."""
 
     def step(x: Any) -> Any:
@@ -156,7 +157,7 @@ def test_inductor_keeps_every_collective_in_its_place(rank: int, world_size: int
 
     with compiling() as torch, torch._inductor.config.patch(force_disable_caches=True, compile_threads=1):
         x = torch.from_numpy(numbers(rank, 4))
-        torch.testing.assert_close((whole(step, "inductor") if rank == 0 else step)(x), step(x))
+        torch.testing.assert_close((whole(step, backend) if rank == 0 else step)(x), step(x))
 
 
 @pytest.mark.ranks(2, deadline=180)
