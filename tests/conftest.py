@@ -41,6 +41,8 @@ ONE_WORKERS_OWN = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    if config.getoption("dist") != "load":  # which -n alone means
+        return None
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):

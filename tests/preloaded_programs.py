@@ -12,6 +12,7 @@ import faulthandler
 import io
 import os
 import runpy
+import select
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from shim.conformance.quiet import QUIET
 from shim.launch import processes
+from shim.launch.endings import dying_with
 from shim.launch.original import Copy, Original
 from shim.launch.pool import RankPool
 
@@ -44,7 +46,8 @@ def run_python(
     environment = dict(os.environ if env is None else env)
     with RankPool(1, original=original()) as pool:
         folder = str(cwd or Path.cwd())
-        [outcome] = pool.run(f"{__name__}:_run", arguments, folder, environment, _path_of_python(), deadline=timeout)
+        given = (arguments, folder, environment, _path_of_python(), timeout)
+        [outcome] = pool.run(f"{__name__}:_run", *given, deadline=timeout + 10)
     if outcome.error is not None:
         raise AssertionError(outcome.error)
     return subprocess.CompletedProcess([sys.executable, *arguments], *outcome.value)
@@ -90,24 +93,41 @@ def _path_of_python() -> list[str]:
 
 
 def _run(
-    arguments: Sequence[str], folder: str, environment: Mapping[str, str], path: list[str]
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str], path: list[str], timeout: float
 ) -> tuple[int, str, str]:
-    """Run a copy of this process, and return its exit status and what it has written."""
+    """Run a copy of this process, and return its exit status and what it has written. One that is late is killed."""
     _own_path[:] = path
     os.chdir(folder)
     processes.subprocess = types.SimpleNamespace(  # type: ignore[assignment]  # what the launcher uses of it
         Popen=_Rank, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL
     )
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
-        pid = _copy(arguments, environment, (nothing.fileno(), out.fileno(), err.fileno()), lambda: None)
+        standard = (nothing.fileno(), out.fileno(), err.fileno())
+        pid = _copy(arguments, environment, standard, dying_with(os.getpid()))
+        is_late = not _has_ended(pid, timeout)
+        if is_late:
+            os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         err.seek(0)
-        return status, out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        stdout, stderr = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+    if is_late:
+        raise TimeoutError(f"python {arguments} had not ended after {timeout:g} s\n{stdout}\n{stderr}")
+    return status, stdout, stderr
+
+
+def _has_ended(pid: int, timeout: float) -> bool:
+    with os.fdopen(os.pidfd_open(pid)) as process:
+        return bool(select.select([process], [], [], timeout)[0])
 
 
 def _copy(
-    arguments: Sequence[str], environment: Mapping[str, str], standard: Sequence[int], first: Callable[[], None]
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    standard: Sequence[int],
+    first: Callable[[], None],
+    *,
+    in_session: bool = False,
 ) -> int:
     """Return the process id of a copy of this process, which does *first* and then what ``python ARGUMENTS`` does."""
     sys.stdout.flush()
@@ -115,6 +135,8 @@ def _copy(
     pid = os.fork()
     if pid == 0:
         try:
+            if in_session:
+                os.setsid()
             first()
             for number, descriptor in enumerate(standard):
                 os.dup2(descriptor, number)
@@ -146,11 +168,10 @@ class _Rank:
     ) -> None:
         assert command[0] == sys.executable
         assert as_always == {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
-        assert not start_new_session  # there is no terminal
         out, out_of_rank = os.pipe()
         err, err_of_rank = os.pipe()
         standard = (0, out_of_rank, err_of_rank)  # what this process reads is nothing
-        self.pid = _copy(command[1:], env, standard, preexec_fn)
+        self.pid = _copy(command[1:], env, standard, preexec_fn, in_session=start_new_session)
         os.close(out_of_rank)
         os.close(err_of_rank)
         self.stdout, self.stderr = os.fdopen(out, "rb", 0), os.fdopen(err, "rb", 0)

@@ -40,7 +40,8 @@ inline std::size_t cell_bytes(const Group& group, SlotSize slot) {
 
 // The smallest slots whose cells hold the largest part, or as much of it as any cells do.
 inline SlotSize slot_for_cells(const Group& group, std::size_t largest_part) {
-  return largest_part <= cell_bytes(group, SlotSize::small) ? SlotSize::small : SlotSize::large;
+  const std::size_t cell = cell_bytes(group, SlotSize::small);  // 0 in a group of more than 64 ranks
+  return cell > 0 && largest_part <= cell ? SlotSize::small : SlotSize::large;
 }
 
 class Exchange {
@@ -79,7 +80,7 @@ class Exchange {
   }
 
   // The same in three parts: make(step) reads the others' slots and completes this rank's own slot with what it makes
-  // of them; read(step) takes what the others have made, through made_slot_of.
+  // of them; read(step) takes what the others have made, through made_cell_of.
   template <class Write, class Make, class Read>
   void run(const Write& write, const Make& make, const Read& read) {
     begin(write);

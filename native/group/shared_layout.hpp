@@ -1,7 +1,7 @@
 // What lies where in a group's shared memory, and who writes it.
 //
 // Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
-// Room for data can change hands between two ranks: that of their rings (Group::ring_slot, ring_cell) and behind the
+// Room for data can change hands between two ranks: that of their rings (Group::ring_slot, ring_cell) and that of the
 // slots of their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none.
 // Sizes read from here are never used to address memory before they have been checked.
 //
@@ -24,8 +24,8 @@ namespace shim {
 
 inline constexpr std::uint32_t protocol_version = 20;
 inline constexpr std::size_t inline_bytes = 40;
-inline constexpr std::size_t max_ranks =
-    512;  // whose shared memory takes less than two gigabytes when all of it is reserved
+// Their shared memory takes less than two gigabytes when all of it is reserved.
+inline constexpr std::size_t max_ranks = 512;
 inline constexpr std::size_t ring_slots = 4;
 inline constexpr std::size_t small_slot_bytes = 4096;  // of a ring's slots that are there from the beginning
 inline constexpr std::size_t channel_slots = 4;

@@ -121,6 +121,8 @@ void Watcher::run() {
     }
     const auto process = processes_.find(event.data.fd);
     if (process == processes_.end()) continue;
+    pollfd now{process->first, POLLIN, 0};  // another process's may have got the number since
+    if (::poll(&now, 1, 0) != 1) continue;
     // Without memory to find out how, the death itself is told.
     const std::string how = empty_if_failed([&] { return how_it_ended(event.data.fd, process->second.number); });
     for (const Membership& membership : process->second.memberships)

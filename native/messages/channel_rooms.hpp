@@ -1,11 +1,10 @@
 // Where the pieces of messages between two ranks lie.
 //
 // Each slot of a channel has room for a piece that is too large for the slot itself, once the sender has reserved that.
-// What a rank has read lies in
-// its own caches, and it can write there at once; where it has written, it must first take every line from the other
-// rank's. So a rank that answers a piece writes where it has read that: while the piece is not emptied and the rank's
-// own slot of the same index is free, both slots' rooms are this rank's, and it may exchange them. The one who fills a
-// slot says in it which room it has.
+// What a rank has read lies in its own caches, and it can write there at once; where it has written, it must first take
+// every line from the other rank's. So a rank that answers a piece writes where it has read that: while the piece is
+// not emptied and the rank's own slot of the same index is free, both slots' rooms are this rank's, and it may exchange
+// them. The one who fills a slot says in it which room it has.
 #pragma once
 
 #include <cstddef>

@@ -102,7 +102,7 @@ bool Segment::reserve(std::size_t start, std::size_t bytes) const {
   const std::size_t first = start / page * page;
   const std::size_t length = start + bytes - first;
   if (::madvise(data_ + first, length, populate_write) == 0) return true;
-  return file_ && allocate(file_.get(), first, length);
+  return file_ && allocate(file_.get(), first, length);  // pages that were reserved before one failed stay
 }
 
 void Segment::populate() {
