@@ -181,7 +181,7 @@ dist.all_reduce(np.ones(3))
         pids = read_pids(process, 2)
         time.sleep(1)
         told = doctor("--json")
-        shown = doctor()
+        shown = doctor("--job", program)
         process.terminate()
         process.communicate(timeout=DEADLINE)
     ours = {one["pid"]: one for one in json.loads(told)}
