@@ -15,6 +15,7 @@ std::vector<Case> failure_cases();    // group_failures.cpp
 std::vector<Case> channel_cases();    // point_to_point.cpp
 std::vector<Case> rooms_cases();      // channel_rooms.cpp
 std::vector<Case> lent_copy_cases();  // lent_copy.cpp
+std::vector<Case> reserve_cases();    // ring_memory.cpp
 
 // `names` of what is broken, by number from 1; each is to be noticed with the number of ranks beside it.
 struct Break {
