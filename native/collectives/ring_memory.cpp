@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "group/call_description.hpp"
+#include "platform/fault_points.hpp"
 
 namespace shim {
 
 void reserve_rings(Group& group) {
   ProgressLine& mine = group.progress(group.rank());
   if (!mine.has_ring.load()) mine.has_ring.store(group.reserve_ring());
+  fault_point("in_reserve");
   mine.tried_to_reserve.exchange(group.sequence);
   group.ring_bells();
   const auto has_tried = [&group](int rank) { return group.progress(rank).tried_to_reserve.load() >= group.sequence; };

@@ -20,6 +20,7 @@ PHASES = {
     "before one, prepared call": ("small, waited", "before_arrival", 20),
     "before one, in background": ("small, started", "before_arrival", 20),
     "after one, in background": ("small, started", "after_arrival", 20),
+    "reserving rings": ("large", "in_reserve", 1),
     "between two chunks": ("large", "in_transfer", 30),
     "the same, in background": ("large, started", "in_transfer", 30),
     "reading others' memory": ("shared", "in_direct", 5),
