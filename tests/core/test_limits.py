@@ -62,6 +62,7 @@ def test_groups_keep_no_descriptors(ranks: RankPool, is_kept: bool) -> None:
     assert [outcome.value for outcome in outcomes] == [(240.0 if is_kept else 120.0, 0)] * 2
 
 
+@pytest.mark.engine("shared_memory")
 def test_a_rank_without_memory_for_its_ring_is_told_on_all_and_the_group_goes_on(ranks: RankPool) -> None:
     outcomes = ranks.run(limited_ranks.call_without_memory_for_a_ring)
     assert [outcome.error for outcome in outcomes] == [None, None]
