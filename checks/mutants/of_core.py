@@ -19,7 +19,12 @@ _GROUPS = (
 
 
 def _in_calls(name: str, before: str, after: str) -> Mutant:
-    tests = ("tests/core/test_refusals.py", "tests/core/engines", "tests/frontends/torch/test_torch_errors.py")
+    tests = (
+        "tests/core/test_refusals.py",
+        "tests/frontends/paddle/test_paddle_membership.py",
+        "tests/core/engines",
+        "tests/frontends/torch/test_torch_errors.py",
+    )
     return Mutant(f"core/calls/{name}", "shim/core/calls.py", before, after, tests)
 
 

@@ -14,7 +14,7 @@ import pytest
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ArgumentError, CollectiveTimeoutError, MismatchError, RankError, ShimError
+from shim.errors import ArgumentError, CollectiveTimeoutError, MismatchError, RankError, ShimError, StateError
 
 ME = Caller("test", ranks="members")
 SOON = 5.0  # seconds; the world's timeout is longer
@@ -179,6 +179,17 @@ def test_what_the_users_ranks_raise_is_told_to_all(rank: int, world_size: int) -
                 refused = rf"rank {odd}: refused: ValueError: mine"
                 assert_raises_soon(MismatchError, refused, lambda: groups.new_group(ME, [0, 1]))
             assert_all_goes_on(group)
+
+
+@pytest.mark.ranks(2)
+def test_a_name_is_given_to_one_group_at_a_time() -> None:
+    with world() as group:
+        first = groups.new_group(ME, [0, 1], name="mine")
+        with pytest.raises(StateError, match="a group named 'mine' already exists"):
+            groups.new_group(ME, [0, 1], name="mine")
+        assert_all_goes_on(group)
+        groups.close_group(first)
+        assert groups.new_group(ME, [0, 1], name="mine").size == 2
 
 
 @pytest.mark.ranks(1)
