@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from array import array
@@ -190,6 +191,20 @@ def test_a_name_is_given_to_one_group_at_a_time() -> None:
         assert_all_goes_on(group)
         groups.close_group(first)
         assert groups.new_group(ME, [0, 1], name="mine").size == 2
+
+
+@pytest.mark.ranks(1)
+def test_a_forked_child_makes_no_group_of_its_parents_world() -> None:
+    with world():
+        child = os.fork()
+        if child == 0:
+            try:
+                groups.new_group(ME, [0], name="of the child")
+            except StateError as error:
+                os._exit(0 if "was made before this process was forked" in str(error) else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.ranks(1)
