@@ -22,6 +22,7 @@ from shim.frontends.torch._methods.overloaded_collectives import OverloadedColle
 __all__ = [
     "BackendType",
     "GroupMember",
+    "GroupView",
     "ProcessGroup",
     "group",
     "members_of",
@@ -53,11 +54,16 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
     """A group of ranks; the view of ``core``, which other frontends may show in their own way.
 
     Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
+    Its classes say where its attributes stand: ``GroupView``, or ``EngineGroup``, which is torch's ProcessGroup as well.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name", "tag")
+    __slots__ = ()
+    group_name: str
+    group_desc: str
+    backend: str
+    tag: str
 
     def __init__(
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
@@ -227,6 +233,12 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """Return: only hooks make torch wait here, and there are none."""
 
 
+class GroupView(ProcessGroup):
+    """A group that the frontend has handed out, where torch's own ``torch.distributed`` knows nothing of it."""
+
+    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name", "tag")
+
+
 class _WorldMeta(type):
     """Gives a class the property WORLD."""
 
@@ -246,28 +258,34 @@ class group(metaclass=_WorldMeta):  # torch's name
     """``group.WORLD`` is the group of all ranks, None before initialisation."""
 
 
-def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> None:
+def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> ProcessGroup:
     """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
     registry.forget_all()
-    if not group_name:
-        group_name = registry.next_number()
-    registry.handed_out.world = ProcessGroup(core, group_name, "default_pg", backend)
-    registry.handed_out.store = store
+    world = _new_view(core, group_name or registry.next_number(), "default_pg", backend)
+    registry.hand_out_world(world, store)
     keep_out_of_graphs()
+    return world
 
 
 def replace_world(core: groups.ProcessGroup, old: ProcessGroup) -> ProcessGroup:
     """Let the ranks of *core* be the whole world from now on, in place of *old*."""
-    registry.handed_out.world = ProcessGroup(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, old.tag)
-    return registry.handed_out.world
+    world = _new_view(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, old.tag)
+    registry.hand_out_world(world, registry.handed_out.store)
+    return world
 
 
 def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
     """Make the view of a subgroup."""
     core.description = group_desc
-    view = ProcessGroup(core, group_name, group_desc, backend, tag)
-    registry.handed_out.subgroups[core.name] = view
+    view = _new_view(core, group_name, group_desc, backend, tag)
+    registry.hand_out(view)
     return view
+
+
+def _new_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
+    beside = registry.torch_world()
+    kind = GroupView if beside is None else beside.group_class
+    return kind(core, group_name, group_desc, backend, tag)
 
 
 def members_of(view: ProcessGroup, ranks: Sequence[int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shim.core import groups
 from shim.core.callers import Caller
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FRONTEND",
+    "TorchWorld",
     "called",
     "check_of_world",
     "check_open",
@@ -24,19 +25,34 @@ __all__ = [
     "forget",
     "forget_all",
     "group_count",
+    "hand_out",
+    "hand_out_world",
     "handed_out",
     "is_apart",
     "is_registered",
     "is_world",
+    "keep_in_step",
     "named",
     "next_number",
     "store_of",
+    "torch_world",
     "views",
     "world_of",
     "world_view",
 ]
 
 FRONTEND = "torch"
+
+
+class TorchWorld(Protocol):
+    """torch's own record of process groups, in which ``torch.distributed`` itself finds those that are handed out here."""
+
+    group_class: type[ProcessGroup]
+    group_count: int  # how many groups all ranks have agreed on
+
+    def add(self, view: ProcessGroup) -> None: ...
+    def remove(self, view: ProcessGroup) -> None: ...
+    def clear(self) -> None: ...
 
 
 class _Views:
@@ -50,6 +66,34 @@ class _Views:
 
 
 handed_out = _Views()
+_torch_worlds: list[TorchWorld] = []  # one, or none
+
+
+def torch_world() -> TorchWorld | None:
+    """Return torch's own record, if it is told of groups."""
+    return _torch_worlds[0] if _torch_worlds else None
+
+
+def keep_in_step(world: TorchWorld) -> None:
+    """From now on tell *world* of every group that is handed out, and taken back."""
+    _torch_worlds[:] = [world]
+
+
+def hand_out_world(view: ProcessGroup, store: stores.Store | None) -> None:
+    """Note *view* as that of the world, whose ranks share the *store*."""
+    handed_out.world, handed_out.store = view, store
+    _tell_torch(view)
+
+
+def hand_out(view: ProcessGroup) -> None:
+    """Note *view*, of a subgroup."""
+    handed_out.subgroups[view.core.name] = view
+    _tell_torch(view)
+
+
+def _tell_torch(view: ProcessGroup) -> None:
+    for world in _torch_worlds:
+        world.add(view)
 
 
 def world_view() -> ProcessGroup | None:
@@ -75,8 +119,11 @@ def is_world(view: Any) -> bool:
 
 def next_number() -> str:
     """Return the name, a number, of the next group, on which all ranks have agreed."""
-    handed_out.numbered += 1
-    return str(handed_out.numbered - 1)
+    number = max([handed_out.numbered, *(world.group_count for world in _torch_worlds)])
+    handed_out.numbered = number + 1
+    for world in _torch_worlds:
+        world.group_count = number + 1
+    return str(number)
 
 
 def group_count() -> int:
@@ -161,9 +208,13 @@ def forget_all() -> list[ProcessGroup]:
     if isinstance(handed_out.store, stores.LocalStore):
         handed_out.store.close()
     handed_out.__init__()  # type: ignore[misc]  # everything as it was before the initialisation
+    for world in _torch_worlds:
+        world.clear()
     return subgroups
 
 
 def forget(view: ProcessGroup) -> None:
     """Forget the view of a subgroup."""
     handed_out.subgroups.pop(view.core.name, None)
+    for world in _torch_worlds:
+        world.remove(view)

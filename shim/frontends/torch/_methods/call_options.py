@@ -26,6 +26,7 @@ __all__ = [
     "ReduceScatterOptions",
     "ScatterOptions",
     "begin_as",
+    "is_torchs_own",
 ]
 
 _UNSET = timedelta(milliseconds=-1)  # torch's own mark for a timeout that was not given
@@ -44,11 +45,6 @@ class CallOptions:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, _FIELDS[name](name, value) if name in _FIELDS else value)
-
-    @property
-    def seconds(self) -> float:
-        """The timeout in seconds, negative for the group's own."""
-        return self.timeout.total_seconds()
 
 
 class _WithOp(CallOptions):
@@ -150,9 +146,15 @@ class BarrierOptions(CallOptions):
         self.device_ids = []
 
 
-def begin_as(opts: CallOptions, prepared: work.Work, outputs: Any) -> Work:
-    """Start *prepared*, or carry it out here, as *opts* say, and return its Work either way."""
-    return begin(prepared, outputs, opts.seconds, opts.asyncOp)
+def is_torchs_own(opts: Any, kind: type[CallOptions]) -> bool:
+    """Tell whether *opts* are torch's own options of *kind*, which torch's code passes."""
+    own = type(opts)
+    return own.__name__ == kind.__name__ and own.__module__.startswith("torch.")
+
+
+def begin_as(opts: Any, prepared: work.Work, outputs: Any) -> Work:
+    """Start *prepared*, or carry it out here, as *opts* say, ours or torch's own, and return its Work either way."""
+    return begin(prepared, outputs, opts.timeout.total_seconds(), getattr(opts, "asyncOp", True))
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -25,6 +24,7 @@ from shim.frontends.torch._methods.call_options import (
     ReduceOptions,
     ReduceScatterOptions,
     ScatterOptions,
+    is_torchs_own,
 )
 
 __all__ = [
@@ -54,13 +54,14 @@ def read(
     try:
         for form in forms:
             try:
-                bound = _signature_of(form).bind(*arguments, **named)
-            except TypeError:
+                found = form(*arguments, **named)
+            except TypeError as error:
+                if isinstance(error, ShimError):  # what the arguments are, and not how many there are
+                    raise
                 continue
-            found = form(*bound.args, **bound.kwargs)
             if found is not None:
                 return found
-        known = " or ".join(str(_signature_of(form)) for form in forms)
+        known = " or ".join(str(inspect.signature(form)) for form in forms)
         raise ArgumentTypeError(f"arguments must be {known}, got {_told(arguments, named)}")
     except ShimError as error:
         calls.refuse(caller, members, error)
@@ -68,7 +69,7 @@ def read(
 
 def checked(caller: Caller, members: ProcessGroup, kind: type[_Kind], opts: Any) -> _Kind:
     """Return *opts*, which must be of *kind*; the defaults for None."""
-    if opts is not None and not isinstance(opts, kind):
+    if not _given(opts, kind):
         calls.refuse(caller, members, ArgumentTypeError(f"opts must be {kind.__name__}, got {opts!r}"))
     return kind() if opts is None else opts
 
@@ -78,11 +79,6 @@ def only(tensors: Any) -> Any:
     if len(tensors) != 1:
         raise ArgumentError(f"the lists must hold one tensor, or list of tensors, for this rank, got {len(tensors)}")
     return tensors[0]
-
-
-@functools.cache
-def _signature_of(form: Form) -> inspect.Signature:
-    return inspect.signature(form)
 
 
 def _told(arguments: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -104,7 +100,7 @@ def _options(kind: type[_Kind], timeout: timedelta | None, **fields: Any) -> _Ki
 
 
 def _given(opts: Any, kind: type[CallOptions]) -> bool:
-    return opts is None or isinstance(opts, kind)
+    return opts is None or isinstance(opts, kind) or is_torchs_own(opts, kind)
 
 
 def _allreduce_opts(tensors: Any, opts: Any = None) -> Any:

@@ -1,0 +1,55 @@
+"""Groups that torch's own ``init_process_group`` and ``new_group`` ask the backend for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shim.core import groups
+from shim.frontends.torch._calls.options import refuse_option, seconds_of
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch._groups import registry
+from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, set_world
+from shim.frontends.torch._stores.stores import core_of
+from shim.frontends.torch.backend.own_record import by_torch
+
+__all__ = ["NAME", "make_group"]
+
+NAME = "shim"
+
+_INIT = torch_function("init_process_group")
+_NEW_GROUP = torch_function("new_group")
+
+
+def make_group(asked: Any, options: Any) -> ProcessGroup:
+    """Make the group that torch has *asked* for, as its ``_DistributedBackendOptions`` say; its members call this.
+
+    Raises: UnsupportedError for *options*, of which the engine has none.
+    """
+    with by_torch():
+        return _make_subgroup(asked, options) if asked.global_ranks_in_group else _make_world(asked, options)
+
+
+def _make_world(asked: Any, options: Any) -> ProcessGroup:
+    refuse_option(_INIT, "pg_options", options)
+    world = groups.enter_world(
+        _INIT,
+        registry.FRONTEND,
+        rank=asked.group_rank,
+        world_size=asked.group_size,
+        store=asked.store,
+        backend=NAME,
+        timeout=seconds_of(_INIT, asked.timeout),
+    )
+    return set_world(world, asked.group_id, NAME, core_of(asked.store))
+
+
+def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:
+    refuse_option(_NEW_GROUP, "pg_options", options)
+    core = groups.new_group(
+        _NEW_GROUP,
+        list(asked.global_ranks_in_group),
+        name=f"torch {asked.group_id}",
+        backend=NAME,
+        timeout=seconds_of(_NEW_GROUP, asked.timeout),
+    )
+    return open_view(core, asked.group_id, "undefined", NAME)
