@@ -2,28 +2,17 @@
 
 ``torch.distributed.init_process_group("shim")``, under torchrun, ``torch.multiprocessing.spawn`` or ``shim run``, gives
 DistributedDataParallel, FSDP, DeviceMesh and everything else in torch process groups of this engine, for tensors in host memory.
-The package does it as well whenever torch is imported, where torch looks for backends in installed packages (2.5 and later).
+With ``SHIM_TORCH_BACKEND=1`` in the environment, ``"gloo"`` and no backend mean the engine as well.
+
+After the import, the torch frontend and torch's own classes see the same groups: what
+``shim.frontends.torch.distributed.init_process_group`` makes is torch's default group too, and the other way round.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from shim.frontends.torch.backend.making import make_group
+from shim.frontends.torch.backend.registration import register
 
-__all__ = ["register"]
-
-
-def register() -> None:
-    """Register the backend with torch. The engine is imported when a group is made."""
-    from torch.distributed import Backend
-
-    if not hasattr(Backend, "SHIM"):
-        Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-
-
-def _make_group(asked: Any, options: Any) -> Any:
-    from shim.frontends.torch.backend.linking import make_group
-
-    return make_group(asked, options)
-
+__all__ = ["make_group", "register"]
 
 register()

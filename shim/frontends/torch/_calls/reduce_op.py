@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from enum import Enum
 from typing import Any
@@ -132,7 +133,7 @@ reduce_op = _reduce_op()
 
 def is_op(op: Any) -> bool:
     """Tell whether *op* is a member of this ReduceOp, an object of it, or one of torch's own."""
-    return isinstance(op, (ReduceOp, ReduceOp.RedOpType)) or _is_of_torch(op)
+    return isinstance(op, (ReduceOp, ReduceOp.RedOpType)) or _is_of_torch(type(op))
 
 
 def reduction_of(caller: Caller, members: ProcessGroup, op: Any, tensor: Any) -> tuple[reduce_ops.ReduceOp, float]:
@@ -168,8 +169,10 @@ def _from_torch(caller: Caller, members: ProcessGroup, op: Any) -> reduce_ops.Re
     """Translate a ReduceOp of torch itself by its name; a program may have imported both."""
     error: BaseException
     try:
-        if _is_of_torch(op) and _name_of(op) in reduce_ops.ReduceOp.__members__:
-            return reduce_ops.ReduceOp[_name_of(op)]
+        if _is_of_torch(type(op)):
+            kind = _engine_op(getattr(op, "op", op))
+            if kind is not None:
+                return kind
         error = ArgumentTypeError(f"{{op}} must be a torch.distributed.ReduceOp, got {op!r}")
     except BaseException as raised:  # what its own methods raise: the others are told of that too
         error = raised
@@ -179,9 +182,14 @@ def _from_torch(caller: Caller, members: ProcessGroup, op: Any) -> reduce_ops.Re
         del error  # its traceback holds this frame: the circle would keep the call's tensors
 
 
-def _is_of_torch(op: Any) -> bool:
-    kind = type(op)
+@functools.cache
+def _is_of_torch(kind: type) -> bool:
     return kind.__name__ in ("RedOpType", "ReduceOp") and kind.__module__.startswith("torch.")
+
+
+@functools.cache
+def _engine_op(kind: Any) -> reduce_ops.ReduceOp | None:
+    return reduce_ops.ReduceOp.__members__.get(_name_of(kind))
 
 
 def _name_of(op: Any) -> str:

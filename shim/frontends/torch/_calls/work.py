@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from shim.core import work
 from shim.core.callers import Caller
 from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
+from shim.frontends.torch._calls.waiters import run_in_waiter
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import ArgumentTypeError, TorchStateError, torch_function
 
@@ -96,7 +98,7 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE)()
-        threading.Thread(target=self._complete, args=(future,), daemon=True).start()
+        self._when_ended(functools.partial(self._complete, future))
         return future
 
     def get_future_result(self) -> Any:
@@ -105,8 +107,14 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE_RESULT)()
-        threading.Thread(target=self._tell, args=(future,), daemon=True).start()
+        self._when_ended(functools.partial(self._tell, future))
         return future
+
+    def _when_ended(self, task: Callable[[], None]) -> None:
+        if self._started.is_completed():
+            task()
+        else:
+            run_in_waiter(task)
 
     def _complete(self, future: Any) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from datetime import timedelta
 from operator import index
@@ -26,9 +27,11 @@ __all__ = [
     "ReduceScatterOptions",
     "ScatterOptions",
     "begin_as",
+    "is_now",
     "is_torchs_own",
 ]
 
+_ZERO = timedelta(0)
 _UNSET = timedelta(milliseconds=-1)  # torch's own mark for a timeout that was not given
 
 
@@ -146,14 +149,21 @@ class BarrierOptions(CallOptions):
         self.device_ids = []
 
 
-def is_torchs_own(opts: Any, kind: type[CallOptions]) -> bool:
-    """Tell whether *opts* are torch's own options of *kind*, which torch's code passes."""
-    own = type(opts)
+@functools.cache
+def is_torchs_own(kind: type[CallOptions], own: type) -> bool:
+    """Tell whether *own* is torch's own class of options of *kind*, which torch's code passes."""
     return own.__name__ == kind.__name__ and own.__module__.startswith("torch.")
 
 
+def is_now(opts: Any) -> bool:
+    """Tell whether a call with *opts*, ours or torch's own, ends before it returns, and waits no longer than the group does."""
+    return getattr(opts, "asyncOp", True) is False and opts.timeout < _ZERO
+
+
 def begin_as(opts: Any, prepared: work.Work, outputs: Any) -> Work:
-    """Start *prepared*, or carry it out here, as *opts* say, ours or torch's own, and return its Work either way."""
+    """Start *prepared*, unless it has ended, or carry it out here, as *opts* say, and return its Work either way."""
+    if prepared is work.ENDED:
+        return Work(prepared, outputs)
     return begin(prepared, outputs, opts.timeout.total_seconds(), getattr(opts, "asyncOp", True))
 
 

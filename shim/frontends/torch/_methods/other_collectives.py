@@ -26,6 +26,7 @@ from shim.frontends.torch._methods.call_options import (
     AllToAllOptions,
     ReduceScatterOptions,
     begin_as,
+    is_now,
 )
 from shim.frontends.torch._methods.overload_resolution import checked
 
@@ -73,7 +74,9 @@ class OtherCollectives:
         options = checked(_ALLTOALL, members, AllToAllOptions, opts)
         outputs = outputs_of(_ALLTOALL, members, "output", output_tensors)
         inputs = list_of(_ALLTOALL, members, "input", input_tensors)
-        return begin_as(options, calls.all_to_all(_ALLTOALL, members, outputs, inputs), outputs)
+        return begin_as(
+            options, calls.all_to_all(_ALLTOALL, members, outputs, inputs, None, None, is_now(options)), outputs
+        )
 
     def _allgather_base(self, output: Tensor, input: Tensor, opts: AllgatherOptions | None = None) -> Work:
         """Gather every rank's input into one tensor; see all_gather_single."""
@@ -163,7 +166,7 @@ class OtherCollectives:
 
 def _gather_one(caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: Any) -> Work:
     options = checked(caller, members, AllgatherOptions, opts)
-    return begin_as(options, calls.all_gather(caller, members, output, input, whole=True), output)
+    return begin_as(options, calls.all_gather(caller, members, output, input, None, is_now(options), True), output)
 
 
 def _gather_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any, opts: Any) -> Work:
@@ -175,21 +178,21 @@ def _gather_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inp
 
 def _reduce_scatter_one(caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: Any) -> Work:
     options = checked(caller, members, ReduceScatterOptions, opts)
-    return begin_as(options, _reduce_scatter(caller, members, output, input, options), output)
+    return begin_as(options, _reduce_scatter(caller, members, output, input, options, is_now(options)), output)
 
 
 def _reduce_scatter_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any, opts: Any) -> Work:
     options = checked(caller, members, ReduceScatterOptions, opts)
     pairs = _pairs(caller, members, outputs, inputs)
-    works = [_reduce_scatter(caller, members, *pair, options) for pair in pairs]
+    works = [_reduce_scatter(caller, members, *pair, options, False) for pair in pairs]
     return begin_as(options, together(caller, members, works), outputs)
 
 
 def _reduce_scatter(
-    caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: ReduceScatterOptions
+    caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: ReduceScatterOptions, now: bool
 ) -> work.Work:
     op, factor = reduction_of(caller, members, opts.reduceOp, input)
-    return calls.reduce_scatter(caller, members, output, input, op, factor, whole=True)
+    return calls.reduce_scatter(caller, members, output, input, op, factor, None, now, True)
 
 
 def _pairs(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any) -> list[tuple[Any, Any]]:

@@ -19,6 +19,7 @@ from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
 from shim.frontends.torch.backend.own_record import by_torch
+from shim.frontends.torch.backend.registration import NAME
 from shim.frontends.torch.backend.work import EngineWork
 
 __all__ = ["EngineGroup"]
@@ -48,8 +49,8 @@ class EngineGroup(ProcessGroup, torch_distributed.ProcessGroup):
         return self.core.size
 
     def getBackendName(self) -> str:
-        """Return the name of its backend."""
-        return self.backend
+        """Return the name of its backend, whatever the program has asked for: DDP would look for gloo's own objects."""
+        return NAME
 
     def getGroupName(self) -> str:
         """Return the group's own name."""

@@ -1,4 +1,7 @@
-"""Groups that torch's own ``init_process_group`` and ``new_group`` ask the backend for."""
+"""Groups that torch's own ``init_process_group`` and ``new_group`` ask the backend for.
+
+Importing this links torch's record of groups and the frontend's: from then on, what either makes is a group to both.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, set_world
 from shim.frontends.torch._stores.stores import core_of
-from shim.frontends.torch.backend.own_record import by_torch
+from shim.frontends.torch.backend.group import EngineGroup
+from shim.frontends.torch.backend.own_record import OwnRecord, by_torch
+from shim.frontends.torch.backend.registration import NAME
 
-__all__ = ["NAME", "make_group"]
+__all__ = ["make_group", "record"]
 
-NAME = "shim"
+record = OwnRecord(EngineGroup)
 
 _INIT = torch_function("init_process_group")
 _NEW_GROUP = torch_function("new_group")
@@ -53,3 +58,6 @@ def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:
         timeout=seconds_of(_NEW_GROUP, asked.timeout),
     )
     return open_view(core, asked.group_id, "undefined", NAME)
+
+
+registry.keep_in_step(record)

@@ -13,6 +13,7 @@ import torch.distributed.distributed_c10d as c10d
 
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.process_group import ProcessGroup
+from shim.frontends.torch.backend.registration import NAME
 from shim.frontends.torch.backend.store import EngineStore
 
 __all__ = ["OwnRecord", "by_torch"]
@@ -32,10 +33,13 @@ def by_torch() -> Iterator[None]:
 
 
 class OwnRecord:
-    """What the frontend tells torch of."""
+    """What the frontend tells torch of: groups of *group_class*. Torch makes further ones with the backend of the world."""
 
     def __init__(self, group_class: type[ProcessGroup]) -> None:
         self.group_class = group_class
+        self.is_served = (
+            False  # whether torch's own groups of host memory are the engine's, whatever backend a program names
+        )
 
     @property
     def group_count(self) -> int:
@@ -56,10 +60,11 @@ class OwnRecord:
             if world.default_pg is not None:
                 return  # the program has initialised torch's own groups, and goes on with both
             c10d._update_default_pg(view)
-        world.pg_map[view] = (view.backend, EngineStore(view))
+        backend = view.backend if self.is_served else NAME
+        world.pg_map[view] = (backend, EngineStore(view))
         world.pg_names[view] = view.group_name
         world.pg_group_ranks[view] = {rank: place for place, rank in enumerate(view.core.ranks)}
-        world.pg_backend_config[view] = str(c10d.BackendConfig(c10d.Backend(view.backend)))
+        world.pg_backend_config[view] = str(c10d.BackendConfig(c10d.Backend(backend)))
         world.pg_to_tag[view] = view.tag
         for tag in (view.tag, "") if view.tag.startswith("ptd:") else (view.tag,):
             world.tags_to_pg.setdefault(tag, []).append(view)

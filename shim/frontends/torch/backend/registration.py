@@ -1,0 +1,36 @@
+"""Telling torch of the backend.
+
+torch (2.5 and later) calls ``register`` itself whenever it is imported, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0. So this module imports
+nothing that takes time: the engine comes when a group is made.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = ["NAME", "register"]
+
+NAME = "shim"
+
+
+def register() -> None:
+    """Register the backend with torch, and serve gloo's groups too where SHIM_TORCH_BACKEND is 1."""
+    from torch.distributed import is_available
+
+    if not is_available():  # torch was built without it
+        return
+    from torch.distributed import Backend
+
+    if not hasattr(Backend, NAME.upper()):
+        Backend.register_backend(NAME, _make_group, extended_api=True, devices=["cpu"])
+    if os.environ.get("SHIM_TORCH_BACKEND", "0") not in ("", "0"):
+        from shim.frontends.torch.backend.serving import serve
+
+        serve()
+
+
+def _make_group(asked: Any, options: Any) -> Any:
+    from shim.frontends.torch.backend.making import make_group
+
+    return make_group(asked, options)

@@ -1,0 +1,77 @@
+"""torch's own groups of host memory on the engine, although a program asks for gloo or names no backend.
+
+All of torch's ways to make a group come to one function of ``torch.distributed.distributed_c10d``; it is replaced meanwhile. A program
+still reads the backend that it has asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+import torch.distributed.distributed_c10d as c10d
+
+from shim.errors import UnsupportedError
+from shim.frontends.torch._errors import torch_function
+from shim.frontends.torch.backend.making import record
+from shim.frontends.torch.backend.registration import NAME
+
+__all__ = ["serve", "stop_serving"]
+
+_OF_HOST_MEMORY = ("gloo", "undefined", NAME)
+_INIT = torch_function("init_process_group")
+_make = c10d._new_process_group_helper
+
+
+def serve() -> None:
+    """From now on, make torch's own groups of host memory groups of the engine."""
+    c10d._new_process_group_helper = _make_served
+    record.is_served = True
+
+
+def stop_serving() -> None:
+    """From now on, make torch's own groups as torch does; those that were made stay."""
+    c10d._new_process_group_helper = _make
+    record.is_served = False
+
+
+@functools.wraps(_make)
+def _make_served(
+    group_size: int, group_rank: int, global_ranks_in_group: list[int], backend: Any, *others: Any, **named: Any
+) -> Any:
+    if not _is_served(str(backend)):
+        return _make(group_size, group_rank, global_ranks_in_group, backend, *others, **named)
+    group, store = _make(group_size, group_rank, global_ranks_in_group, NAME, *others, **named)
+    if isinstance(group, record.group_class):
+        group.backend = str(backend)
+        c10d._world.pg_map[group] = (backend, store)
+        c10d._world.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(str(backend))))
+    return group, store
+
+
+def _is_served(backend: str) -> bool:
+    """Tell whether the engine makes a group of *backend*, which may be pairs of devices and backends.
+
+    Raises: UnsupportedError where a device that is there wants another backend beside it.
+    """
+    if backend == "undefined":
+        return torch.accelerator.current_accelerator() is None
+    pairs = c10d.BackendConfig(c10d.Backend(backend)).get_device_backend_map()
+    if pairs.get("cpu") not in _OF_HOST_MEMORY:
+        return False
+    others = [device for device, name in pairs.items() if name not in _OF_HOST_MEMORY and _is_there(device)]
+    if others:
+        raise _INIT.explain(
+            UnsupportedError(
+                f"backend must name the CPU alone where the engine serves it, got {backend!r}: torch {torch.__version__} makes one "
+                f"group for all devices of a backend in Python, and {others[0]} would be lost\n"
+                "Make one group with 'cpu:gloo' and another for the device, or unset SHIM_TORCH_BACKEND."
+            )
+        )
+    return True
+
+
+def _is_there(device: str) -> bool:
+    accelerator = torch.accelerator.current_accelerator()
+    return accelerator is not None and accelerator.type == device
