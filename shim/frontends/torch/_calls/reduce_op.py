@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -182,14 +183,16 @@ def _from_torch(caller: Caller, members: ProcessGroup, op: Any) -> reduce_ops.Re
         del error  # its traceback holds this frame: the circle would keep the call's tensors
 
 
-@functools.cache
-def _is_of_torch(kind: type) -> bool:
+def _is_class_of_torch(kind: type) -> bool:
     return kind.__name__ in ("RedOpType", "ReduceOp") and kind.__module__.startswith("torch.")
 
 
-@functools.cache
-def _engine_op(kind: Any) -> reduce_ops.ReduceOp | None:
+def _find_engine_op(kind: Any) -> reduce_ops.ReduceOp | None:
     return reduce_ops.ReduceOp.__members__.get(_name_of(kind))
+
+
+_is_of_torch: Callable[[type], bool] = functools.cache(_is_class_of_torch)
+_engine_op: Callable[[Any], reduce_ops.ReduceOp | None] = functools.cache(_find_engine_op)
 
 
 def _name_of(op: Any) -> str:

@@ -9,7 +9,7 @@ from shim.core import groups
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._calls.options import seconds_of
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
-from shim.frontends.torch._groups.process_group import GroupView
+from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._stores.meeting_place import meeting_place
 
 __all__ = ["ProcessGroupGloo"]
@@ -53,7 +53,7 @@ def _options_of(options: Any, timeout: Any) -> _Options:
     return options
 
 
-class ProcessGroupGloo(GroupView):
+class ProcessGroupGloo(ProcessGroup):
     """A group of *size* ranks who meet at *store*, each with its *rank*, served by the engine that serves all groups.
 
     *options* is an ``Options``, or the timeout. Its ranks are numbered from 0, as in a world of its own.
@@ -61,8 +61,6 @@ class ProcessGroupGloo(GroupView):
     Deviates: it is a ProcessGroup, which the functions of the package take too; torch's has only methods.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
-
-    __slots__ = ("_store", "options")
 
     Device = _Device
     Options = _Options

@@ -22,7 +22,6 @@ from shim.frontends.torch._methods.overloaded_collectives import OverloadedColle
 __all__ = [
     "BackendType",
     "GroupMember",
-    "GroupView",
     "ProcessGroup",
     "group",
     "members_of",
@@ -54,16 +53,9 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
     """A group of ranks; the view of ``core``, which other frontends may show in their own way.
 
     Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
-    Its classes say where its attributes stand: ``GroupView``, or ``EngineGroup``, which is torch's ProcessGroup as well.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
-
-    __slots__ = ()
-    group_name: str
-    group_desc: str
-    backend: str
-    tag: str
 
     def __init__(
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
@@ -233,12 +225,6 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """Return: only hooks make torch wait here, and there are none."""
 
 
-class GroupView(ProcessGroup):
-    """A group that the frontend has handed out, where torch's own ``torch.distributed`` knows nothing of it."""
-
-    __slots__ = ("__weakref__", "backend", "core", "group_desc", "group_name", "tag")
-
-
 class _WorldMeta(type):
     """Gives a class the property WORLD."""
 
@@ -284,7 +270,7 @@ def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backe
 
 def _new_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
     beside = registry.torch_world()
-    kind = GroupView if beside is None else beside.group_class
+    kind = ProcessGroup if beside is None else beside.group_class
     return kind(core, group_name, group_desc, backend, tag)
 
 

@@ -149,10 +149,12 @@ class BarrierOptions(CallOptions):
         self.device_ids = []
 
 
-@functools.cache
-def is_torchs_own(kind: type[CallOptions], own: type) -> bool:
-    """Tell whether *own* is torch's own class of options of *kind*, which torch's code passes."""
-    return own.__name__ == kind.__name__ and own.__module__.startswith("torch.")
+def _is_torchs_own(kind: Any, own: Any) -> bool:
+    return bool(own.__name__ == kind.__name__ and own.__module__.startswith("torch."))
+
+
+# Whether the second class is torch's own of the options that the first is; torch's code passes these.
+is_torchs_own: Callable[[Any, Any], bool] = functools.cache(_is_torchs_own)
 
 
 def is_now(opts: Any) -> bool:

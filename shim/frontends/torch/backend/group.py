@@ -25,18 +25,21 @@ from shim.frontends.torch.backend.work import EngineWork
 __all__ = ["EngineGroup"]
 
 
-class EngineGroup(ProcessGroup, torch_distributed.ProcessGroup):
+_TorchGroup: Any = torch_distributed.ProcessGroup
+
+
+class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, as torch gives its methods other types
     """A group of the engine's, in ``torch.distributed`` and in the frontend alike; what communicates returns torch's Work.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    __slots__ = ("backend", "core", "group_desc", "group_name", "tag")
+    __slots__ = ("group_desc", "group_name")  # in place of torch's own attributes of these names, which cannot be set
 
     def __init__(
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
     ) -> None:
-        torch_distributed.ProcessGroup.__init__(self, core.rank, core.size)
+        _TorchGroup.__init__(self, core.rank, core.size)
         ProcessGroup.__init__(self, core, group_name, group_desc, backend, tag)
 
     # The names under which torch's C++ code asks.
@@ -82,7 +85,7 @@ class EngineGroup(ProcessGroup, torch_distributed.ProcessGroup):
 
     def boxed(self) -> Any:
         """Return what torch's graphs hold in place of a group."""
-        return torch_distributed.ProcessGroup.boxed(self)
+        return _TorchGroup.boxed(self)
 
     def _start_coalescing(self, device: Any) -> None:
         _refuse("_start_coalescing", f"no operations of several devices to begin together, got {device}")

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import torch.distributed.distributed_c10d as c10d
+import torch.distributed.distributed_c10d
 
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.process_group import ProcessGroup
@@ -18,6 +18,7 @@ from shim.frontends.torch.backend.store import EngineStore
 
 __all__ = ["OwnRecord", "by_torch"]
 
+c10d: Any = torch.distributed.distributed_c10d  # whose own record is no public one
 _by_torch = 0  # how many calls of torch's own, which keep the record themselves, are going on
 
 
@@ -55,7 +56,7 @@ class OwnRecord:
         """Have ``torch.distributed`` find *view*, as it finds a group that it has made."""
         if _by_torch:
             return
-        world: Any = c10d._world
+        world = c10d._world
         if registry.is_world(view):
             if world.default_pg is not None:
                 return  # the program has initialised torch's own groups, and goes on with both
@@ -72,7 +73,7 @@ class OwnRecord:
 
     def remove(self, view: ProcessGroup) -> None:
         """Have ``torch.distributed`` forget *view*."""
-        world: Any = c10d._world
+        world = c10d._world
         if _by_torch or world.pg_map.pop(view, None) is None:
             return
         for of_groups in (world.pg_names, world.pg_group_ranks, world.pg_backend_config, world.pg_coalesce_state):
@@ -85,7 +86,7 @@ class OwnRecord:
 
     def clear(self) -> None:
         """Have ``torch.distributed`` forget all groups, if they were the frontend's."""
-        world: Any = c10d._world
+        world = c10d._world
         if _by_torch or not isinstance(world.default_pg, self.group_class):
             return
         c10d._update_default_pg(None)

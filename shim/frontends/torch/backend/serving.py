@@ -10,7 +10,7 @@ import functools
 from typing import Any
 
 import torch
-import torch.distributed.distributed_c10d as c10d
+import torch.distributed.distributed_c10d
 
 from shim.errors import UnsupportedError
 from shim.frontends.torch._errors import torch_function
@@ -21,6 +21,7 @@ __all__ = ["serve", "stop_serving"]
 
 _OF_HOST_MEMORY = ("gloo", "undefined", NAME)
 _INIT = torch_function("init_process_group")
+c10d: Any = torch.distributed.distributed_c10d  # whose function is no public one
 _make = c10d._new_process_group_helper
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-import torch.distributed as torch_distributed
+import torch.distributed.distributed_c10d as torch_distributed
 
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._stores.stores import Store
@@ -14,7 +14,10 @@ from shim.frontends.torch._stores.stores import Store
 __all__ = ["EngineStore"]
 
 
-class EngineStore(torch_distributed.Store):
+_TorchStore: Any = torch_distributed.Store
+
+
+class EngineStore(_TorchStore):  # type: ignore[misc]  # torch's stubs do not export it
     """The keys of *group*, in the store that its ranks share; there is one when it is first used.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Store

@@ -14,7 +14,10 @@ __all__ = ["EngineWork"]
 _NO_TIMEOUT = timedelta(0)
 
 
-class EngineWork(torch_distributed.Work):
+_TorchWork: Any = torch_distributed.Work
+
+
+class EngineWork(_TorchWork):  # type: ignore[misc]  # torch's stubs give its methods other types
     """*work*, as an object of torch's own class; torch's C++ code comes to ``wait`` and ``get_future``.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Work
