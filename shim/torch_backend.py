@@ -10,9 +10,10 @@ After the import, the torch frontend and torch's own classes see the same groups
 
 from __future__ import annotations
 
-from shim.frontends.torch.backend.making import make_group
+from shim.frontends.torch.backend.making import link
 from shim.frontends.torch.backend.registration import register
 
-__all__ = ["make_group", "register"]
+__all__ = ["link", "register"]
 
 register()
+link()

@@ -24,11 +24,11 @@ std::string text_of(nb::handle object) {
   return text == nullptr ? "?" : std::string(text, static_cast<std::size_t>(bytes));
 }
 
-// Whether a module is part of what stands between the program and the engine.
+// Whether a module is part of what stands between the program and the engine. torch is: its own classes call the engine.
 bool is_between(std::string_view module) {
-  if (module == "shim") return true;
+  if (module == "shim" || module == "torch") return true;
   for (const std::string_view package :
-       {"shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors"})
+       {"shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors", "torch."})
     if (module.substr(0, package.size()) == package) return true;
   return false;
 }
@@ -39,16 +39,18 @@ std::string end_of(const std::string& path) {
   return slash == std::string::npos ? path.substr(path.rfind('/') + 1) : "..." + path.substr(slash);
 }
 
+std::string place_at(nb::handle frame) {
+  const nb::object code = frame.attr("f_code");
+  const std::string function = text_of(code.attr("co_name"));
+  return end_of(text_of(code.attr("co_filename"))) + ":" + std::to_string(nb::cast<int>(frame.attr("f_lineno"))) +
+         (function == "<module>" ? "" : " in " + function);
+}
+
 std::string place_of(nb::object frame) {
   while (!frame.is_none()) {
     const nb::object globals = frame.attr("f_globals");
     const nb::handle name = PyDict_GetItemString(globals.ptr(), "__name__");
-    if (!name.is_valid() || !is_between(text_of(name))) {
-      const nb::object code = frame.attr("f_code");
-      const std::string function = text_of(code.attr("co_name"));
-      return end_of(text_of(code.attr("co_filename"))) + ":" + std::to_string(nb::cast<int>(frame.attr("f_lineno"))) +
-             (function == "<module>" ? "" : " in " + function);
-    }
+    if (!name.is_valid() || !is_between(text_of(name))) return place_at(frame);
     frame = frame.attr("f_back");
   }
   return {};

@@ -20,6 +20,7 @@ from shim.errors import (
 )
 
 __all__ = [
+    "TORCH_CLASSES",
     "ArgumentAssertionError",
     "ArgumentTypeError",
     "DefaultGroupMissingError",
@@ -97,7 +98,7 @@ class _CollectiveTimedOutError(DistBackendError, CollectiveTimeoutError):
     """A collective did not end in time."""
 
 
-_TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
+TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
     DefaultGroupMissingError: DefaultGroupMissingError,
     StateError: TorchStateError,
     TensorError: TorchTensorError,
@@ -116,4 +117,4 @@ def torch_function(name: str, outsider: Literal["raise", "warn"] = "warn", /, **
 
     *outsider* is what happens to a process outside the group, as ``Caller`` describes.
     """
-    return Caller(f"torch.distributed.{name}", errors=_TORCH_CLASSES, outsider=outsider, **parameters)
+    return Caller(f"torch.distributed.{name}", errors=TORCH_CLASSES, outsider=outsider, **parameters)

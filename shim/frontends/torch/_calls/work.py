@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -98,7 +99,7 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE)()
-        self._when_ended(functools.partial(self._complete, future))
+        self.when_ended(functools.partial(self._complete, future))
         return future
 
     def get_future_result(self) -> Any:
@@ -107,14 +108,20 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE_RESULT)()
-        self._when_ended(functools.partial(self._tell, future))
+        self.when_ended(functools.partial(self._tell, future))
         return future
 
-    def _when_ended(self, task: Callable[[], None]) -> None:
+    def when_ended(self, task: Callable[[], object]) -> None:
+        """Call *task* when it has ended, well or badly: here if it has by now, else on a thread that waits for it."""
         if self._started.is_completed():
             task()
         else:
-            run_in_waiter(task)
+            run_in_waiter(functools.partial(self._wait_and_call, task))
+
+    def _wait_and_call(self, task: Callable[[], object]) -> None:
+        with contextlib.suppress(Exception):  # the task asks for it
+            self.wait()
+        task()
 
     def _complete(self, future: Any) -> None:
         try:

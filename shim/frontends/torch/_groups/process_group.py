@@ -26,6 +26,7 @@ __all__ = [
     "group",
     "members_of",
     "open_view",
+    "renew_views",
     "replace_world",
     "set_world",
     "split_off",
@@ -266,6 +267,19 @@ def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backe
     view = _new_view(core, group_name, group_desc, backend, tag)
     registry.hand_out(view)
     return view
+
+
+def renew_views() -> None:
+    """Hand out the views of all groups again, as of the class that torch's own record needs."""
+    for view in registry.views():
+        if registry.is_world(view):
+            registry.hand_out_world(_renewed(view), registry.handed_out.store)
+        else:
+            registry.hand_out(_renewed(view))
+
+
+def _renewed(view: ProcessGroup) -> ProcessGroup:
+    return _new_view(view.core, view.group_name, view.group_desc, view.backend, view.tag)
 
 
 def _new_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:

@@ -1,7 +1,4 @@
-"""Groups that torch's own ``init_process_group`` and ``new_group`` ask the backend for.
-
-Importing this links torch's record of groups and the frontend's: from then on, what either makes is a group to both.
-"""
+"""Groups that torch's own ``init_process_group`` and ``new_group`` ask the backend for."""
 
 from __future__ import annotations
 
@@ -11,13 +8,14 @@ from shim.core import groups
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
-from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, set_world
+from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, renew_views, set_world
 from shim.frontends.torch._stores.stores import core_of
+from shim.frontends.torch.backend.errors import raise_torchs_own
 from shim.frontends.torch.backend.group import EngineGroup
 from shim.frontends.torch.backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch.backend.registration import NAME
 
-__all__ = ["make_group", "record"]
+__all__ = ["link", "make_group", "record"]
 
 record = OwnRecord(EngineGroup)
 
@@ -25,11 +23,20 @@ _INIT = torch_function("init_process_group")
 _NEW_GROUP = torch_function("new_group")
 
 
+def link() -> None:
+    """From now on, keep torch's record of groups and the frontend's as one: what either makes is a group to both."""
+    if registry.torch_world() is None:
+        registry.keep_in_step(record)
+        raise_torchs_own()
+        renew_views()
+
+
 def make_group(asked: Any, options: Any) -> ProcessGroup:
     """Make the group that torch has *asked* for, as its ``_DistributedBackendOptions`` say; its members call this.
 
     Raises: UnsupportedError for *options*, of which the engine has none.
     """
+    link()
     with by_torch():
         return _make_subgroup(asked, options) if asked.global_ranks_in_group else _make_world(asked, options)
 
@@ -58,6 +65,3 @@ def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:
         timeout=seconds_of(_NEW_GROUP, asked.timeout),
     )
     return open_view(core, asked.group_id, "undefined", NAME)
-
-
-registry.keep_in_step(record)

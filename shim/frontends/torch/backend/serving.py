@@ -14,7 +14,7 @@ import torch.distributed.distributed_c10d
 
 from shim.errors import UnsupportedError
 from shim.frontends.torch._errors import torch_function
-from shim.frontends.torch.backend.making import record
+from shim.frontends.torch.backend.making import link, record
 from shim.frontends.torch.backend.registration import NAME
 
 __all__ = ["serve", "stop_serving"]
@@ -27,6 +27,7 @@ _make = c10d._new_process_group_helper
 
 def serve() -> None:
     """From now on, make torch's own groups of host memory groups of the engine."""
+    link()
     c10d._new_process_group_helper = _make_served
     record.is_served = True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import torch
 import torch.distributed as torch_distributed
 
 from shim.frontends.torch._calls.work import Work
@@ -34,8 +35,14 @@ class EngineWork(_TorchWork):  # type: ignore[misc]  # torch's stubs give its me
         return self._work.wait(timeout)
 
     def get_future(self) -> Any:
-        """Return a ``torch.futures.Future`` of the tensors it writes."""
-        return self._work.get_future()
+        """Return a ``torch.futures.Future`` of the tensors it writes; an error in it is a RuntimeError with the text of ours."""
+        ended: Any = torch.futures.Future()
+        self._work.when_ended(lambda: ended.set_result(None))
+        return ended.then(self._outputs)  # what this raises is an error to torch's C++ code too, unlike set_exception's
+
+    def _outputs(self, ended: Any) -> list[Any]:
+        self._work.wait()
+        return self._work.result()
 
     def get_future_result(self) -> Any:
         """Return a ``torch.futures.Future`` of torch's WorkResult: 0 after success, 1 a timeout, 2 another error."""
