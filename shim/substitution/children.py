@@ -6,20 +6,13 @@ by ``multiprocessing.spawn.get_preparation_data``, which is replaced in the prog
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
-import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from shim.substitution.after_import import after_import
 from shim.substitution.own_modules import own_folders, substitute_below
 
 __all__ = ["substitute_in_children"]
-
-_SPAWN = "multiprocessing.spawn"
 
 
 def substitute_in_children() -> None:
@@ -28,29 +21,7 @@ def substitute_in_children() -> None:
     ``multiprocessing`` is left for the program to import: the first who does gives the program's module a second name, by which Python
     knows at its end when to free what the module holds.
     """
-    if _SPAWN in sys.modules:
-        _replace_in(sys.modules[_SPAWN])
-    else:
-        sys.meta_path.insert(0, _SpawnFinder())
-
-
-class _SpawnFinder(importlib.abc.MetaPathFinder):
-    """Sees ``multiprocessing.spawn`` being imported, once."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != _SPAWN:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader: Any = None if spec is None else spec.loader
-        execute = loader.exec_module
-
-        def execute_and_replace(module: ModuleType) -> None:
-            execute(module)
-            _replace_in(module)
-
-        loader.exec_module = execute_and_replace
-        return spec
+    after_import("multiprocessing.spawn", _replace_in)
 
 
 def _replace_in(spawn: Any) -> None:

@@ -1,7 +1,7 @@
-"""What in a framework uses its own process groups, and what a program gets for it: an object that says so when it is used.
+"""What in a framework uses its own process groups, and what a program gets for it where these are not the engine's: an object that says so when it is used.
 
-A substituted program does not start the framework's own process groups. What needs them, and no frontend has, would fail for want of them, do
-without them in silence, or start them as a second world beside the program's.
+A substituted program does not start Paddle's or MindSpore's own process groups. What needs them, and no frontend has, would fail for want of them, do
+without them in silence, or start them as a second world beside the program's. torch's are the engine's (``torch_groups``), but for what has a transport of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from shim.errors import UnsupportedError
 from shim.substitution.mirrors import mirrors_of
 
-__all__ = ["PLACES", "alone", "is_below", "refused", "uses_groups"]
+__all__ = ["PLACES", "alone", "is_below", "is_never_served", "refused", "uses_groups"]
 
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
@@ -34,12 +34,19 @@ _ALSO = {
     ("paddle.nn.layer.norm", "SyncBatchNorm"),
     ("paddle.sparse.nn.layer.norm", "SyncBatchNorm"),
 }
+# Parts of torch that no process group serves, and why.
+_NEVER_SERVED = {
+    "torch.distributed.rpc": "has a transport of its own",
+    "torch.distributed.autograd": "works over torch.distributed.rpc, which has a transport of its own",
+    "torch.distributed.optim.optimizer": "works over torch.distributed.rpc, which has a transport of its own",
+    "torch.distributed.nn.api.remote_module": "works over torch.distributed.rpc, which has a transport of its own",
+    "torch.distributed._symmetric_memory": "needs the memory of accelerators",
+}
 # Settings that make a framework communicate by itself, with the value that does not.
 _ALONE = {("mindspore.context", "set_auto_parallel_context"): ("parallel_mode", "stand_alone")}
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
 _DATA_PARALLEL = "Wrap the network in paddle.DataParallel instead."
 _HINTS = {
-    "DistributedDataParallel": "Average the gradients with all_reduce after each backward instead.",
     "DistributedGradReducer": "Average the gradients with all_reduce instead.",
     "Model": _DATA_PARALLEL,
     "distributed_model": _DATA_PARALLEL,
@@ -60,6 +67,16 @@ def uses_groups(thing: Any, framework: str) -> bool:
     return _name_of(thing) in _ALSO or _comes_to_groups(thing, framework, set())
 
 
+def is_never_served(thing: Any) -> bool:
+    """Tell whether *thing* is of a part of torch that no process group serves."""
+    return callable(thing) and _why_never(thing) is not None
+
+
+def _why_never(thing: Any) -> str | None:
+    home = str(getattr(thing, "__module__", None))
+    return next((why for place, why in _NEVER_SERVED.items() if is_below(home, (place,))), None)
+
+
 def alone(thing: Any, name: str) -> Any:
     """Return what a program gets for *thing*, which it has found as *name* and which may set the framework to communicate by itself; None for others.
 
@@ -72,7 +89,7 @@ def alone(thing: Any, name: str) -> Any:
     @functools.wraps(thing)
     def function(*arguments: Any, **keywords: Any) -> Any:
         if keywords.get(parameter, value) != value:
-            _refuse(f"{name} with {parameter}={keywords[parameter]!r}")
+            _refuse(f"{name} with {parameter}={keywords[parameter]!r}", None)
         return thing(*arguments, **keywords)
 
     return function
@@ -134,16 +151,16 @@ def _named_in(code: CodeType, names: Mapping[str, Any], framework: str) -> Itera
 
 def refused(thing: Any, name: str) -> Any:
     """Return what a program gets for *thing*, which it has found as *name*: it raises UnsupportedError when it is called."""
-    refuse = functools.partial(_refuse, name)
+    refuse = functools.partial(_refuse, name, _why_never(thing))
     return _refused_class(thing, name, refuse) if inspect.isclass(thing) else _refused_function(thing, refuse)
 
 
-def _refuse(name: str) -> NoReturn:
+def _refuse(name: str, why: str | None) -> NoReturn:
     framework = name.partition(".")[0]
     hint = _HINTS.get(name.rpartition(".")[2], _INSTEAD)
-    raise UnsupportedError(
-        f"{name}: uses {framework}'s own process groups, which a program that runs on the frontends does not have\n{hint}"
-    )
+    if why is None:
+        why = f"uses {framework}'s own process groups, which a program that runs on the frontends does not have"
+    raise UnsupportedError(f"{name}: {why}\n{hint}")
 
 
 def _refused_function(thing: Any, refuse: Callable[[], NoReturn]) -> Any:

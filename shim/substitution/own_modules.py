@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from shim.substitution.importlib_bootstrap import ImportHook
+from shim.substitution.torch_groups import serve_torch_when_imported
 
 __all__ = ["is_own", "own_folders", "substitute_below"]
 
@@ -28,6 +29,7 @@ def substitute_below(folder: Path) -> None:
     folder = folder.resolve()
     if not _folders:
         _hook.install()
+        serve_torch_when_imported()
     if folder not in _folders:
         _folders.append(folder)
         is_own.cache_clear()
@@ -48,7 +50,16 @@ def _gets_views(names: Mapping[str, Any], importer: FrameType) -> bool:
         file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None)
     if file is not None:
         return is_own(file)
-    return names.get("__spec__") is not None or not _is_executed_by_a_library(names, importer)
+    return _is_loaded_by_python(names.get("__spec__")) or not _is_executed_by_a_library(names, importer)
+
+
+def _is_loaded_by_python(spec: Any) -> bool:
+    """Tell whether a module with *spec* is Python's own to load, and not one that an installed package makes, as torch does for its RemoteModule."""
+    if spec is None:
+        return False
+    loader = getattr(spec.loader, "__module__", None) or type(spec.loader).__module__
+    file = getattr(sys.modules.get(loader), "__file__", None)
+    return file is None or _is_pythons_or_ours(file) or is_own(file)
 
 
 def _is_executed_by_a_library(names: Mapping[str, Any], importer: FrameType) -> bool:

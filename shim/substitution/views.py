@@ -10,8 +10,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.group_users import PLACES, alone, is_below, refused, uses_groups
+from shim.substitution.group_users import PLACES, alone, is_below, is_never_served, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
+from shim.substitution.torch_groups import serve_torch
 
 __all__ = ["ModuleView", "Through", "view_of"]
 
@@ -106,8 +107,12 @@ def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> 
     mirrored = mirrors_of(framework).instead_of(thing)
     if mirrored is not None:
         return mirrored if through is None else through(mirrored)
-    if is_at_a_place and uses_groups(thing, framework):
+    if is_at_a_place and is_never_served(thing):
         return refused(thing, f"{module}.{name}")
+    if is_at_a_place and uses_groups(thing, framework):
+        if framework != "torch":
+            return refused(thing, f"{module}.{name}")
+        serve_torch()
     return thing
 
 

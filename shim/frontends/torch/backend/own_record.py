@@ -61,7 +61,7 @@ class OwnRecord:
             if world.default_pg is not None:
                 return  # the program has initialised torch's own groups, and goes on with both
             c10d._update_default_pg(view)
-        backend = view.backend if self.is_served else NAME
+        backend = view.backend if self.is_served and view.backend in ("gloo", "undefined") else NAME
         world.pg_map[view] = (backend, EngineStore(view))
         world.pg_names[view] = view.group_name
         world.pg_group_ranks[view] = {rank: place for place, rank in enumerate(view.core.ranks)}

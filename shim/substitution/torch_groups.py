@@ -1,0 +1,30 @@
+"""torch's own process groups in a substituted program: they are the engine's, and the world is the program's.
+
+So torch's classes that need them, DistributedDataParallel, FSDP and DeviceMesh among them, run, and an installed package that asks ``torch.distributed``
+for the world, or starts it, gets the one that the program's frontend has.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from shim.substitution.after_import import after_import
+
+__all__ = ["serve_torch", "serve_torch_when_imported"]
+
+
+def serve_torch_when_imported() -> None:
+    """Have torch's own process groups of host memory be the engine's, as soon as there is torch."""
+    after_import("torch", _serve)
+
+
+def serve_torch() -> None:
+    """Have torch's own process groups of host memory be the engine's from now on."""
+    from shim.frontends.torch.backend.serving import serve  # here, as it imports torch
+
+    serve()
+
+
+def _serve(torch: ModuleType) -> None:
+    if torch.distributed.is_available():
+        serve_torch()
