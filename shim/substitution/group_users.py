@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from shim.errors import UnsupportedError
 from shim.substitution.mirrors import mirrors_of
 
-__all__ = ["PLACES", "alone", "is_below", "is_never_served", "refused", "uses_groups"]
+__all__ = ["PLACES", "is_below", "is_never_served", "refused", "uses_groups"]
 
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
@@ -42,12 +42,9 @@ _NEVER_SERVED = {
     "torch.distributed.nn.api.remote_module": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed._symmetric_memory": "needs the memory of accelerators",
 }
-# Settings that make a framework communicate by itself, with the value that does not.
-_ALONE = {("mindspore.context", "set_auto_parallel_context"): ("parallel_mode", "stand_alone")}
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
 _DATA_PARALLEL = "Wrap the network in paddle.DataParallel instead."
 _HINTS = {
-    "DistributedGradReducer": "Average the gradients with all_reduce instead.",
     "Model": _DATA_PARALLEL,
     "distributed_model": _DATA_PARALLEL,
     "SyncBatchNorm": "Without its process groups it would normalise each rank's batch by itself.",
@@ -77,24 +74,6 @@ def _why_never(thing: Any) -> str | None:
     return next((why for place, why in _NEVER_SERVED.items() if is_below(home, (place,))), None)
 
 
-def alone(thing: Any, name: str) -> Any:
-    """Return what a program gets for *thing*, which it has found as *name* and which may set the framework to communicate by itself; None for others.
-
-    It sets what does not, and raises UnsupportedError for the rest.
-    """
-    if _name_of(thing) not in _ALONE:
-        return None
-    parameter, value = _ALONE[_name_of(thing)]
-
-    @functools.wraps(thing)
-    def function(*arguments: Any, **keywords: Any) -> Any:
-        if keywords.get(parameter, value) != value:
-            _refuse(f"{name} with {parameter}={keywords[parameter]!r}", None)
-        return thing(*arguments, **keywords)
-
-    return function
-
-
 def _name_of(thing: Any) -> tuple[Any, Any]:
     return getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
 
@@ -106,7 +85,7 @@ def _comes_to_groups(thing: Any, framework: str, seen: set[int]) -> bool:
         return False
     seen.add(id(thing))
     mirrored = mirrors_of(framework).find(thing)
-    if mirrored is not None and not inspect.isclass(thing):
+    if mirrored is not None and not inspect.isclass(thing) and "._" not in mirrored[0].__name__:  # what frontends offer
         return not mirrored[1].endswith("available")
     if not is_below(str(getattr(thing, "__module__", None)), PLACES[framework]):
         return False

@@ -18,8 +18,16 @@ __all__ = ["FRAMEWORKS", "Mirrors", "frontends_of_installed", "mirrors_of", "sta
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 
-# What no frontend offers, and asks the framework's own world which rank this is: the modules, and ours with classes that ask the program's.
-_SAMPLERS = {
+# What no frontend offers, and asks the framework's own world which rank this is, or for its parallel mode: the modules, and ours with what asks the program's.
+_ASKING = {
+    "mindspore": {
+        "mindspore.boost.boost_cell_wrapper": "shim.frontends.mindspore._training.boost_cells",
+        "mindspore.context": "shim.frontends.mindspore._training.parallel_mode",
+        "mindspore.nn.wrap.cell_wrapper": "shim.frontends.mindspore._training.train_cells",
+        "mindspore.nn.wrap.loss_scale": "shim.frontends.mindspore._training.train_cells",
+        "mindspore.train.amp": "shim.frontends.mindspore._training.model",
+        "mindspore.train.model": "shim.frontends.mindspore._training.model",
+    },
     "paddle": {"paddle.io": "shim.frontends._paddle.training.batch_sampler"},
     "torch": {"torch.utils.data.distributed": "shim.frontends.torch._groups.sampler"},
 }
@@ -76,7 +84,7 @@ class Mirrors:
 
     def __init__(self, framework: str, root: str) -> None:
         self._waiting = {f"{framework}{name.removeprefix(root)}": name for name in _public_modules(root)}
-        self._waiting |= _SAMPLERS.get(framework, {})
+        self._waiting |= _ASKING.get(framework, {})
         self._names: dict[int, tuple[ModuleType, str]] = {}
         self._things: list[Any] = []  # kept, so that an identity is not given to something else
 

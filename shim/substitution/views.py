@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shim.substitution.group_users import PLACES, alone, is_below, is_never_served, refused, uses_groups
+from shim.substitution.group_users import PLACES, is_below, is_never_served, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
 from shim.substitution.torch_groups import serve_torch
 
@@ -22,7 +22,10 @@ _OWN = ("__all__", "__doc__", "__file__", "__path__", "__version__")
 _VIEWED = {
     "torch": (*PLACES["torch"], "torch.utils.data"),
     "paddle": (*PLACES["paddle"], "paddle.io"),
-    "mindspore": (*PLACES["mindspore"], "mindspore.context", "mindspore.ops"),
+    "mindspore": (
+        *(*PLACES["mindspore"], "mindspore.amp", "mindspore.boost", "mindspore.context"),
+        *("mindspore.nn.wrap", "mindspore.ops", "mindspore.train"),
+    ),
 }
 
 
@@ -97,19 +100,15 @@ def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> 
     framework = module.partition(".")[0]
     if framework not in FRAMEWORKS:
         return thing
-    guarded = alone(thing, f"{module}.{name}")
-    if guarded is not None:
-        return guarded
-    home = getattr(thing, "__module__", None)
-    is_at_a_place = isinstance(home, str) and is_below(home, PLACES[framework])
-    if not is_at_a_place and not is_below(module, _VIEWED[framework]):
+    home = str(getattr(thing, "__module__", None))
+    if not is_below(home, _VIEWED[framework]) and not is_below(module, _VIEWED[framework]):
         return thing  # as nearly everything that a program uses of a framework
     mirrored = mirrors_of(framework).instead_of(thing)
     if mirrored is not None:
         return mirrored if through is None else through(mirrored)
-    if is_at_a_place and is_never_served(thing):
+    if is_below(home, PLACES[framework]) and is_never_served(thing):
         return refused(thing, f"{module}.{name}")
-    if is_at_a_place and uses_groups(thing, framework):
+    if is_below(home, PLACES[framework]) and uses_groups(thing, framework):
         if framework != "torch":
             return refused(thing, f"{module}.{name}")
         serve_torch()

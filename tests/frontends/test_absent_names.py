@@ -110,7 +110,7 @@ def test_paddles_modules_below_are_explained(version: str) -> None:
         ("from shim.frontends.torch import nn", "nn"),
         ("from shim.frontends.paddle_3.distributed.communication.all_reduce import all_reduce", "module all_reduce"),
         ("from shim.frontends.paddle_3 import nn", "nn"),
-        ("from shim.frontends.mindspore import nn", "nn"),
+        ("from shim.frontends.mindspore import train", "train"),
         ("from shim.frontends.mindspore.ops import Add", "Add"),
         ("from shim.frontends.mindspore.ops.operations.comm_ops import _VirtualDiv", "_VirtualDiv"),
         ("from shim.frontends.mindspore.mint.nn import Linear", "module nn"),

@@ -23,6 +23,7 @@ from shim.record import FRONTENDS, Record, Signatures, recorded_of
 
 # Public names of frontends of which nothing is recorded, each with the reason.
 NOT_RECORDED = {
+    "shim.frontends.mindspore.nn.DistributedGradReducer": "a Cell; test_mindspore_training.py compares it with MindSpore's",
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
     "shim.frontends.torch.distributed.distributed_c10d.SHRINK_ABORT": "a constant that shrink_group takes",
@@ -59,7 +60,8 @@ def test_a_frontend_has_the_recorded_signatures(name: str) -> None:
     module = importlib.import_module(name)
     found = recorded_of(name)
     if found is None:
-        assert offered(module) == set(), f"nothing is recorded of {name}"
+        unknown = {f"{name}.{public}" for public in offered(module)}
+        assert unknown <= set(NOT_RECORDED), f"nothing is recorded of {name}"
     else:
         assert differences_of(module, *found) == []
 

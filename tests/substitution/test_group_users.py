@@ -92,16 +92,27 @@ fleet.DistributedStrategy()
     "mindspore": """
 from mindspore import nn
 
-refused(lambda: nn.DistributedGradReducer([]))
 import mindspore
 refused(lambda: nn.SyncBatchNorm(2))
 refused(lambda: mindspore.mint.nn.SyncBatchNorm(2))
 mindspore.mint.nn.BatchNorm2d(2)
 from mindspore import context
-refused(lambda: mindspore.set_auto_parallel_context(parallel_mode="data_parallel"))
+refused(lambda: mindspore.set_auto_parallel_context(parallel_mode="hybrid_parallel"))
 refused(lambda: context.set_auto_parallel_context(parallel_mode="semi_auto_parallel", gradients_mean=True))
 mindspore.set_auto_parallel_context(parallel_mode="stand_alone")
 mindspore.set_auto_parallel_context(device_num=1)
+from mindspore.parallel.auto_parallel import AutoParallel
+refused(lambda: AutoParallel(nn.Dense(1, 1)))
+mindspore.set_auto_parallel_context(parallel_mode="data_parallel")
+assert context.get_auto_parallel_context("parallel_mode") == "data_parallel"
+for one in (
+    *(mindspore.Model, mindspore.train.Model, mindspore.amp.build_train_network, mindspore.nn.TrainOneStepCell),
+    *(mindspore.nn.TrainOneStepWithLossScaleCell, mindspore.nn.DistributedGradReducer),
+    *(mindspore.boost.BoostTrainOneStepCell, mindspore.boost.BoostTrainOneStepWithLossScaleCell),
+):
+    assert one.__module__.startswith("shim."), one
+mindspore.reset_auto_parallel_context()
+assert mindspore.get_auto_parallel_context("parallel_mode") == "stand_alone"
 nn.BatchNorm2d(2), nn.Dense(1, 1)
 """,
 }

@@ -19,6 +19,7 @@ ABSENT = {
     "communication": by_name({_INSIDE: ("_comm_helper",)}),
     "mint": _OPERATORS,
     "mint.distributed": by_name({_INSIDE: ("_utils",)}),
+    "nn": _APART,
     "ops": _OPERATORS,
     "ops.operations": _OPERATORS,
     "ops.operations.comm_ops": _OPERATORS,
