@@ -1,4 +1,4 @@
-"""What uses a framework's own process groups says so when a substituted program uses it, and what does not is left alone."""
+"""What no group of the engine's serves says so when a substituted program uses it, and what uses none is left alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed.checkpoint
+import torch.distributed._symmetric_memory
 import torch.distributed.fsdp
+import torch.distributed.nn
+import torch.distributed.rpc
 from preloaded_programs import run_python
 
 import shim.frontends.torch.distributed as ours
@@ -17,41 +19,42 @@ from shim.substitution import as_installed
 with as_installed():
     import torch as seen
     import torch.distributed as dist
-    import torch.distributed.checkpoint as checkpoint
     import torch.distributed.fsdp as fsdp
+    import torch.distributed.rpc as rpc
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
     from torch.distributed.elastic.multiprocessing.errors import record
-    from torch.nn.parallel import DataParallel, DistributedDataParallel
+    from torch.distributed.nn import RemoteModule
+    from torch.nn.parallel import DataParallel
 
 
 @pytest.mark.parametrize(
-    ("use", "name", "hint"),
+    ("use", "name", "why"),
     [
-        (lambda: DistributedDataParallel(torch.nn.Linear(1, 1)), "nn.parallel.DistributedDataParallel", "all_reduce"),
-        (lambda: seen.nn.SyncBatchNorm(2), "nn.SyncBatchNorm", "by itself"),
-        (lambda: seen.nn.SyncBatchNorm.convert_sync_batchnorm(None), "nn.SyncBatchNorm", "by itself"),
-        (lambda: dist.init_device_mesh("cpu", (1,)), "distributed.init_device_mesh", "instead"),
-        (lambda: dist.device_mesh.DeviceMesh("cpu", [0]), "distributed.device_mesh.DeviceMesh", "instead"),
-        (lambda: fsdp.FullyShardedDataParallel(None), "distributed.fsdp.FullyShardedDataParallel", "instead"),
-        (lambda: fsdp.fully_shard(None), "distributed.fsdp.fully_shard", "instead"),
-        (lambda: checkpoint.save({}, checkpoint_id="nowhere"), "distributed.checkpoint.save", "instead"),
+        (lambda: rpc.init_rpc("a"), "distributed.rpc.init_rpc", "a transport of its own"),
+        (lambda: seen.distributed.rpc.RRef(1), "distributed.rpc.RRef", "a transport of its own"),
+        (lambda: RemoteModule("a", torch.nn.Linear), "distributed.nn.RemoteModule", "over torch.distributed.rpc"),
+        (
+            lambda: dist._symmetric_memory.enable_symm_mem_for_group("0"),
+            "distributed._symmetric_memory.enable_symm_mem_for_group",
+            "the memory of accelerators",
+        ),
     ],
 )
-def test_what_uses_the_groups_is_refused_when_it_is_used(use: object, name: str, hint: str) -> None:
-    with pytest.raises(UnsupportedError, match=rf"^torch\.{name}: uses torch's own process groups(.|\n)*{hint}"):
+def test_what_no_group_serves_is_refused_when_it_is_used(use: object, name: str, why: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^torch\.{name}: .*{why}(.|\n)*instead"):
         use()
     assert not torch.distributed.is_initialized()
 
 
 def test_a_refused_class_can_be_asked_and_derived_from() -> None:
-    class Own(DistributedDataParallel, torch.nn.Module): ...
+    class Own(RemoteModule, torch.nn.Module): ...
 
-    assert not isinstance(torch.nn.Linear(1, 1), DistributedDataParallel)
-    assert issubclass(torch.nn.parallel.DistributedDataParallel, DistributedDataParallel)
-    assert issubclass(Own, DistributedDataParallel)
-    assert not hasattr(DistributedDataParallel, "no_such_name")
-    assert DistributedDataParallel | None
-    with pytest.raises(UnsupportedError, match="DistributedDataParallel"):
+    assert not isinstance(torch.nn.Linear(1, 1), RemoteModule)
+    assert issubclass(torch.distributed.nn.RemoteModule, RemoteModule)
+    assert issubclass(Own, RemoteModule)
+    assert not hasattr(RemoteModule, "no_such_name")
+    assert RemoteModule | None
+    with pytest.raises(UnsupportedError, match="RemoteModule"):
         Own()
 
 

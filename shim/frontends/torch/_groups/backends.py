@@ -28,6 +28,7 @@ class Backend(str):
     MPI = "mpi"
     XCCL = "xccl"
     FAKE = "fake"
+    SHIM = "shim"  # as torch has it where this project is installed
 
     backend_capability: ClassVar[dict[str, list[str]]] = {
         GLOO: ["cpu", "cuda"],
@@ -36,8 +37,9 @@ class Backend(str):
         UCC: ["cpu", "cuda"],
         MPI: ["cpu", "cuda"],
         FAKE: ["cpu", "cuda", "hpu", "xpu"],
+        SHIM: ["cpu"],
     }
-    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE, SHIM]
     default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: str) -> Backend:
@@ -104,7 +106,7 @@ def backend_of(caller: Caller, backend: str | None) -> str:
         if known not in Backend.backend_list:
             raise caller.explain(
                 ArgumentAssertionError(
-                    f"backend must be one of {', '.join(Backend.backend_list[1:-1])}, got {backend!r}"
+                    f"backend must be one of {', '.join(Backend.backend_list[1:-2])}, got {backend!r}"
                 )
             )
     return name
@@ -139,4 +141,4 @@ def has_backend(backend: str) -> bool:
     """Tell whether *backend*, or each of those in ``device:name`` pairs, works on the host's own memory, as gloo does."""
     name = str(backend).lower()
     names = BackendConfig(name).get_device_backend_map().values() if ":" in name else [name]
-    return all(one == Backend.GLOO for one in names)
+    return all(one in (Backend.GLOO, Backend.SHIM) for one in names)

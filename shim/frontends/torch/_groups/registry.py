@@ -74,9 +74,9 @@ def torch_world() -> TorchWorld | None:
     return _torch_worlds[0] if _torch_worlds else None
 
 
-def keep_in_step(world: TorchWorld) -> None:
-    """From now on tell *world* of every group that is handed out, and taken back."""
-    _torch_worlds[:] = [world]
+def keep_in_step(world: TorchWorld | None) -> None:
+    """From now on tell *world* of every group that is handed out, and taken back; None: nobody."""
+    _torch_worlds[:] = [] if world is None else [world]
 
 
 def hand_out_world(view: ProcessGroup, store: stores.Store | None) -> None:

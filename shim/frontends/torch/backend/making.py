@@ -15,7 +15,7 @@ from shim.frontends.torch.backend.group import EngineGroup
 from shim.frontends.torch.backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch.backend.registration import NAME
 
-__all__ = ["link", "make_group", "record"]
+__all__ = ["link", "make_group", "record", "unlink"]
 
 record = OwnRecord(EngineGroup)
 
@@ -29,6 +29,11 @@ def link() -> None:
         registry.keep_in_step(record)
         raise_torchs_own()
         renew_views()
+
+
+def unlink() -> None:
+    """From now on, tell torch of no group; there must be none."""
+    registry.keep_in_step(None)
 
 
 def make_group(asked: Any, options: Any) -> ProcessGroup:

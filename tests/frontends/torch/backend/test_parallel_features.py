@@ -1,0 +1,54 @@
+"""What torch builds on its process groups gives on the engine, by every way in, what it gives on gloo: to the last bit."""
+
+from __future__ import annotations
+
+import functools
+import socket
+from typing import Any
+
+import preloaded_programs
+import pytest
+from feature_ranks import OF_FOUR, WAYS, run_features
+
+from shim.launch.pool import RankPool
+
+FEATURES = 47
+
+
+@functools.cache
+def results(way: str, size: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return what each rank's features give."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with RankPool(size, original=preloaded_programs.original()) as pool:
+        outcomes = pool.run(run_features, way, port, names, deadline=240.0)
+    errors = [f"rank {outcome.rank}: {outcome.error}" for outcome in outcomes if outcome.error is not None]
+    assert errors == []
+    return [outcome.value for outcome in outcomes]
+
+
+def assert_as_on_gloo(way: str, size: int, names: tuple[str, ...]) -> None:
+    for rank, (ours, gloos) in enumerate(zip(results(way, size, names), results("gloo", size, names), strict=True)):
+        assert (ours.pop("group"), gloos.get("group")) == ("EngineGroup", "ProcessGroup")
+        assert len(ours) == (len(names) or FEATURES)
+        assert {name: value for name, value in gloos.items() if isinstance(value, str) and name != "group"} == {}
+        for name, value in ours.items():
+            # Three or more addends may be summed in another order.
+            expected = gloos[name] if size == 2 else pytest.approx(gloos[name], rel=1e-5, abs=1e-7)
+            assert value == expected, f"{name} on rank {rank}"
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_every_feature(way: str) -> None:
+    assert_as_on_gloo(way, 2, ())
+
+
+@pytest.mark.parametrize("way", ["shim", "as installed"])
+def test_those_of_four_ranks(way: str) -> None:
+    assert_as_on_gloo(way, 4, OF_FOUR)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["shim", "as installed"])
+def test_every_feature_with_four_ranks(way: str) -> None:
+    assert_as_on_gloo(way, 4, ())
