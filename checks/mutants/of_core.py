@@ -14,6 +14,7 @@ _STORES = (
 _GROUPS = (
     "tests/core/groups/test_group_agreement.py",
     "tests/core/groups/test_groups_apart.py",
+    "tests/core/test_limits.py",
     "tests/frontends/torch/groups/test_torch_groups.py",
 )
 
@@ -218,9 +219,9 @@ MUTANTS = (
     Mutant(
         "core/stores/answer-of-another",
         "shim/core/job/stores/connections.py",
-        "        except BaseException:  # Ctrl-C too: nobody else would close what is half done\n            _close(connection)\n            raise\n        self._keep(connection)",
-        "        except BaseException:\n            raise\n        self._keep(connection)",
-        ("tests/core/job/test_tcp_store.py", *_STORES),
+        "            _close(connection)\n            raise\n        self._keep(connection)",
+        "            if connection: self._keep(connection)\n            raise\n        self._keep(connection)",
+        ("tests/core/job/test_tcp_store.py",),
     ),
     _in_launch(
         "victim-taken-for-the-cause",

@@ -29,8 +29,7 @@ MUTANTS = (
         "root-of-the-world",
         "        return members.group_rank(_integer(role, world_rank))\n",
         "        return _integer(role, world_rank)\n",
-        "collectives",
-        "groups",
+        "reductions",
     ),
     _in(
         "arguments.py",

@@ -53,9 +53,7 @@ MUTANTS = (
         "same-tensor-twice",
         "        if first < place and _has_elements(tensor):",
         "        if first > place and _has_elements(tensor):",
-        "test_torch_errors",
-        "collectives/test_torch_collectives",
-        "collectives/test_torch_tensors",
+        "collectives/test_torch_raising_arguments",
     ),
     _in(
         "_calls/arguments.py",
@@ -70,7 +68,7 @@ MUTANTS = (
         "factor-dropped",
         "return kind, _factor_of(caller, members, op) if kind is _PREMUL_SUM else 1.0",
         "return kind, 1.0",
-        "collectives/test_torch_reductions",
+        "collectives/test_torch_collectives",
     ),
     _in(
         "_calls/reduce_op.py",
@@ -324,7 +322,7 @@ MUTANTS = (
         "failed-and-success",
         "return self._started.is_completed() and self._started.exception() is None",
         "return self._started.is_completed()",
-        "collectives/test_torch_work",
+        "test_torch_errors",
     ),
     _in(
         "_calls/coalescing_blocks.py",

@@ -141,6 +141,15 @@ def test_the_ranks_of_a_smaller_group_agree_alone(rank: int) -> None:
         assert objects.all_gather(ME, made, rank) == [2, 0]
 
 
+@pytest.mark.ranks(3)
+def test_ranks_that_have_made_different_numbers_of_groups_agree_on_a_name(rank: int) -> None:
+    """The members of a smaller group have numbered one of their own, of which the third knows nothing."""
+    with world() as group:
+        if rank != 1:
+            groups.agree_on_group(ME, None, groups.new_group(ME, [2, 0], name="few"))
+        assert_all_goes_on(group)
+
+
 @pytest.mark.ranks(4)
 def test_smaller_groups_name_theirs_apart(rank: int) -> None:
     with world() as group:

@@ -112,8 +112,10 @@ def test_many_at_once(store: Store) -> None:
     store.multi_set(["a", "b"], ["1", b"2"])
     assert store.multi_get(["b", "a"]) == [b"2", b"1"]
     assert store.multi_get([]) == []
-    with pytest.raises(ArgumentError, match="as many values as keys, got 2 keys and 1 values"):
-        store.multi_set(["a", "b"], ["1"])
+    for values in (["3"], ["3", "4", "5"]):
+        with pytest.raises(ArgumentError, match=f"as many values as keys, got 2 keys and {len(values)} values"):
+            store.multi_set(["a", "b"], values)
+    assert store.multi_get(["a", "b"]) == [b"1", b"2"]
 
 
 def test_a_queue_gives_the_first_first(store: Store) -> None:

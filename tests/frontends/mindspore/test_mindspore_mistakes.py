@@ -48,6 +48,12 @@ WRONG: dict[str, tuple[str, Call, type[Exception], str]] = {
         TypeError,
         "tensor for each of 3 ranks, got 2",
     ),
+    "four places": (
+        "all_gather",
+        lambda: dist.all_gather(some(2, 4), one()),
+        TypeError,
+        "tensor for each of 3 ranks, got 4",
+    ),
     "another shape": (
         "all_gather",
         lambda: dist.all_gather(some(3), one()),
@@ -155,12 +161,13 @@ def test_one_rank_is_wrong(rank: int, world_size: int, what: str) -> None:
 
 
 @pytest.mark.ranks(3)
+@pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("what", ["gather", "scatter"])
-def test_the_roots_list_has_a_tensor_for_each_rank(rank: int, world_size: int, what: str) -> None:
+def test_the_roots_list_has_a_tensor_for_each_rank(rank: int, world_size: int, what: str, count: int) -> None:
     with world():
         call = dist.gather if what == "gather" else dist.scatter
         with pytest.raises(TypeError if rank == 1 else MismatchError):
-            call(one(), some(2, 2), 1)
+            call(one(), some(2, count), 1)
         call(one(), some(2, 3), 1)
 
 

@@ -162,6 +162,23 @@ def test_views_are_not_overwritten(rank: int, world_size: int, what: str) -> Non
         mindspore.grad(once(views[what]))(make("mindspore", numbers(rank, (2, 3))))
 
 
+@pytest.mark.ranks(2)
+def test_a_view_on_one_rank_alone_is_told_to_the_other(rank: int, world_size: int) -> None:
+    """Before the collective begins, so that neither rank's tensor is overwritten."""
+    kept = []
+
+    def loss(tensor: Any) -> Any:
+        kept.append(tensor * 2)
+        mint.all_reduce(kept[0][1] if rank == 0 else kept[0])
+        return kept[0].sum()
+
+    with world():
+        given = numbers(rank, (2, 3) if rank == 0 else 3)
+        with pytest.raises(UnsupportedError if rank == 0 else MismatchError, match="cannot overwrite a view"):
+            mindspore.grad(loss)(make("mindspore", given))
+        check("mindspore", kept[0], 2 * given)
+
+
 OVERWRITING: dict[str, Callable[[Any], Any]] = {
     "all_reduce": lambda kept: mint.all_reduce(kept),
     "all_reduce in the background": lambda kept: mint.all_reduce(kept, async_op=True).wait(),
