@@ -35,6 +35,8 @@ def core_group(caller: Caller, group: Any, tag: str = "") -> groups.ProcessGroup
         return group.core
     if isinstance(group, str):
         return _named(caller, group)
+    if hasattr(group, "group_name"):  # what torch's tracer shows for a group that is torch's as well
+        return _named(caller, group.group_name)
     if _is_mesh(group):
         return _of_mesh(caller, group, None)
     if isinstance(group, tuple) and len(group) == 2 and _is_mesh(group[0]) and isinstance(group[1], int):
@@ -120,5 +122,6 @@ def _of_mesh(caller: Caller, mesh: Any, dimension: int | None) -> groups.Process
     return found.core
 
 
+once_a_graph(_named)
 once_a_graph(_of_ranks)
 once_a_graph(_of_mesh)

@@ -1,3 +1,4 @@
+# mypy: ignore-errors  # most of what it calls has no types in torch
 """What torch builds on its process groups: each feature is a function of this rank that returns numbers, which are to be the same on every backend.
 
 They are called one after another in one world. Nothing here knows which backend it runs on.
