@@ -30,24 +30,32 @@ PLACES = {
 }
 # What starts processes or groups, or uses them in a kernel, without coming to a function that a frontend has.
 _ALSO = {
-    ("paddle.distributed.rpc.rpc", "init_rpc"),
     ("paddle.nn.layer.norm", "SyncBatchNorm"),
     ("paddle.sparse.nn.layer.norm", "SyncBatchNorm"),
 }
-# Parts of torch that no process group serves, and why.
+# Parts of frameworks that no process group serves, and why.
 _NEVER_SERVED = {
     "torch.distributed.rpc": "has a transport of its own",
     "torch.distributed.autograd": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed.optim.optimizer": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed.nn.api.remote_module": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed._symmetric_memory": "needs the memory of accelerators",
+    "paddle.distributed.rpc": "has a transport of its own, which Paddle's packages for CPUs lack",
 }
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
-_DATA_PARALLEL = "Wrap the network in paddle.DataParallel instead."
-_HINTS = {
-    "Model": _DATA_PARALLEL,
-    "distributed_model": _DATA_PARALLEL,
-    "SyncBatchNorm": "Without its process groups it would normalise each rank's batch by itself.",
+_ALONE = "Without its process groups it would normalise each rank's batch by itself. Use BatchNorm for that"
+# What to do instead of what lies at a place.
+_INSTEAD_OF = {
+    "mindspore.mint.nn.layer.normalization": f"{_ALONE}; MindSpore has this for Ascend alone.",
+    "mindspore.nn.layer.normalization": f"{_ALONE}; MindSpore has this for Ascend alone.",
+    "mindspore.parallel": 'Use parallel_mode="data_parallel", or move the parts of a network with the collectives.',
+    "paddle.distributed.auto_parallel": "Its tensors are moved by Paddle's C++ code. Move the ranks' parts with the collectives instead.",
+    "paddle.distributed.fleet": "Only data parallelism is there: fleet.init, distributed_model and distributed_optimizer.",
+    "paddle.distributed.rpc": "Exchange objects with paddle.distributed.send_object_list and recv_object_list instead.",
+    "paddle.distributed.sharding": "Paddle has it for GPUs and XPUs alone. Wrap the network in paddle.DataParallel instead.",
+    "paddle.hapi.model": "Wrap the network in paddle.DataParallel, and write the loop over its batches.",
+    "paddle.nn.layer.norm": f"{_ALONE}; Paddle has this for GPUs and XPUs alone.",
+    "paddle.sparse.nn.layer.norm": f"{_ALONE}; Paddle has this for GPUs and XPUs alone.",
 }
 
 
@@ -65,13 +73,17 @@ def uses_groups(thing: Any, framework: str) -> bool:
 
 
 def is_never_served(thing: Any) -> bool:
-    """Tell whether *thing* is of a part of torch that no process group serves."""
+    """Tell whether *thing* is of a part of its framework that no process group serves."""
     return callable(thing) and _why_never(thing) is not None
 
 
 def _why_never(thing: Any) -> str | None:
+    return _at_its_place(thing, _NEVER_SERVED)
+
+
+def _at_its_place(thing: Any, told: Mapping[str, str]) -> str | None:
     home = str(getattr(thing, "__module__", None))
-    return next((why for place, why in _NEVER_SERVED.items() if is_below(home, (place,))), None)
+    return next((one for place, one in told.items() if is_below(home, (place,))), None)
 
 
 def _name_of(thing: Any) -> tuple[Any, Any]:
@@ -130,13 +142,12 @@ def _named_in(code: CodeType, names: Mapping[str, Any], framework: str) -> Itera
 
 def refused(thing: Any, name: str) -> Any:
     """Return what a program gets for *thing*, which it has found as *name*: it raises UnsupportedError when it is called."""
-    refuse = functools.partial(_refuse, name, _why_never(thing))
+    refuse = functools.partial(_refuse, name, _why_never(thing), _at_its_place(thing, _INSTEAD_OF) or _INSTEAD)
     return _refused_class(thing, name, refuse) if inspect.isclass(thing) else _refused_function(thing, refuse)
 
 
-def _refuse(name: str, why: str | None) -> NoReturn:
+def _refuse(name: str, why: str | None, hint: str) -> NoReturn:
     framework = name.partition(".")[0]
-    hint = _HINTS.get(name.rpartition(".")[2], _INSTEAD)
     if why is None:
         why = f"uses {framework}'s own process groups, which a program that runs on the frontends does not have"
     raise UnsupportedError(f"{name}: {why}\n{hint}")

@@ -92,10 +92,10 @@ def test_every_name_is_there_or_explained(real: str, place: str) -> None:
 
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_paddles_modules_below_are_explained(version: str) -> None:
-    for module in ("fleet", "sharding", "auto_parallel", "checkpoint"):
+    for module in ("sharding", "rpc", "auto_parallel", "checkpoint"):
         assert_module_is_explained(f"shim.frontends.paddle_{version}.distributed.{module}")
     with pytest.raises(ImportError, match=rf"paddle_{version}\.DataParallel\.$"):
-        exec(f"from shim.frontends.paddle_{version}.distributed import fleet")
+        exec(f"from shim.frontends.paddle_{version}.distributed import sharding")
 
 
 @pytest.mark.parametrize(

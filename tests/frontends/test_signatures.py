@@ -19,6 +19,7 @@ import shim.frontends
 from shim.conformance.signatures import report
 from shim.conformance.signatures.comparison import compare_frontend, differences, differences_of
 from shim.conformance.signatures.exceptions import EXCEPTIONS, NOT_REPEATED
+from shim.frontends.paddle_3.distributed import fleet
 from shim.record import FRONTENDS, Record, Signatures, recorded_of
 
 # Public names of frontends of which nothing is recorded, each with the reason.
@@ -26,6 +27,10 @@ NOT_RECORDED = {
     "shim.frontends.mindspore.nn.DistributedGradReducer": "a Cell; test_mindspore_training.py compares it with MindSpore's",
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
+    **{
+        f"shim.frontends.paddle_3.distributed.fleet.{name}": "in test_paddle_fleet.py, as Paddle's are methods"
+        for name in fleet.__all__
+    },
     "shim.frontends.torch.distributed.distributed_c10d.SHRINK_ABORT": "a constant that shrink_group takes",
     "shim.frontends.torch.distributed.distributed_c10d.SHRINK_DEFAULT": "likewise",
     "shim.frontends.torch.distributed.distributed_c10d._world": "the one _World, of which the class is recorded",

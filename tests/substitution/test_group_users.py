@@ -77,15 +77,21 @@ import paddle.distributed as dist
 from paddle.distributed import fleet
 from paddle.distributed.fleet.utils import recompute
 
-refused(lambda: dist.rpc.init_rpc("a"))
-refused(lambda: fleet.init(is_collective=True))
-refused(lambda: fleet.distributed_model(None))
-refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)))
-refused(lambda: dist.shard_tensor(None, None, None))
-refused(lambda: dist.sharding.group_sharded_parallel(None, None, "os"))
+for one in (lambda: dist.rpc.init_rpc("a"), lambda: dist.rpc.rpc_sync("a", print)):
+    refused(one, "a transport of its own", "send_object_list")
+refused(lambda: fleet.get_hybrid_communicate_group(), "Only data parallelism")
+refused(lambda: fleet.all_reduce(1))
+refused(lambda: fleet.distributed_scaler(None))
+for one in (fleet.init, fleet.distributed_model, fleet.distributed_optimizer, fleet.worker_num, type(fleet.fleet)):
+    assert one.__module__.startswith("shim."), one
+refused(lambda: paddle.Model(paddle.nn.Linear(1, 1)), "paddle.DataParallel")
+refused(lambda: dist.ProcessMesh([0, 1]), "Paddle's C++ code")
+for one in (dist.shard_tensor, dist.reshard, dist.dtensor_from_fn):
+    refused(lambda: one(None, None, None), "Paddle's C++ code")
+refused(lambda: dist.sharding.group_sharded_parallel(None, None, "os"), "GPUs and XPUs alone")
 from paddle.nn.layer.norm import SyncBatchNorm
 for one in (SyncBatchNorm, paddle.nn.SyncBatchNorm, paddle.sparse.nn.SyncBatchNorm, type("Own", (SyncBatchNorm,), {})):
-    refused(lambda: one(2))
+    refused(lambda: one(2), "by itself")
     refused(lambda: one.convert_sync_batchnorm(paddle.nn.BatchNorm1D(2)))
 assert not isinstance(paddle.nn.BatchNorm1D(2), SyncBatchNorm)
 paddle.nn.BatchNorm2D(2), paddle.sparse.nn.BatchNorm(2), paddle.nn.Linear(1, 1)
@@ -96,7 +102,7 @@ fleet.DistributedStrategy()
 from mindspore import nn
 
 import mindspore
-refused(lambda: nn.SyncBatchNorm(2))
+refused(lambda: nn.SyncBatchNorm(2), "Ascend alone")
 refused(lambda: mindspore.mint.nn.SyncBatchNorm(2))
 mindspore.mint.nn.BatchNorm2d(2)
 from mindspore import context
@@ -105,7 +111,7 @@ refused(lambda: context.set_auto_parallel_context(parallel_mode="semi_auto_paral
 mindspore.set_auto_parallel_context(parallel_mode="stand_alone")
 mindspore.set_auto_parallel_context(device_num=1)
 from mindspore.parallel.auto_parallel import AutoParallel
-refused(lambda: AutoParallel(nn.Dense(1, 1)))
+refused(lambda: AutoParallel(nn.Dense(1, 1)), "data_parallel")
 mindspore.set_auto_parallel_context(parallel_mode="data_parallel")
 assert context.get_auto_parallel_context("parallel_mode") == "data_parallel"
 for one in (
@@ -120,11 +126,12 @@ nn.BatchNorm2d(2), nn.Dense(1, 1)
 """,
 }
 REFUSED = """
-def refused(use):
+def refused(use, *told):
     try:
         use()
     except NotImplementedError as error:
-        assert "own process groups" in str(error), error
+        for one in told or ("own process groups",):
+            assert one in str(error), error
     else:
         raise AssertionError("not refused")
 

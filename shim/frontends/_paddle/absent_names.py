@@ -15,6 +15,10 @@ _FLEET = Absent(
     "is made on groups of paddle's own",
     "Use it in a program that initialises paddle.distributed itself. For data parallelism there is {frontend}.DataParallel.",
 )
+_BEYOND_DATA_PARALLELISM = Absent(
+    "is not a part of fleet's data parallelism, or is a class that works with the frontend's functions",
+    "Import classes such as DistributedStrategy from paddle.distributed.fleet. The rest needs groups of paddle's own.",
+)
 _SERVERS = Absent("is a part of paddle's parameter servers", _OWN_GROUPS)
 _LAUNCHER = Absent(
     "is a part of paddle's launcher", "Start the ranks with `shim run`, or with python -m paddle.distributed.launch."
@@ -115,6 +119,7 @@ _FUNCTIONS = ("all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "
 ABSENT = {
     "": {ANY: Absent("is not a part of paddle.distributed", _IF_PADDLE_HAS_IT)},
     "distributed": _DISTRIBUTED,
+    "distributed.fleet": {ANY: _BEYOND_DATA_PARALLELISM},
     "distributed.communication": by_name({_IN_PACKAGE: _FUNCTIONS, _INSIDE: ("serialization_utils",)}),
     "distributed.communication.stream": by_name({_IN_PACKAGE: _FUNCTIONS}),
 }

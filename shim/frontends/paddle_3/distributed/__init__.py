@@ -29,7 +29,7 @@ from shim.frontends._paddle.world.lifecycle import (
     is_initialized,
 )
 from shim.frontends._paddle.world.parallel_env import ParallelEnv
-from shim.frontends.paddle_3.distributed import collective, communication, stream
+from shim.frontends.paddle_3.distributed import collective, communication, fleet, stream
 from shim.frontends.paddle_3.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_3.distributed._groups import create_nccl_config, init_parallel_env, new_group
 from shim.frontends.paddle_3.distributed._objects import recv_object_list, send_object_list
@@ -57,6 +57,7 @@ __all__ = [
     "communication",
     "create_nccl_config",
     "destroy_process_group",
+    "fleet",
     "gather",
     "get_backend",
     "get_group",
