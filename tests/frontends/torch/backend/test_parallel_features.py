@@ -27,15 +27,25 @@ def results(way: str, size: int, names: tuple[str, ...]) -> list[dict[str, Any]]
     return [outcome.value for outcome in outcomes]
 
 
+def assert_close(ours: Any, gloos: Any, what: str) -> None:
+    """Three or more addends may be summed in another order."""
+    if isinstance(gloos, list):
+        assert len(ours) == len(gloos), what
+        for mine, its in zip(ours, gloos, strict=True):
+            assert_close(mine, its, what)
+    else:
+        assert ours == pytest.approx(gloos, rel=1e-5, abs=1e-6), what
+
+
 def assert_as_on_gloo(way: str, size: int, names: tuple[str, ...]) -> None:
     for rank, (ours, gloos) in enumerate(zip(results(way, size, names), results("gloo", size, names), strict=True)):
         assert (ours.pop("group"), gloos.get("group")) == ("EngineGroup", "ProcessGroup")
         assert len(ours) == (len(names) or FEATURES)
         assert {name: value for name, value in gloos.items() if isinstance(value, str) and name != "group"} == {}
         for name, value in ours.items():
-            # Three or more addends may be summed in another order.
-            expected = gloos[name] if size == 2 else pytest.approx(gloos[name], rel=1e-5, abs=1e-7)
-            assert value == expected, f"{name} on rank {rank}"
+            if value != gloos[name]:
+                assert size > 2, f"{name} on rank {rank}: {value}, on gloo {gloos[name]}"
+                assert_close(value, gloos[name], f"{name} on rank {rank}")
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
