@@ -1,4 +1,4 @@
-"""Run PyTorch's own tests of ``torch.distributed`` on the torch frontend, and compare what comes of them with gloo."""
+"""Run PyTorch's own tests of ``torch.distributed`` on the torch frontend and on the engine as a backend, and compare what comes of them with gloo."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from checks.torch_suite.verdicts import (
+    BACKEND,
+    DIFFERENCES,
     FAILED,
+    FRONTEND,
+    GLOO,
     LEFT_OUT,
     PASSED,
-    REFUSALS,
     REFUSED,
     SUITE,
     OthersMissingError,
@@ -35,10 +38,10 @@ _VARIABLES = {"BACKEND": "gloo", "INIT_METHOD": "file://", "WORLD_SIZE": "2"}  #
 _DEADLINE = 60.0  # seconds for one test
 _LOADING = 240.0  # seconds for torch, on all ranks
 _HELP = f"""\
-Run PyTorch's own tests of torch.distributed on the torch frontend. The tests are those of
+Run PyTorch's own tests of torch.distributed: on the torch frontend, and with the engine as torch's backend. The tests are those of
 {SUITE}
 in the installed wheel. A test that gloo passes has to pass; the classes of errors are compared, their texts are not.
-The events that gloo records for torch.profiler are not looked for: the frontend records none.
+The events that gloo records for torch.profiler are not looked for: the engine records none.
 The exit status is 1 where a test fails that gloo passes.
 """
 
@@ -51,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("tests", nargs="*", metavar="TEST", help="the tests to run; all that gloo passes or fails")
     parser.add_argument("--ranks", nargs="+", type=int, default=_SIZES, help="the world sizes; 2 and 4")
     parser.add_argument("--record", action="store_true", help="run all on gloo, and record what it does with each test")
+    parser.add_argument(
+        "--ways", nargs="+", choices=(FRONTEND, BACKEND), default=(FRONTEND, BACKEND), help="how the suite is run; both"
+    )
     given = parser.parse_args(arguments)
     version = importlib.metadata.version("torch").partition("+")[0]
     record = record_of(version)
@@ -59,23 +65,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     with Original(_PRELOADED, _VARIABLES) as original:
         if given.record:
-            write(record, {size: _verdicts(size, original, None, (), frontend=False) for size in _SIZES})
+            write(record, {size: _verdicts(size, original, None, (), GLOO) for size in _SIZES})
             print(f"recorded in {record}")
             return 0
-        print(f"The tests of torch {version}'s torch.distributed on the torch frontend")
         gloo = read(record)
-        ours = {size: _verdicts(size, original, gloo[size], given.tests) for size in given.ranks}
-    return summary(gloo, ours, complete=not given.tests)
+        status = 0
+        for way in given.ways:
+            print(f"The tests of torch {version}'s torch.distributed on {way}")
+            ours = {size: _verdicts(size, original, gloo[size], given.tests, way) for size in given.ranks}
+            status |= summary(gloo, ours, complete=not given.tests)
+    return status
 
 
 def _verdicts(
-    size: int, original: Original, gloo: Verdicts | None, tests: Sequence[str], frontend: bool = True
+    size: int, original: Original, gloo: Verdicts | None, tests: Sequence[str], way: str
 ) -> dict[str, Verdict]:
     """Run *tests* on *size* ranks, or all but those that are left out by what is on record of *gloo*; return how each ended."""
     begun = time.monotonic()
     verdicts = {}
     with tempfile.TemporaryDirectory() as folder, RankPool(size, original=original) as pool:
-        there_are = pool.run("checks.torch_suite.rank:names", frontend, deadline=_LOADING)[0]
+        there_are = pool.run("checks.torch_suite.rank:names", way, deadline=_LOADING)[0]
         if there_are.error is not None:
             raise SystemExit(there_are.error)
         if gloo is not None and (unknown := {*there_are.value, *tests}.symmetric_difference(gloo)):
@@ -83,19 +92,20 @@ def _verdicts(
         print(f"{size} ranks ", end="", flush=True)
         for name in tests or there_are.value:
             if tests or gloo is None or gloo[name].ended != LEFT_OUT:
-                verdicts[name] = _verdict(pool, name, Path(folder, name), frontend)
-                print({PASSED: ".", LEFT_OUT: "", REFUSED: "r"}.get(verdicts[name].ended, "F"), end="", flush=True)
+                verdicts[name] = _verdict(pool, name, Path(folder, name), way)
+                mark = {PASSED: ".", LEFT_OUT: "", REFUSED: "r"}.get(verdicts[name].ended, "F")
+                print("d" if name in DIFFERENCES and mark != "." else mark, end="", flush=True)
     print(f" {len(verdicts)} tests in {time.monotonic() - begun:.0f} s", flush=True)
     return verdicts
 
 
-def _verdict(pool: RankPool, name: str, folder: Path, frontend: bool) -> Verdict:
+def _verdict(pool: RankPool, name: str, folder: Path, way: str) -> Verdict:
     """Return how the test *name* ended on the ranks of *pool*: on the first that failed by itself, where one did."""
     for part in ("barrier", "test_dir"):
         (folder / part).mkdir(parents=True)
     ended = [
         _ending(outcome)
-        for outcome in pool.run("checks.torch_suite.rank:run", name, str(folder), frontend, deadline=_DEADLINE)
+        for outcome in pool.run("checks.torch_suite.rank:run", name, str(folder), way, deadline=_DEADLINE)
     ]
     if any(verdict.ended == FAILED for verdict in ended):
         pool.close()  # what a failure leaves behind is not the next test's affair
@@ -131,9 +141,7 @@ def summary(gloo: Mapping[int, Verdicts], ours: Mapping[int, Verdicts], complete
             print(textwrap.indent(ours[size][finding.partition(":")[0]].trace, "    "))
     failed = sum(map(len, wrong.values()))
     print(
-        f"{failed} test(s) failed"
-        if failed
-        else "every test that gloo passes here passes, but for those that the frontend refuses"
+        f"{failed} test(s) failed" if failed else "every test that gloo passes here passes, but for those that cannot"
     )
     return 1 if failed else 0
 
@@ -154,7 +162,7 @@ def _tell_reasons(gloo: Mapping[int, Verdicts], ours: Mapping[int, Verdicts]) ->
 
 
 def _left_out(gloo: Mapping[int, Verdicts], ours: Mapping[int, Verdicts]) -> dict[str, dict[int, str]]:
-    """Return why each test is left out, by its name and world size: by torch itself, or refused by the frontend."""
+    """Return why each test is left out, by its name and world size: by torch itself, or as it cannot pass here."""
     found: dict[str, dict[int, str]] = {}
     for size in ours:
         for name, reason in _reasons(gloo[size], ours[size]):
@@ -166,8 +174,8 @@ def _reasons(gloo: Verdicts, ours: Verdicts) -> Iterator[tuple[str, str]]:
     for name, verdict in gloo.items():
         if verdict.ended == LEFT_OUT:
             yield name, f"torch says: {verdict.reason}"
-        elif ours[name].ended == REFUSED and name in REFUSALS:
-            yield name, f"the frontend refuses what it uses: {REFUSALS[name]}"
+        elif name in DIFFERENCES and ours[name].ended != PASSED:
+            yield name, DIFFERENCES[name]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One test of PyTorch's suite on one rank, with ``torch.distributed`` or with the frontend in its place."""
+"""One test of PyTorch's suite on one rank, with ``torch.distributed`` on gloo or on the engine, or with the frontend in its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from typing import Any
 
 from torch.testing._internal import common_distributed, common_utils
 
-from checks.torch_suite.verdicts import FAILED, LEFT_OUT, PASSED, REFUSED, SUITE, OthersMissingError, Verdict
+from checks.torch_suite.verdicts import (
+    FAILED,
+    FRONTEND,
+    GLOO,
+    LEFT_OUT,
+    PASSED,
+    REFUSED,
+    SUITE,
+    OthersMissingError,
+    Verdict,
+)
+from shim.frontends.torch.backend.serving import serve
 from shim.substitution.imports import scoped_builtins
 
 __all__ = ["names", "run"]
@@ -26,18 +37,18 @@ _PAUSE = 0.001  # seconds between two looks at who has come
 _FAILED = "failed"  # the file that a rank leaves which will not come
 
 
-def names(frontend: bool) -> list[str]:
+def names(way: str) -> list[str]:
     """Return the names of the suite's tests, in the order of its file."""
-    tests = vars(_suite(frontend).DistributedTest._DistTestBase)
+    tests = vars(_suite(way).DistributedTest._DistTestBase)
     return [name for name in tests if name.startswith("test_")]
 
 
-def run(name: str, folder: str, frontend: bool) -> Verdict:
+def run(name: str, folder: str, way: str) -> Verdict:
     """Run the test *name* on this rank, while the other ranks run it too. Its files lie in *folder*."""
     os.environ["TEMP_DIR"] = folder
-    suite = _suite(frontend)
+    suite = _suite(way)
     suite.INIT_METHOD = f"file://{folder}/again"
-    case = _case_class(frontend)(name)
+    case = _case_class(way)(name)
     case.rank = int(os.environ["RANK"])
     case.file_name = f"{folder}/first"
     test = getattr(type(case), name)
@@ -73,8 +84,8 @@ def _carry_out(case: Any, name: str, dist: Any) -> None:
 
 
 @functools.cache
-def _suite(frontend: bool) -> Any:
-    """Load the suite's file, unchanged. With *frontend*, its imports get the frontend in the place of ``torch.distributed``."""
+def _suite(way: str) -> Any:
+    """Load the suite's file, unchanged. For the frontend, its imports get that in the place of ``torch.distributed``; for the backend, gloo is the engine."""
     if int(os.environ["WORLD_SIZE"]) > 2:  # the tests of a group of ranks 1 and 2, which torch runs from 8 ranks on
         _common.skip_if_small_worldsize = lambda test: test
     spec = importlib.util.find_spec(SUITE)
@@ -82,10 +93,12 @@ def _suite(frontend: bool) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[SUITE] = module
-    if frontend:
+    if way == FRONTEND:
         module.__dict__["__builtins__"] = scoped_builtins()
+    if way != GLOO:
+        serve()
     spec.loader.exec_module(module)
-    if frontend:
+    if way != GLOO:
         # The suite's lists of backends that record events for torch.profiler.
         module.__dict__.update(PROFILING_SUPPORTED_BACKENDS=[], SEND_RECV_PROFILING_SUPPORTED_BACKENDS=[])
         _common.c10d = module.dist  # the barrier between two levels of TORCH_DISTRIBUTED_DEBUG
@@ -93,8 +106,8 @@ def _suite(frontend: bool) -> Any:
 
 
 @functools.cache
-def _case_class(frontend: bool) -> Any:
-    suite = _suite(frontend)
+def _case_class(way: str) -> Any:
+    suite = _suite(way)
 
     class Case(suite.TestDistBackend, suite.DistributedTest._DistTestBase):  # type: ignore[misc, name-defined]
         """The suite's tests. The class of an error is compared, its text is not."""
