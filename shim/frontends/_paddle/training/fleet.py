@@ -31,7 +31,9 @@ class Fleet:
     def __init__(self) -> None:
         self._strategy: Any = None
 
-    def init(self, role_maker: Any, is_collective: Any, strategy: Any, log_level: int | str) -> Fleet:
+    def init(
+        self, role_maker: Any = None, is_collective: Any = False, strategy: Any = None, log_level: int | str = "INFO"
+    ) -> Fleet:
         """Make this process a rank of the world, and keep *strategy*."""
         if role_maker is not None:
             raise _INIT.explain(
