@@ -53,7 +53,6 @@ _INSTEAD_OF = {
     "paddle.distributed.fleet": "Only data parallelism is there: fleet.init, distributed_model and distributed_optimizer.",
     "paddle.distributed.rpc": "Exchange objects with paddle.distributed.send_object_list and recv_object_list instead.",
     "paddle.distributed.sharding": "Paddle has it for GPUs and XPUs alone. Wrap the network in paddle.DataParallel instead.",
-    "paddle.hapi.model": "Wrap the network in paddle.DataParallel, and write the loop over its batches.",
     "paddle.nn.layer.norm": f"{_ALONE}; Paddle has this for GPUs and XPUs alone.",
     "paddle.sparse.nn.layer.norm": f"{_ALONE}; Paddle has this for GPUs and XPUs alone.",
 }

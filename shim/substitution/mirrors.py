@@ -28,7 +28,10 @@ _ASKING = {
         "mindspore.train.amp": "shim.frontends.mindspore._training.model",
         "mindspore.train.model": "shim.frontends.mindspore._training.model",
     },
-    "paddle": {"paddle.io": "shim.frontends._paddle.training.batch_sampler"},
+    "paddle": {
+        "paddle.hapi.model": "shim.substitution.hapi_model",
+        "paddle.io": "shim.frontends._paddle.training.batch_sampler",
+    },
     "torch": {"torch.utils.data.distributed": "shim.frontends.torch._groups.sampler"},
 }
 _PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}

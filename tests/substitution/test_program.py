@@ -96,6 +96,7 @@ REAL = {
     "paddle_sgd": (of_paddle, [0.34285, 0.18155, 0.16143, 0.15262]),
     "paddle_data_parallel": (of_paddle, [0.73166, 0.50584, 0.42056, 0.37779]),
     "paddle_fleet": (of_paddle, [2.22867, 0.65173, 0.73553, 0.51544]),
+    "paddle_model": (of_paddle, [0.47673, 0.33150, 0.29399, 0.26985]),
     "mindspore_sgd": (of_mindspore, [0.68861, 0.28235, 0.21558, 0.19746]),
     "mindspore_data_parallel": (of_mindspore, [0.76369, 0.36141, 0.28051, 0.24786]),
 }

@@ -48,7 +48,7 @@ class DataParallel(_Layer):
     dtypes, and the same ones to be trained. Where the averaging fails, the backward raises SystemError, which paddle makes of what a hook
     raises, with the error itself as its ``__cause__``.
     Deviates: parameters that a rank has not used count as 0 even without *find_unused_parameters*; paddle lets the ranks' copies diverge.
-    Sparse gradients and *strategy*, which is of paddle 1, raise UnsupportedError. A wrong *group* or size raises on a single rank too,
+    Sparse gradients, and a *strategy* for another number of ranks than the world's, raise UnsupportedError. A wrong *group* or size raises on a single rank too,
     where paddle does not check it.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/DataParallel_en.html
     """
@@ -65,8 +65,12 @@ class DataParallel(_Layer):
         super().__init__(layers.full_name() + "_data_parallel")
         if not _paddle.in_dynamic_mode():
             raise _ME.explain(ArgumentAssertionError("layers must be run as dynamic graph, not in static mode"))
-        if strategy is not None:
-            raise _ME.explain(UnsupportedError(f"strategy must be None, got {strategy!r}\nIt is of paddle 1."))
+        if getattr(strategy, "nranks", None) != (None if strategy is None else size_of(_ME, None)):
+            raise _ME.explain(
+                UnsupportedError(
+                    f"strategy must be None, or a ParallelStrategy for the world's ranks, got {strategy!r}\nIt is of paddle 1."
+                )
+            )
         if group is not None and not isinstance(group, Group):
             raise _ME.explain(ArgumentAssertionError(f"{{group}} must be a Group or None, got {group!r}"))
         for name, size in (("comm_buffer_size", comm_buffer_size), ("last_comm_buffer_size", last_comm_buffer_size)):
