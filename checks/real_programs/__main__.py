@@ -59,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_all(
     chosen: Sequence[Program], ways: Sequence[str], environment: Environment, *, to_record: bool, with_output: bool
 ) -> int:
-    wrong = []
+    wrong, not_on_gloo = [], []
     for number, program in enumerate(chosen, start=1):
         print(f"{number}/{len(chosen)} {program.name} ({program.library}: {program.uses})", flush=True)
         try:
-            environment.install(program.packages, program.alone)
+            environment.install(program)
         except InstallError as error:
             print(f"  {error}")
             wrong.append(program.name)
@@ -71,10 +71,16 @@ def _run_all(
         entry = _entry(program, ways, environment, with_output)
         if record.is_wrong(entry):
             wrong.append(program.name)
+        if entry[GLOO]["ending"] != "ok":
+            not_on_gloo.append(program.name)
         if to_record:
             record.write(record.read() | {program.name: entry})
             page.write()
-    print(f"{len(chosen) - len(wrong)} of {len(chosen)} programs end as on gloo" + "".join(f"\n  {n}" for n in wrong))
+    same = len(chosen) - len(wrong) - len(not_on_gloo)
+    print(f"{same} of {len(chosen)} programs end on the engine as on gloo")
+    for told, names in (("otherwise, or not installed", wrong), ("not on gloo either", not_on_gloo)):
+        if names:
+            print(f"{told}: {', '.join(names)}")
     return 1 if wrong else 0
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+
+from checks.real_programs.program import Program
 
 __all__ = ["Environment", "InstallError"]
 
@@ -39,15 +40,19 @@ class Environment:
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(self._folder)], check=True)
         self._constraints.write_text(f"{_TORCH}\n", encoding="utf-8")  # or a library pulls a torch for CUDA
-        self.install(_BASE)
+        self._pip(*_BASE)
         self._pip("--no-deps", "--force-reinstall", str(_ROOT))
 
-    def install(self, packages: Sequence[str], alone: Sequence[str] = ()) -> None:
-        """Install *packages*, where they are not there, and *alone* without their dependencies. Raises InstallError."""
-        if packages and not self._as_it_is:
-            self._pip(*packages)
-        if alone and not self._as_it_is:
-            self._pip("--no-deps", *alone)
+    def install(self, program: Program) -> None:
+        """Install the packages of *program*, where they are not there. Raises InstallError."""
+        if self._as_it_is:
+            if not self.version_of(program.library):
+                raise InstallError(f"{program.library} is not installed in {self._folder}: leave out --installed")
+            return
+        if program.packages:
+            self._pip(*program.packages)
+        if program.alone:
+            self._pip("--no-deps", *program.alone)
 
     def version_of(self, package: str) -> str:
         """Return the installed version of *package*."""

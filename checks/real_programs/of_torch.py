@@ -28,10 +28,7 @@ PROGRAMS = (
     _program("compiled_ddp", "`torch.compile` over DDP and `replicate`"),
     _program("object_collectives", "objects, store, subgroups, batched messages, futures, `monitored_barrier`"),
     _program(
-        "own_ddp_tests",
-        "PyTorch's own tests of DDP, those of `distributed_test.py` in the wheel",
-        "expecttest",
-        seconds=400,
+        "own_tests", "PyTorch's own tests of `torch.distributed` and DDP that run on CPUs", "expecttest", seconds=400
     ),
     _program(
         "dtensor_op_db",

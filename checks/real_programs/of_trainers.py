@@ -27,7 +27,7 @@ PROGRAMS = (
     _program("trl_sft", "SFTTrainer on a tiny Llama", "trl", "datasets"),
     _program("fastai_distributed", "`distrib_ctx`", "fastai"),
     _program("mmengine_runner", "Runner with DDP and a metric over all ranks", "mmengine"),
-    _program("deepspeed_zero", "ZeRO stages 0, 1 and 2, checkpoints", "deepspeed"),
+    _program("deepspeed_zero", "ZeRO stages 0, 1 and 2, checkpoints", "deepspeed", seconds=600),
     _program("fairscale_oss", "OSS, ShardedDataParallel, AdaScale", "fairscale"),
     _program("torchtnt_framework", "AutoUnit with DDP, distributed utilities", "torchtnt", "setuptools<81"),
 )

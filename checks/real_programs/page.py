@@ -52,7 +52,7 @@ def text(entries: dict[str, dict[str, Any]]) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     lines += [_row(program, entry) for program, entry in on_gloo]
-    lines += ["", *_differences(on_gloo), "## What does not run here on gloo either", ""]
+    lines += ["", *_differences(on_gloo), "## What is left out, or does not run here on gloo", ""]
     lines += ["| library | what | reason |", "| --- | --- | --- |"]
     lines += [
         f"| {program.library} {entry['version']} | {program.uses} | {_cell(entry[GLOO]['ending'])} |"

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 dist.init_process_group("gloo")  # mm.init_dist would ask for CUDA
-show("info", [mm.get_dist_info(), mm.get_backend(), mm.is_main_process(), mm.get_local_size()])
+show("info", [mm.get_dist_info(), mm.get_backend(), mm.is_main_process()])
 value = torch.arange(6.0) * (RANK + 1)
 mm.all_reduce(value, op="mean")
 show("mean", value)

@@ -29,8 +29,11 @@ model = DistributedModelParallel(
     bags, device=torch.device("cpu"), plan=plan, sharders=[EmbeddingBagCollectionSharder()]
 )
 for value in model.state_dict().values():
-    shards = value.local_shards() if hasattr(value, "local_shards") else []
-    for tensor, (row, column) in [(one.tensor, one.metadata.shard_offsets) for one in shards] or [(value, (0, 0))]:
+    is_sharded = hasattr(value, "local_shards")
+    shards = (
+        [(one.tensor, one.metadata.shard_offsets) for one in value.local_shards()] if is_sharded else [(value, (0, 0))]
+    )
+    for tensor, (row, column) in shards:
         rows, columns = (torch.arange(float(size)) for size in tensor.shape)
         tensor.copy_(((rows + row).reshape(-1, 1) + 0.01 * (columns + column)) / 20)
 lengths = torch.tensor([1, 2, 0, 3, 1, 1]) if RANK == 0 else torch.tensor([2, 0, 1, 1, 3, 2])

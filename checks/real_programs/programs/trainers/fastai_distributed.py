@@ -2,12 +2,16 @@
 
 from results import note_groups, show
 
+import os
+
 import fastai.distributed  # noqa: F401  # adds distrib_ctx
 import torch
 from fastai.basics import DataLoaders, Learner, accuracy
 from fastai.callback.core import Callback
 from fastai.data.load import DataLoader
-from fastai.distributed import rank_distrib, setup_distrib
+from fastai.distributed import rank_distrib
+
+os.environ["ACCELERATE_USE_CPU"] = "true"
 
 
 class Note(Callback):
@@ -29,4 +33,3 @@ with learner.distrib_ctx(sync_bn=False, in_notebook=False):
     show("losses", learner.recorder.values)
     show("parameters", model)
 show("rank", rank_distrib())
-assert setup_distrib is not None

@@ -58,7 +58,7 @@ runner = Runner(
     train_cfg={"by_epoch": True, "max_epochs": 2, "val_interval": 1}, val_cfg={}, launcher="pytorch",
     optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.1}}, val_dataloader=loader | {"sampler": {"type": "DefaultSampler", "shuffle": False}},
     val_evaluator={"type": Right}, custom_hooks=[Note()], env_cfg={"dist_cfg": {"backend": "gloo"}}, randomness={"seed": 4},
-    log_level="ERROR",
+    log_level="ERROR", cfg={"model_wrapper_cfg": {"type": "MMDistributedDataParallel", "device_ids": None}},
 )  # fmt: skip
 runner.train()
 show("parameters", {name: value.cpu() for name, value in runner.model.state_dict().items()})
