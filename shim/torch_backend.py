@@ -10,8 +10,8 @@ After the import, the torch frontend and torch's own classes see the same groups
 
 from __future__ import annotations
 
-from shim.frontends.torch.backend.making import link
-from shim.frontends.torch.backend.registration import register
+from shim.frontends.torch._backend.making import link
+from shim.frontends.torch._backend.registration import register
 
 __all__ = ["link", "register"]
 

@@ -25,7 +25,7 @@ from checks.torch_suite.verdicts import (
     OthersMissingError,
     Verdict,
 )
-from shim.frontends.torch.backend.serving import serve
+from shim.frontends.torch._backend.serving import serve
 from shim.substitution.imports import scoped_builtins
 
 __all__ = ["names", "run"]

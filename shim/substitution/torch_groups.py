@@ -20,7 +20,7 @@ def serve_torch_when_imported() -> None:
 
 def serve_torch() -> None:
     """Have torch's own process groups of host memory be the engine's from now on."""
-    from shim.frontends.torch.backend.serving import serve  # here, as it imports torch
+    from shim.frontends.torch._backend.serving import serve  # here, as it imports torch
 
     serve()
 

@@ -11,7 +11,7 @@ from checks.real_programs.comparing import BITS, CLOSE, compare, is_on_engine
 from checks.real_programs.program import Program
 from checks.real_programs.running import ENGINE, GLOO, Run
 
-OURS = "shim.frontends.torch.backend.group.EngineGroup"
+OURS = "shim.frontends.torch._backend.group.EngineGroup"
 PROGRAM = Program("torch_features/example", "an example")
 
 

@@ -24,7 +24,8 @@ std::string text_of(nb::handle object) {
   return text == nullptr ? "?" : std::string(text, static_cast<std::size_t>(bytes));
 }
 
-// Whether a module is part of what stands between the program and the engine. torch is: its own classes call the engine.
+// Whether a module is part of what stands between the program and the engine. torch is: its own classes call the
+// engine.
 bool is_between(std::string_view module) {
   if (module == "shim" || module == "torch") return true;
   for (const std::string_view package :

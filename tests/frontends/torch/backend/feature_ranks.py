@@ -31,7 +31,7 @@ def run_features(way: str, port: int, names: Sequence[str]) -> dict[str, Any]:
         substitute_below(Path(__file__).parent)
     elif way == "SHIM_TORCH_BACKEND=1":
         os.environ["SHIM_TORCH_BACKEND"] = "1"
-        from shim.frontends.torch.backend.registration import register
+        from shim.frontends.torch._backend.registration import register
 
         register()  # as torch itself does when it is imported, which it has been
     features = importlib.import_module("parallel_features")

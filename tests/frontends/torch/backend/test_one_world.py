@@ -16,9 +16,9 @@ import torch.distributed as own
 
 import shim.errors
 import shim.frontends.torch.distributed as dist
-from shim.frontends.torch.backend.making import link, unlink
-from shim.frontends.torch.backend.registration import register
-from shim.frontends.torch.backend.serving import serve, stop_serving
+from shim.frontends.torch._backend.making import link, unlink
+from shim.frontends.torch._backend.registration import register
+from shim.frontends.torch._backend.serving import serve, stop_serving
 
 _worlds = itertools.count()
 TWO = pytest.mark.ranks(2)

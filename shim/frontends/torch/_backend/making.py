@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core import groups
+from shim.frontends.torch._backend.errors import raise_torchs_own
+from shim.frontends.torch._backend.group import EngineGroup
+from shim.frontends.torch._backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
+from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, renew_views, set_world
 from shim.frontends.torch._stores.stores import core_of
-from shim.frontends.torch.backend.errors import raise_torchs_own
-from shim.frontends.torch.backend.group import EngineGroup
-from shim.frontends.torch.backend.own_record import OwnRecord, by_torch
-from shim.frontends.torch.backend.registration import NAME
 
 __all__ = ["link", "make_group", "record", "unlink"]
 
@@ -54,10 +54,10 @@ def _make_world(asked: Any, options: Any) -> ProcessGroup:
         rank=asked.group_rank,
         world_size=asked.group_size,
         store=asked.store,
-        backend=NAME,
+        backend=Backend.SHIM,
         timeout=seconds_of(_INIT, asked.timeout),
     )
-    return set_world(world, asked.group_id, NAME, core_of(asked.store))
+    return set_world(world, asked.group_id, Backend.SHIM, core_of(asked.store))
 
 
 def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:
@@ -66,7 +66,7 @@ def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:
         _NEW_GROUP,
         list(asked.global_ranks_in_group),
         name=f"torch {asked.group_id}",
-        backend=NAME,
+        backend=Backend.SHIM,
         timeout=seconds_of(_NEW_GROUP, asked.timeout),
     )
-    return open_view(core, asked.group_id, "undefined", NAME)
+    return open_view(core, asked.group_id, "undefined", Backend.SHIM)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["NAME", "register"]
-
-NAME = "shim"
+__all__ = ["register"]
 
 
 def register() -> None:
@@ -22,15 +20,15 @@ def register() -> None:
         return
     from torch.distributed import Backend
 
-    if not hasattr(Backend, NAME.upper()):
-        Backend.register_backend(NAME, _make_group, extended_api=True, devices=["cpu"])
+    if not hasattr(Backend, "SHIM"):
+        Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
     if os.environ.get("SHIM_TORCH_BACKEND", "0") not in ("", "0"):
-        from shim.frontends.torch.backend.serving import serve
+        from shim.frontends.torch._backend.serving import serve
 
         serve()
 
 
 def _make_group(asked: Any, options: Any) -> Any:
-    from shim.frontends.torch.backend.making import make_group
+    from shim.frontends.torch._backend.making import make_group
 
     return make_group(asked, options)

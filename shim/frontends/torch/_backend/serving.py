@@ -13,28 +13,28 @@ import torch
 import torch.distributed.distributed_c10d
 
 from shim.errors import UnsupportedError
+from shim.frontends.torch._backend.making import link, record
 from shim.frontends.torch._errors import torch_function
-from shim.frontends.torch.backend.making import link, record
-from shim.frontends.torch.backend.registration import NAME
+from shim.frontends.torch._groups.backends import Backend
 
 __all__ = ["serve", "stop_serving"]
 
-_OF_HOST_MEMORY = ("gloo", "undefined", NAME)
+_OF_HOST_MEMORY = ("gloo", "undefined", Backend.SHIM)
 _INIT = torch_function("init_process_group")
-c10d: Any = torch.distributed.distributed_c10d  # whose function is no public one
-_make = c10d._new_process_group_helper
+_c10d: Any = torch.distributed.distributed_c10d  # whose function is no public one
+_make = _c10d._new_process_group_helper
 
 
 def serve() -> None:
     """From now on, make torch's own groups of host memory groups of the engine."""
     link()
-    c10d._new_process_group_helper = _make_served
+    _c10d._new_process_group_helper = _make_served
     record.is_served = True
 
 
 def stop_serving() -> None:
     """From now on, make torch's own groups as torch does; those that were made stay."""
-    c10d._new_process_group_helper = _make
+    _c10d._new_process_group_helper = _make
     record.is_served = False
 
 
@@ -44,11 +44,11 @@ def _make_served(
 ) -> Any:
     if not _is_served(str(backend)):
         return _make(group_size, group_rank, global_ranks_in_group, backend, *others, **named)
-    group, store = _make(group_size, group_rank, global_ranks_in_group, NAME, *others, **named)
+    group, store = _make(group_size, group_rank, global_ranks_in_group, Backend.SHIM, *others, **named)
     if isinstance(group, record.group_class):
         group.backend = str(backend)
-        c10d._world.pg_map[group] = (backend, store)
-        c10d._world.pg_backend_config[group] = str(c10d.BackendConfig(c10d.Backend(str(backend))))
+        _c10d._world.pg_map[group] = (backend, store)
+        _c10d._world.pg_backend_config[group] = str(_c10d.BackendConfig(_c10d.Backend(str(backend))))
     return group, store
 
 
@@ -59,7 +59,7 @@ def _is_served(backend: str) -> bool:
     """
     if backend == "undefined":
         return torch.accelerator.current_accelerator() is None
-    pairs = c10d.BackendConfig(c10d.Backend(backend)).get_device_backend_map()
+    pairs = _c10d.BackendConfig(_c10d.Backend(backend)).get_device_backend_map()
     if pairs.get("cpu") not in _OF_HOST_MEMORY:
         return False
     others = [device for device, name in pairs.items() if name not in _OF_HOST_MEMORY and _is_there(device)]

@@ -38,9 +38,11 @@ class EngineWork(_TorchWork):  # type: ignore[misc]  # torch's stubs give its me
         """Return a ``torch.futures.Future`` of the tensors it writes; an error in it is a RuntimeError with the text of ours."""
         ended: Any = torch.futures.Future()
         self._work.when_ended(lambda: ended.set_result(None))
-        return ended.then(self._outputs)  # what this raises is an error to torch's C++ code too, unlike set_exception's
+        return ended.then(
+            lambda _: self._outputs()
+        )  # what this raises is an error to torch's C++ code too, unlike set_exception's
 
-    def _outputs(self, ended: Any) -> list[Any]:
+    def _outputs(self) -> list[Any]:
         self._work.wait()
         return self._work.result()
 

@@ -13,14 +13,14 @@ import torch.distributed as torch_distributed
 
 from shim.core import groups
 from shim.errors import UnsupportedError
+from shim.frontends.torch._backend.own_record import by_torch
+from shim.frontends.torch._backend.work import EngineWork
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
+from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
-from shim.frontends.torch.backend.own_record import by_torch
-from shim.frontends.torch.backend.registration import NAME
-from shim.frontends.torch.backend.work import EngineWork
 
 __all__ = ["EngineGroup"]
 
@@ -53,7 +53,7 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def getBackendName(self) -> str:
         """Return the name of its backend, whatever the program has asked for: DDP would look for gloo's own objects."""
-        return NAME
+        return Backend.SHIM
 
     def getGroupName(self) -> str:
         """Return the group's own name."""
