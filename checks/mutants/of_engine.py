@@ -9,6 +9,8 @@ from checks.mutants.mutant import Mutant
 __all__ = ["MUTANTS"]
 
 _ORACLE = ("tests/core/engines/test_against_oracle.py",)
+_ARGUMENTS = ("tests/core/test_arguments.py",)
+_OVERLAPS = ("tests/core/test_batch.py",)
 _REFUSALS = ("tests/core/test_refusals.py", "tests/core/engines")
 _MESSAGES = (*_ORACLE, "tests/frontends/torch/collectives/test_torch_point_to_point.py")
 _SHARED_TENSORS = (
@@ -33,6 +35,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "start + direct_chunk < share; start += direct_chunk",
             _SHARED_TENSORS,
         ),
+        ("broadcast/root-unchecked", '  check_rank("root", root, seat.size);\n', "", _ARGUMENTS),
     ),
     "native/collectives/reduce.cpp": (
         _ORACLE,
@@ -50,6 +53,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "reduce/copies-input-late",
             "if (!in_place && input_.shares_memory_with(*output_)) input_.detach();",
             "if (!in_place && false) input_.detach();",
+            _OVERLAPS,
         ),
         (
             "reduce/slices-without-the-third-rank",
@@ -57,7 +61,6 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "for (std::size_t i = 3; i < size; ++i) copy_bytes(output_of(i), output_of(0), bytes);",
         ),
         ("reduce/result-not-stored", "    if (output_) output_->store();\n", ""),
-        ("reduce/root-unchecked", '  check_rank("root", root, seat.size);\n  check_op', "  check_op"),
     ),
     "native/collectives/reductions.hpp": (
         ("tests/frontends/torch/collectives/test_torch_reductions.py", *_ORACLE),
@@ -78,6 +81,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "reduce-scatter/input-not-kept",
             "if (input.shares_memory_with(output_)) input.detach();",
             "if (input.shares_memory_with(output_) && false) input.detach();",
+            _OVERLAPS,
         ),
     ),
     "native/collectives/all_to_all.cpp": (
@@ -87,7 +91,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "all-to-all/own-parts-unchecked",
             "if (receives[own] != sends[own])",
             "if (receives[own] != sends[own] && false)",
-            _REFUSALS,
+            _ARGUMENTS,
         ),
         (
             "all-to-all/line-of-part-0",
@@ -104,13 +108,14 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
         ("gather/own-part-lost", "copy_out(own.data, mine.data + exchange.start_of(step), own.bytes);", ""),
         (
-            "gather/claims-more-than-it-reads",
-            "!input_.goes_through_copy() && !buffers[i].goes_through_copy() &&",
-            "!buffers[i].goes_through_copy() &&",
+            "gather/input-not-kept",
+            "if (!is_in_place && input_.shares_memory_with(buffers[i])) input_.detach();",
+            "if (!is_in_place && false) input_.detach();",
+            _OVERLAPS,
         ),
     ),
     "native/collectives/scatter.cpp": (
-        _SHARED_TENSORS,
+        ("tests/core/shared_tensors/test_shared_tensors.py",),
         (
             "scatter/part-of-rank-0",
             "access.tensors(static_cast<std::size_t>(rank_), own)[static_cast<std::size_t>(root_)]",
@@ -166,7 +171,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "native/tensors/arguments.cpp": (
-        _REFUSALS,
+        _ARGUMENTS,
         ("arguments/op-undefined", "if (is_defined(op, dtype)) return;", "if (is_defined(op, dtype) || true) return;"),
         ("arguments/read-only-written", "if (view.read_only)", "if (view.read_only && false)"),
         ("arguments/expanded-written", "if (view.overlaps_itself())", "if (view.overlaps_itself() && false)"),

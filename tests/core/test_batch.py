@@ -131,3 +131,26 @@ def test_outputs_that_share_memory(rank: int, world_size: int, length: int, form
             for other in range(world_size):
                 wanted[world_size - 1 - other :][:length] = np.arange(length) + 10 * other
         assert (memory == wanted).all()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("form", ["all_gather", "all_reduce", "reduce_scatter"])
+def test_an_output_that_covers_other_elements_of_the_input(rank: int, world_size: int, length: int, form: str) -> None:
+    """The input is read before any of them is overwritten."""
+    with world() as group:
+        numbers = np.arange(length * (world_size + 1), dtype=float)
+        total = numbers * sum(range(1, world_size + 1))
+        memory, wanted = numbers * (rank + 1), numbers * (rank + 1)
+        first, shifted = slice(0, length), slice(length // 3, length // 3 + length)
+        of_all, own = slice(0, length * world_size), slice(length * rank, length * (rank + 1))
+        if form == "all_gather":
+            calls.all_gather(ME, group, memory[of_all], memory[shifted], now=True)
+            wanted[of_all] = np.concatenate([numbers[shifted] * (other + 1) for other in range(world_size)])
+        elif form == "all_reduce":
+            calls.all_reduce(ME, group, memory[shifted], memory[first], ReduceOp.SUM, now=True)
+            wanted[shifted] = total[first]
+        else:
+            calls.reduce_scatter(ME, group, memory[shifted], memory[of_all], ReduceOp.SUM, now=True)
+            wanted[shifted] = total[own]
+        assert (memory == wanted).all()

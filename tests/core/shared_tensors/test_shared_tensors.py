@@ -191,6 +191,31 @@ def test_every_group_reads_the_same_tensor(rank: int, world_size: int) -> None:
         groups.close_group(world)
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("root", [0, 1])
+def test_every_rank_gets_its_part_of_another_ranks_tensor(rank: int, world_size: int, root: int) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        length = 20_000
+        everything = [np.arange(length * world_size) + 1_000_000 * other for other in range(world_size)]
+        own = slice(length * rank, length * (rank + 1))
+        tensor, part = shim.empty(length * world_size, "int64"), shim.empty(length, "int64")
+        tensor[:] = everything[rank]
+        calls.scatter(ME, group, part, tensor, root).wait()
+        assert np.array_equal(part, everything[root][own])
+        calls.reduce_scatter(ME, group, part, tensor, ReduceOp.SUM).wait()
+        assert np.array_equal(part, sum(everything)[own])
+        exchanged = shim.empty(length * world_size, "int64")
+        calls.all_to_all(ME, group, exchanged, tensor).wait()
+        assert np.array_equal(exchanged, np.concatenate([one[own] for one in everything]))
+        part[:] = everything[rank][own]
+        calls.gather(ME, group, tensor, part, root).wait()
+        parts = [one[length * other : length * (other + 1)] for other, one in enumerate(everything)]
+        assert np.array_equal(tensor, np.concatenate(parts) if rank == root else everything[rank])
+    finally:
+        groups.close_group(group)
+
+
 @pytest.mark.ranks(3)
 @pytest.mark.engine("shared_memory")
 def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: int, world_size: int) -> None:
