@@ -11,10 +11,10 @@ from pathlib import Path
 
 from checks.source import modules
 
-__all__ = ["FOREIGN", "check"]
+__all__ = ["FOREIGN", "OF_TORCH", "check"]
 
 FOREIGN = frozenset({"mindspore", "mpi4py", "paddle", "torch"})
-_OF_TORCH = ("shim.frontends.torch._backend", "shim.torch_backend")  # which only those may import that have torch
+OF_TORCH = ("shim.frontends.torch._backend", "shim.torch_backend")  # which only those may import that have torch
 
 
 def check(root: Path) -> list[str]:
@@ -25,8 +25,8 @@ def check(root: Path) -> list[str]:
         for module in modules(root, "shim")
         for statement in _run_at_import(module.tree)
         for name in _imported(statement)
-        if not module.name.startswith(_OF_TORCH)
-        if name.partition(".")[0] in FOREIGN or name.startswith(_OF_TORCH)
+        if not module.name.startswith(OF_TORCH)
+        if name.partition(".")[0] in FOREIGN or name.startswith(OF_TORCH)
     ]
 
 

@@ -67,7 +67,8 @@ def test_importing_everything_imports_no_framework() -> None:
         "import importlib, pkgutil, sys, shim\n"
         "for module in pkgutil.walk_packages(shim.__path__, 'shim.', onerror=lambda name: None):\n"
         f"    if not module.name.endswith('__main__') and module.name not in {set(NOT_ALONE)!r}:\n"
-        "        importlib.import_module(module.name)\n"
+        f"        if not module.name.startswith({import_time.OF_TORCH!r}):\n"
+        "            importlib.import_module(module.name)\n"
         f"print(sorted({set(import_time.FOREIGN)!r} & set(sys.modules)))\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)

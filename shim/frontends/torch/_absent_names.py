@@ -6,7 +6,9 @@ from shim.frontends._absent import ANY, Absent, by_name
 
 __all__ = ["ABSENT"]
 
-_OWN_GROUPS = "It needs groups of torch's own: use it in a program that initialises torch.distributed itself."
+_OWN_GROUPS = (
+    "Import shim.torch_backend, and it from torch itself: torch's groups and the frontend's are the same ones then."
+)
 _FROM_TORCH = "Import it from torch itself, which works beside the frontend."
 _IF_TORCH_HAS_IT = "If torch has it, import it from torch itself, which works beside the frontend."
 _MESHES = Absent("is a part of torch's device meshes", _OWN_GROUPS)
