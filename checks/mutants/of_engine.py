@@ -10,6 +10,7 @@ __all__ = ["MUTANTS"]
 
 _ORACLE = ("tests/core/engines/test_against_oracle.py",)
 _ARGUMENTS = ("tests/core/test_arguments.py",)
+_DISAGREEMENTS = ("tests/core/test_disagreements.py",)
 _OVERLAPS = ("tests/core/test_batch.py",)
 _REFUSALS = ("tests/core/test_refusals.py", "tests/core/engines")
 _MESSAGES = (*_ORACLE, "tests/frontends/torch/collectives/test_torch_point_to_point.py")
@@ -192,7 +193,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ("arguments/root-past-the-end", "if (rank < 0 || rank >= size)", "if (rank < 0 || rank > size)"),
     ),
     "native/agreement/agreement.cpp": (
-        ("tests/core/engines/test_failures.py", "tests/core/test_ranks_in_messages.py"),
+        _DISAGREEMENTS,
         (
             "agreement/dtypes-differ",
             "if (!all_equal(calls, [](const CallDescriptor& call) { return call.dtype; })) return &dtype;",
@@ -211,12 +212,13 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "arrival/fingerprint-without-root",
             "static_cast<std::uint64_t>(static_cast<std::uint32_t>(said.root)) << 32",
             "std::uint64_t{0} << 32",
-            ("tests/core/engines",),
+            _DISAGREEMENTS,
         ),
         (
             "arrival/fingerprint-without-shape",
             "for (std::size_t d = 0; d < dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(said.shape[d]));",
             "",
+            _DISAGREEMENTS,
         ),
         (
             "arrival/sequence-not-waited-for",

@@ -1,0 +1,61 @@
+"""Calls that do not fit each other are told to every rank before anything is written, whatever it is that they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.core.work import Work
+from shim.errors import MismatchError
+
+ME = Caller("test")
+SUM = ReduceOp.SUM
+
+# The calls of rank 1, which is_odd, and of rank 0, by what they differ in; output and input have two rows.
+DIFFERENCES: dict[str, Callable[[ProcessGroup, np.ndarray, np.ndarray, bool], Work]] = {
+    "the operation": lambda group, output, input, is_odd: (
+        calls.all_reduce(ME, group, output, input, SUM) if is_odd else calls.broadcast(ME, group, output, 0)
+    ),
+    "the dtype": lambda group, output, input, is_odd: (
+        calls.all_reduce(ME, group, output.view("int64"), input.view("int64"), SUM)
+        if is_odd
+        else calls.all_reduce(ME, group, output, input, SUM)
+    ),
+    "the reduce op": lambda group, output, input, is_odd: calls.all_reduce(
+        ME, group, output, input, ReduceOp.MAX if is_odd else SUM
+    ),
+    "the root": lambda group, output, input, is_odd: calls.broadcast(ME, group, output, 1 if is_odd else 0),
+    "the shape": lambda group, output, input, is_odd: (
+        calls.all_reduce(ME, group, output.T, input.T, SUM)
+        if is_odd
+        else calls.all_reduce(ME, group, output, input, SUM)
+    ),
+    "the sizes of the parts": lambda group, output, input, is_odd: calls.all_to_all(
+        ME,
+        group,
+        [output[other, : 3 if is_odd and other == 0 else 2] for other in range(2)],
+        [input[other, :2] for other in range(2)],
+    ),
+}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("width", [4, 100_000])  # within an arrival line, and far beyond
+@pytest.mark.parametrize("what", DIFFERENCES)
+def test_every_rank_is_told_what_they_differ_in(rank: int, what: str, width: int) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        output, input = np.zeros((2, width)), np.ones((2, width))
+        with pytest.raises(MismatchError, match=rf"the ranks disagree on {what}\b"):
+            DIFFERENCES[what](group, output, input, rank == 1).wait()
+        assert not output.any()
+        calls.all_reduce(ME, group, output, input, SUM, now=True)
+        assert (output == 2).all()
+    finally:
+        groups.close_world()
