@@ -24,6 +24,7 @@ LEFT_OUT = (
     LeftOut("megatron-core", "sequence parallelism, pipelines, its DDP", "they allocate on CUDA"),
     LeftOut("torchtitan", "its trainer", "it needs an accelerator"),
     LeftOut("torchft", "its manager", "it makes torch's ProcessGroupGloo by its class, not by a backend"),
+    LeftOut("fastai", "`distrib_ctx`", "its data loaders ask for CUDA when they agree on an order"),
     LeftOut("tutel", "mixtures of experts", "not on the package index"),
     LeftOut(
         "detectron2", "`detectron2.utils.comm`", "not on the package index; `fvcore_distributed` has what is below it"

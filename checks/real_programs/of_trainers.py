@@ -25,7 +25,6 @@ PROGRAMS = (
     _program("ignite_idist", "`idist.Parallel`, engines and metrics of all ranks", "pytorch-ignite"),
     _program("transformers_trainer", "Trainer on a tiny GPT-2, evaluation, checkpoints", "transformers", "accelerate"),
     _program("trl_sft", "SFTTrainer on a tiny Llama", "trl", "datasets"),
-    _program("fastai_distributed", "`distrib_ctx`", "fastai"),
     _program("mmengine_runner", "Runner with DDP and a metric over all ranks", "mmengine"),
     _program("deepspeed_zero", "ZeRO stages 0, 1 and 2, checkpoints", "deepspeed", seconds=600),
     _program("fairscale_oss", "OSS, ShardedDataParallel, AdaScale", "fairscale"),

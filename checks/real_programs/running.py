@@ -59,6 +59,7 @@ def run(program: Program, way: str, python: Path) -> Run:
         begun = time.monotonic()
         status, output = _carry_out(command, variables, Path(folder), program.seconds)
         seconds = time.monotonic() - begun
+        output = output.replace(folder, "FOLDER").replace(str(python.parents[1]), "ENVIRONMENT")  # endings are recorded
         kept = [_read(Path(folder, f"rank{rank}")) for rank in range(RANKS)]
     results = [[entry for entry in of_rank if "name" in entry] for of_rank in kept]
     groups = [sorted({entry["group"] for entry in of_rank if "group" in entry}) for of_rank in kept]

@@ -5,6 +5,7 @@ from results import RANK, WORLD_SIZE, show
 import timm
 import torch
 import torch.distributed as dist
+from timm.optim import create_optimizer_v2
 from timm.utils import ModelEmaV3, distribute_bn, reduce_tensor
 from timm.utils.distributed import init_distributed_device_so
 from torch.nn.parallel import DistributedDataParallel
@@ -13,7 +14,7 @@ show("device", {name: str(value) for name, value in init_distributed_device_so("
 torch.manual_seed(1)
 plain = timm.create_model("test_resnet", num_classes=10)
 model, average = DistributedDataParallel(plain), ModelEmaV3(plain, decay=0.9)
-optimizer = timm.optim.create_optimizer_v2(plain, opt="lamb", lr=1e-2)
+optimizer = create_optimizer_v2(plain, opt="lamb", lr=1e-2)
 for step in range(2):
     inputs = torch.randn(4, 3, 64, 64, generator=torch.Generator().manual_seed(RANK + 30 * step))
     loss = model(inputs).square().mean()

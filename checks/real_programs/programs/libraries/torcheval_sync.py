@@ -16,8 +16,7 @@ for _ in range(2 + RANK):
     metrics["mean"].update(predictions.mean(), weight=2.0)
     metrics["AUPRC"].update(predictions[:, 0].sigmoid(), (target == 0).long())
 for name, metric in metrics.items():
-    show(name, sync_and_compute(metric, recipient_rank="all"))
-show("at rank 1", sync_and_compute(metrics["mean"], recipient_rank=1))
-show("collection", sync_and_compute_collection(metrics, recipient_rank="all"))
-show("states", get_synced_state_dict_collection(metrics, recipient_rank=0))
+    show(name, sync_and_compute(metric))
+show("collection", sync_and_compute_collection(metrics))
+show("states", get_synced_state_dict_collection(metrics))
 dist.destroy_process_group()

@@ -26,7 +26,7 @@ class Unit(AutoUnit):
         show(f"loss {step}", results.loss)
 
 
-device = init_from_env(device_type="cpu", dist_init_method="env://")
+device = init_from_env(device_type="cpu")
 torch.manual_seed(29)
 model = torch.nn.Linear(5, 1)
 generator = torch.Generator().manual_seed(RANK)
