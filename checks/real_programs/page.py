@@ -27,8 +27,9 @@ library, or a feature of `torch.distributed`, as its users do. It is started on 
 | as installed | `shim run --as-installed -n 2 PROGRAM` |
 
 A column shows the seconds of the whole run, most of which is importing. *same* means that both ranks show gloo's
-results bit for bit; *close*, within 1e-5. A program counts only if all its process groups were the engine's. All ran
-with torch {torch} on CPUs.
+results bit for bit; *close*, within 1e-5; –, that it was not started this way. A program counts only if all its process
+groups were the engine's. All ran with torch {torch} on a machine of two processors that was busy with other work: the
+seconds show that the programs are small, and compare nothing.
 
 `python -m checks.real_programs --record` generates this page. The programs are in `checks/real_programs/programs/`.
 """

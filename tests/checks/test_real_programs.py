@@ -12,6 +12,7 @@ from checks.real_programs.program import Program
 from checks.real_programs.running import ENGINE, GLOO, Run
 
 OURS = "shim.frontends.torch._backend.group.EngineGroup"
+FAKE = "torch._C._distributed_c10d.FakeProcessGroup"
 PROGRAM = Program("torch_features/example", "an example")
 
 
@@ -41,6 +42,8 @@ def test_every_group_of_every_rank_has_to_be_the_engines() -> None:
     assert is_on_engine(ran(shown(1), shown(1)))
     assert not is_on_engine(Run("ok", 1.0, [], [[OURS], [OURS, "torch.ProcessGroupGloo"]]))
     assert not is_on_engine(Run("ok", 1.0, [], [[OURS], []]))
+    assert is_on_engine(Run("ok", 1.0, [], [[OURS], [OURS, FAKE]]))
+    assert not is_on_engine(Run("ok", 1.0, [], [[OURS], [FAKE]]))
 
 
 @pytest.mark.parametrize(
