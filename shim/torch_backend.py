@@ -13,7 +13,7 @@ from __future__ import annotations
 from shim.frontends.torch._backend.making import link
 from shim.frontends.torch._backend.registration import register
 
-__all__ = ["link", "register"]
+__all__: list[str] = []
 
 register()
 link()

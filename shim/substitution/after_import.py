@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -22,7 +22,7 @@ def after_import(name: str, action: Callable[[ModuleType], None]) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Sees the module being imported, once."""
+    """Sees the module being imported. To be looked for, as by ``importlib.util.find_spec``, is not to be imported."""
 
     def __init__(self, name: str, action: Callable[[ModuleType], None]) -> None:
         self._name = name
@@ -31,8 +31,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != self._name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        spec = self._spec_of_others(name, path, target)
         loader: Any = None if spec is None else spec.loader
         if loader is None:
             return spec
@@ -40,7 +39,16 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         def execute_and_act(module: ModuleType) -> None:
             execute(module)
+            with contextlib.suppress(ValueError):  # it is imported again
+                sys.meta_path.remove(self)
             self._action(module)
 
         loader.exec_module = execute_and_act
         return spec
+
+    def _spec_of_others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                return spec
+        return None

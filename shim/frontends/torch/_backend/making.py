@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
@@ -13,6 +16,7 @@ from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, renew_views, set_world
+from shim.frontends.torch._stores.meeting_place import meeting_place
 from shim.frontends.torch._stores.stores import core_of
 
 __all__ = ["link", "make_group", "record", "unlink"]
@@ -26,8 +30,8 @@ _NEW_GROUP = torch_function("new_group")
 def link() -> None:
     """From now on, keep torch's record of groups and the frontend's as one: what either makes is a group to both."""
     if registry.torch_world() is None:
-        registry.keep_in_step(record)
         raise_torchs_own()
+        registry.keep_in_step(record)
         renew_views()
 
 
@@ -48,16 +52,30 @@ def make_group(asked: Any, options: Any) -> ProcessGroup:
 
 def _make_world(asked: Any, options: Any) -> ProcessGroup:
     refuse_option(_INIT, "pg_options", options)
-    world = groups.enter_world(
-        _INIT,
-        registry.FRONTEND,
-        rank=asked.group_rank,
-        world_size=asked.group_size,
-        store=asked.store,
-        backend=Backend.SHIM,
-        timeout=seconds_of(_INIT, asked.timeout),
-    )
+    seconds = seconds_of(_INIT, asked.timeout)
+    with _patience(asked.store, asked.timeout):
+        place = meeting_place(_INIT, None, asked.store, asked.group_rank, asked.group_size, seconds)
+        world = groups.enter_world(
+            _INIT,
+            registry.FRONTEND,
+            rank=place.rank,
+            world_size=place.world_size,
+            store=place.store,
+            backend=Backend.SHIM,
+            timeout=seconds,
+        )
     return set_world(world, asked.group_id, Backend.SHIM, core_of(asked.store))
+
+
+@contextlib.contextmanager
+def _patience(store: Any, timeout: timedelta) -> Iterator[None]:
+    """Have *store* wait for *timeout* meanwhile."""
+    before = store.timeout
+    store.set_timeout(timeout)
+    try:
+        yield
+    finally:
+        store.set_timeout(before)
 
 
 def _make_subgroup(asked: Any, options: Any) -> ProcessGroup:

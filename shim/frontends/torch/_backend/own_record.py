@@ -6,6 +6,7 @@ Whatever makes or destroys a group, ``torch.distributed`` itself or the frontend
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,65 +17,78 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup
 
-__all__ = ["OwnRecord", "by_torch"]
+__all__ = ["OF_HOST_MEMORY", "OwnRecord", "by_torch"]
 
+OF_HOST_MEMORY = ("gloo", "undefined", Backend.SHIM)  # the backends that the engine can stand for
 _c10d: Any = torch.distributed.distributed_c10d  # whose own record is no public one
-_by_torch = 0  # how many calls of torch's own, which keep the record themselves, are going on
+_thread = threading.local()  # its by_torch: how many calls of torch's own, which keep the record themselves, go on here
 
 
 @contextlib.contextmanager
 def by_torch() -> Iterator[None]:
-    """Let torch's own code keep the record meanwhile: it is making or ending a group."""
-    global _by_torch
-    _by_torch += 1
+    """Let torch's own code keep the record meanwhile: on this thread, it is making or ending a group."""
+    _thread.by_torch = _by_torch() + 1
     try:
         yield
     finally:
-        _by_torch -= 1
+        _thread.by_torch -= 1
+
+
+def _by_torch() -> int:
+    return getattr(_thread, "by_torch", 0)
 
 
 class OwnRecord:
-    """What the frontend tells torch of: groups of *group_class*. Torch makes further ones with the backend of the world."""
+    """What the frontend tells torch of: groups of *group_class*. Torch makes further ones with the backend of the world.
+
+    Where a program has initialised torch's own groups with another backend before, nothing is told: it goes on with both.
+    """
 
     def __init__(self, group_class: type[ProcessGroup]) -> None:
         self.group_class = group_class
-        self.is_served = (
-            False  # whether torch's own groups of host memory are the engine's, whatever backend a program names
-        )
+        # Whether torch's own groups of host memory are the engine's, whatever backend a program names.
+        self.is_served = False
+
+    @property
+    def _is_apart(self) -> bool:
+        default = _c10d._world.default_pg
+        return default is not None and not isinstance(default, self.group_class)
 
     @property
     def group_count(self) -> int:
         """How many groups all ranks have agreed on since the initialisation."""
-        return int(_c10d._world.group_count)
+        return 0 if self._is_apart else int(_c10d._world.group_count)
 
     @group_count.setter
     def group_count(self, number: int) -> None:
-        if not _by_torch:
+        if not (_by_torch() or self._is_apart):
             _c10d._world.group_count = number
 
     def add(self, view: ProcessGroup) -> None:
         """Have ``torch.distributed`` find *view*, as it finds a group that it has made."""
-        if _by_torch:
+        if _by_torch() or self._is_apart:
             return
         world = _c10d._world
-        if registry.is_world(view):
-            if world.default_pg is not None:
-                return  # the program has initialised torch's own groups, and goes on with both
-            _c10d._update_default_pg(view)
-        backend = view.backend if self.is_served and view.backend in ("gloo", "undefined") else Backend.SHIM
-        world.pg_map[view] = (backend, EngineStore(view))
+        backend = view.backend if self.is_served and view.backend in OF_HOST_MEMORY else Backend.SHIM
+        _c10d._register_process_group(view.group_name, view)
+        self.name_backend(view, backend, EngineStore(view))
         world.pg_names[view] = view.group_name
         world.pg_group_ranks[view] = {rank: place for place, rank in enumerate(view.core.ranks)}
-        world.pg_backend_config[view] = str(_c10d.BackendConfig(_c10d.Backend(backend)))
         world.pg_to_tag[view] = view.tag
         for tag in (view.tag, "") if view.tag.startswith("ptd:") else (view.tag,):
             world.tags_to_pg.setdefault(tag, []).append(view)
-        _c10d._register_process_group(view.group_name, view)
+        if registry.is_world(view):
+            _c10d._update_default_pg(view)
+
+    def name_backend(self, view: ProcessGroup, backend: str, store: Any) -> None:
+        """Have ``torch.distributed`` tell that *view* is of *backend*, and has the *store*."""
+        _c10d._world.pg_map[view] = (backend, store)
+        _c10d._world.pg_backend_config[view] = str(_c10d.BackendConfig(_c10d.Backend(backend)))
 
     def remove(self, view: ProcessGroup) -> None:
         """Have ``torch.distributed`` forget *view*."""
         world = _c10d._world
-        if _by_torch or world.pg_map.pop(view, None) is None:
+        if _by_torch() or world.pg_map.pop(view, None) is None:
             return
         for of_groups in (world.pg_names, world.pg_group_ranks, world.pg_backend_config, world.pg_coalesce_state):
             of_groups.pop(view, None)
@@ -83,11 +97,13 @@ class OwnRecord:
             if view in views:
                 views.remove(view)
         _c10d._unregister_process_group(view.group_name)
+        if world.default_pg is view:
+            _c10d._update_default_pg(None)
 
     def clear(self) -> None:
         """Have ``torch.distributed`` forget all groups, if they were the frontend's."""
         world = _c10d._world
-        if _by_torch or not isinstance(world.default_pg, self.group_class):
+        if _by_torch() or self._is_apart or world.default_pg is None:
             return
         _c10d._update_default_pg(None)
         for of_groups in (world.pg_map, world.pg_names, world.pg_group_ranks, world.pg_backend_config):

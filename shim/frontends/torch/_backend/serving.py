@@ -14,41 +14,42 @@ import torch.distributed.distributed_c10d
 
 from shim.errors import UnsupportedError
 from shim.frontends.torch._backend.making import link, record
+from shim.frontends.torch._backend.own_record import OF_HOST_MEMORY
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.backends import Backend
 
 __all__ = ["serve", "stop_serving"]
 
-_OF_HOST_MEMORY = ("gloo", "undefined", Backend.SHIM)
 _INIT = torch_function("init_process_group")
 _c10d: Any = torch.distributed.distributed_c10d  # whose function is no public one
-_make = _c10d._new_process_group_helper
+_found: list[Any] = []  # the function that was there, while ours stands in its place
 
 
 def serve() -> None:
     """From now on, make torch's own groups of host memory groups of the engine."""
     link()
-    _c10d._new_process_group_helper = _make_served
-    record.is_served = True
+    if not record.is_served:
+        _found.append(_c10d._new_process_group_helper)
+        _c10d._new_process_group_helper = functools.wraps(_found[-1])(_make_served)
+        record.is_served = True
 
 
 def stop_serving() -> None:
-    """From now on, make torch's own groups as torch does; those that were made stay."""
-    _c10d._new_process_group_helper = _make
-    record.is_served = False
+    """From now on, make torch's own groups as before ``serve``; those that were made stay."""
+    if record.is_served:
+        _c10d._new_process_group_helper = _found.pop()
+        record.is_served = False
 
 
-@functools.wraps(_make)
 def _make_served(
     group_size: int, group_rank: int, global_ranks_in_group: list[int], backend: Any, *others: Any, **named: Any
 ) -> Any:
     if not _is_served(str(backend)):
-        return _make(group_size, group_rank, global_ranks_in_group, backend, *others, **named)
-    group, store = _make(group_size, group_rank, global_ranks_in_group, Backend.SHIM, *others, **named)
+        return _found[-1](group_size, group_rank, global_ranks_in_group, backend, *others, **named)
+    group, store = _found[-1](group_size, group_rank, global_ranks_in_group, Backend.SHIM, *others, **named)
     if isinstance(group, record.group_class):
         group.backend = str(backend)
-        _c10d._world.pg_map[group] = (backend, store)
-        _c10d._world.pg_backend_config[group] = str(_c10d.BackendConfig(_c10d.Backend(str(backend))))
+        record.name_backend(group, str(backend), store)
     return group, store
 
 
@@ -60,9 +61,9 @@ def _is_served(backend: str) -> bool:
     if backend == "undefined":
         return torch.accelerator.current_accelerator() is None
     pairs = _c10d.BackendConfig(_c10d.Backend(backend)).get_device_backend_map()
-    if pairs.get("cpu") not in _OF_HOST_MEMORY:
+    if pairs.get("cpu") not in OF_HOST_MEMORY:
         return False
-    others = [device for device, name in pairs.items() if name not in _OF_HOST_MEMORY and _is_there(device)]
+    others = [device for device, name in pairs.items() if name not in OF_HOST_MEMORY and _is_there(device)]
     if others:
         raise _INIT.explain(
             UnsupportedError(

@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = ["run_in_waiter"]
 
+_MOST_IDLE = 8  # threads
 _idle: list[SimpleQueue[Callable[[], Any]]] = []  # the inboxes of the threads that have nothing to do
 
 
@@ -30,6 +31,8 @@ def run_in_waiter(task: Callable[[], Any]) -> None:
 def _serve(inbox: SimpleQueue[Callable[[], Any]]) -> None:
     while True:
         inbox.get()()  # nothing of the task, such as its tensors, is kept here until the next
+        if len(_idle) >= _MOST_IDLE:
+            return
         _idle.append(inbox)
 
 

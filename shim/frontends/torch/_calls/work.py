@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -29,8 +28,6 @@ class Work:
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Work
     """
-
-    __slots__ = ("__weakref__", "_outputs", "_seconds", "_started")
 
     def __init__(self, started: work.Work, outputs: Any, seconds: float = -1.0) -> None:
         self._started = started
@@ -96,11 +93,18 @@ class Work:
     def get_future(self) -> Any:
         """Return a ``torch.futures.Future`` of the tensors it writes, completed by a thread that waits.
 
+        An error in it is a RuntimeError with the text of ours: torch's C++ code knows no other.
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
-        future = future_class(_GET_FUTURE)()
-        self.when_ended(functools.partial(self._complete, future))
-        return future
+        ended = future_class(_GET_FUTURE)()
+        self._when_ended(ended.set_result)
+        return ended.then(self._result_of)
+
+    def _result_of(self, ended: Any) -> list[Any]:
+        error = ended.value()
+        if error is not None:
+            raise error
+        return self.result()
 
     def get_future_result(self) -> Any:
         """Return a ``torch.futures.Future`` of torch's WorkResult: 0 after success, 1 a timeout, 2 another error.
@@ -108,38 +112,29 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE_RESULT)()
-        self.when_ended(functools.partial(self._tell, future))
+        self._when_ended(lambda error: future.set_result(_result_for(error)))
         return future
 
-    def when_ended(self, task: Callable[[], object]) -> None:
-        """Call *task* when it has ended, well or badly: here if it has by now, else on a thread that waits for it."""
+    def _when_ended(self, tell: Callable[[Exception | None], object]) -> None:
+        """Call *tell* with what ended it, None after success: here if it has ended by now, else on a thread that waits for it."""
         if self._started.is_completed():
-            task()
+            self._wait_and_tell(tell)
         else:
-            run_in_waiter(functools.partial(self._wait_and_call, task))
+            run_in_waiter(functools.partial(self._wait_and_tell, tell))
 
-    def _wait_and_call(self, task: Callable[[], object]) -> None:
-        with contextlib.suppress(Exception):  # the task asks for it
-            self.wait()
-        task()
-
-    def _complete(self, future: Any) -> None:
+    def _wait_and_tell(self, tell: Callable[[Exception | None], object]) -> None:
         try:
             self.wait()
         except Exception as error:  # whatever it is, who waits for the future is to hear of it
-            future.set_exception(error)
+            tell(error)
         else:
-            future.set_result(self.result())
+            tell(None)
 
-    def _tell(self, future: Any) -> None:
-        try:
-            self.wait()
-        except CollectiveTimeoutError:
-            future.set_result(_TIMEOUT)
-        except Exception:  # torch's future tells that it failed, the work's own exception tells why
-            future.set_result(_ERROR)
-        else:
-            future.set_result(_SUCCESS)
+
+def _result_for(error: Exception | None) -> int:
+    if error is None:
+        return _SUCCESS
+    return _TIMEOUT if isinstance(error, CollectiveTimeoutError) else _ERROR
 
 
 def future_class(caller: Caller) -> Any:

@@ -106,7 +106,7 @@ def backend_of(caller: Caller, backend: str | None) -> str:
         if known not in Backend.backend_list:
             raise caller.explain(
                 ArgumentAssertionError(
-                    f"backend must be one of {', '.join(Backend.backend_list[1:-2])}, got {backend!r}"
+                    f"backend must be one of {', '.join(name for name in Backend.backend_list if name not in (Backend.UNDEFINED, Backend.FAKE))}, got {backend!r}"
                 )
             )
     return name

@@ -148,7 +148,7 @@ def destroy(caller: Caller, group: Any) -> None:
     existing = registry.views()
     if group is None and not existing:
         raise caller.explain(DefaultGroupMissingError("the default process group is not initialised"))
-    if group is None or (existing and group is existing[0]):
+    if group is None or registry.is_world(group):
         for view in [*registry.forget_all(), existing[0]]:
             if view.core.name != groups.WORLD_NAME:  # that one closes when no frontend needs it
                 groups.close_group(view.core)

@@ -43,7 +43,7 @@ SHRINK_ABORT = 1
 def equal_parts(caller: Caller, whole: ProcessGroup, group_size: int | None) -> list[list[int]]:
     """Return the world's ranks of *whole* in parts of *group_size*; where it is the world, what is refused is told to all."""
     ranks = whole.core.ranks
-    with groups.refusals_told(whole.core) if whole is registry.world_view() else nullcontext():
+    with groups.refusals_told(whole.core) if registry.is_world(whole) else nullcontext():
         if group_size is None:
             raise caller.explain(
                 ArgumentError(
@@ -138,7 +138,7 @@ def replace_by(caller: Caller, old: ProcessGroup, remaining: Sequence[int], name
         raise caller.explain(
             StateError(f"rank {old.core.rank} is excluded and must not call this: the ranks that remain do"), old.core
         )
-    is_world = old is registry.world_view()
+    is_world = registry.is_world(old)
     core = groups.new_group(
         caller, members_of(old, remaining), name=name, backend=old.backend, timeout=old.core.timeout
     )

@@ -81,6 +81,9 @@ def keep_in_step(world: TorchWorld | None) -> None:
 
 def hand_out_world(view: ProcessGroup, store: stores.Store | None) -> None:
     """Note *view* as that of the world, whose ranks share the *store*."""
+    for world in _torch_worlds:
+        if handed_out.world is not None:
+            world.remove(handed_out.world)
     handed_out.world, handed_out.store = view, store
     _tell_torch(view)
 
@@ -114,7 +117,7 @@ def world_of(caller: Caller) -> ProcessGroup:
 
 def is_world(view: Any) -> bool:
     """Tell whether *view* is that of the world, which may be closed by now, but is not forgotten."""
-    return view is handed_out.world
+    return handed_out.world is not None and getattr(view, "core", None) is handed_out.world.core
 
 
 def next_number() -> str:
@@ -128,7 +131,7 @@ def next_number() -> str:
 
 def group_count() -> int:
     """Return the number of groups on which all ranks have agreed since the initialisation, the world included."""
-    return 0 if world_view() is None else handed_out.numbered
+    return 0 if world_view() is None else max([handed_out.numbered, *(world.group_count for world in _torch_worlds)])
 
 
 def views() -> list[ProcessGroup]:
@@ -160,8 +163,8 @@ def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:
 
 
 def is_registered(view: Any) -> bool:
-    """Tell whether *view* was handed out and not destroyed since."""
-    return any(view is one for one in views())
+    """Tell whether *view* was handed out and not destroyed since. Its group may have been handed out again, as another object."""
+    return any(view.core is one.core for one in views())
 
 
 def is_apart(view: ProcessGroup) -> bool:
@@ -199,7 +202,7 @@ def store_of(caller: Caller, view: ProcessGroup) -> Store:
         own: Store = view.get_group_store()
         return own
     whole = default_store(caller)
-    return show(whole if view is views()[0] else stores.PrefixStore(view.core.name, whole))
+    return show(whole if is_world(view) else stores.PrefixStore(view.core.name, whole))
 
 
 def forget_all() -> list[ProcessGroup]:
@@ -215,6 +218,6 @@ def forget_all() -> list[ProcessGroup]:
 
 def forget(view: ProcessGroup) -> None:
     """Forget the view of a subgroup."""
-    handed_out.subgroups.pop(view.core.name, None)
+    found = handed_out.subgroups.pop(view.core.name, view)
     for world in _torch_worlds:
-        world.remove(view)
+        world.remove(found)

@@ -27,7 +27,7 @@ __all__ = [
     "ReduceScatterOptions",
     "ScatterOptions",
     "begin_as",
-    "is_now",
+    "ends_in_the_call",
     "is_torchs_own",
 ]
 
@@ -157,7 +157,7 @@ def _is_torchs_own(kind: Any, own: Any) -> bool:
 is_torchs_own: Callable[[Any, Any], bool] = functools.cache(_is_torchs_own)
 
 
-def is_now(opts: Any) -> bool:
+def ends_in_the_call(opts: Any) -> bool:
     """Tell whether a call with *opts*, ours or torch's own, ends before it returns, and waits no longer than the group does."""
     return getattr(opts, "asyncOp", True) is False and opts.timeout < _ZERO
 

@@ -26,7 +26,7 @@ from shim.frontends.torch._methods.call_options import (
     AllToAllOptions,
     ReduceScatterOptions,
     begin_as,
-    is_now,
+    ends_in_the_call,
 )
 from shim.frontends.torch._methods.overload_resolution import checked
 
@@ -75,7 +75,9 @@ class OtherCollectives:
         outputs = outputs_of(_ALLTOALL, members, "output", output_tensors)
         inputs = list_of(_ALLTOALL, members, "input", input_tensors)
         return begin_as(
-            options, calls.all_to_all(_ALLTOALL, members, outputs, inputs, None, None, is_now(options)), outputs
+            options,
+            calls.all_to_all(_ALLTOALL, members, outputs, inputs, None, None, ends_in_the_call(options)),
+            outputs,
         )
 
     def _allgather_base(self, output: Tensor, input: Tensor, opts: AllgatherOptions | None = None) -> Work:
@@ -166,7 +168,9 @@ class OtherCollectives:
 
 def _gather_one(caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: Any) -> Work:
     options = checked(caller, members, AllgatherOptions, opts)
-    return begin_as(options, calls.all_gather(caller, members, output, input, None, is_now(options), True), output)
+    return begin_as(
+        options, calls.all_gather(caller, members, output, input, None, ends_in_the_call(options), True), output
+    )
 
 
 def _gather_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any, opts: Any) -> Work:
@@ -178,7 +182,9 @@ def _gather_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inp
 
 def _reduce_scatter_one(caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: Any) -> Work:
     options = checked(caller, members, ReduceScatterOptions, opts)
-    return begin_as(options, _reduce_scatter(caller, members, output, input, options, is_now(options)), output)
+    return begin_as(
+        options, _reduce_scatter(caller, members, output, input, options, ends_in_the_call(options)), output
+    )
 
 
 def _reduce_scatter_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any, opts: Any) -> Work:

@@ -51,6 +51,7 @@ def read(
     caller: Caller, members: ProcessGroup, forms: Sequence[Form], arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> Any:
     """Return what the first of *forms* that takes *arguments* and *named* makes of them."""
+    misfit: TypeError | None = None
     try:
         for form in forms:
             try:
@@ -58,11 +59,12 @@ def read(
             except TypeError as error:
                 if isinstance(error, ShimError):  # what the arguments are, and not how many there are
                     raise
+                misfit = error
                 continue
             if found is not None:
                 return found
         known = " or ".join(str(inspect.signature(form)) for form in forms)
-        raise ArgumentTypeError(f"arguments must be {known}, got {_told(arguments, named)}")
+        raise ArgumentTypeError(f"arguments must be {known}, got {_told(arguments, named)}") from misfit
     except ShimError as error:
         calls.refuse(caller, members, error)
 

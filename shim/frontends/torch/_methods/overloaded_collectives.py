@@ -39,7 +39,7 @@ from shim.frontends.torch._methods.call_options import (
     ReduceScatterOptions,
     ScatterOptions,
     begin_as,
-    is_now,
+    ends_in_the_call,
 )
 from shim.frontends.torch._methods.overload_resolution import (
     ALLGATHER,
@@ -92,7 +92,9 @@ class OverloadedCollectives:
         members = self.core
         tensor, opts = read(_ALLREDUCE, members, ALLREDUCE, args, kwargs)
         op, factor = reduction_of(_ALLREDUCE, members, opts.reduceOp, tensor)
-        prepared = calls.all_reduce(_ALLREDUCE, members, tensor, tensor, op, factor, is_now(opts), sum_of_sparse)
+        prepared = calls.all_reduce(
+            _ALLREDUCE, members, tensor, tensor, op, factor, ends_in_the_call(opts), sum_of_sparse
+        )
         return begin_as(opts, prepared, tensor)
 
     @overload
@@ -105,7 +107,7 @@ class OverloadedCollectives:
         tensor, opts = read(_BROADCAST, members, BROADCAST, args, kwargs)
         _refuse_root_tensor(_BROADCAST, members, opts)
         root = root_of(_BROADCAST, members, None, opts.rootRank)
-        return begin_as(opts, calls.broadcast(_BROADCAST, members, tensor, root, is_now(opts)), tensor)
+        return begin_as(opts, calls.broadcast(_BROADCAST, members, tensor, root, ends_in_the_call(opts)), tensor)
 
     @overload
     def reduce(self, tensors: _Tensors, opts: ReduceOptions | None = None) -> Work: ...
@@ -118,7 +120,9 @@ class OverloadedCollectives:
         _refuse_root_tensor(_REDUCE, members, opts)
         root = root_of(_REDUCE, members, None, opts.rootRank)
         op, factor = reduction_of(_REDUCE, members, opts.reduceOp, tensor)
-        return begin_as(opts, calls.reduce(_REDUCE, members, tensor, tensor, op, root, factor, is_now(opts)), tensor)
+        return begin_as(
+            opts, calls.reduce(_REDUCE, members, tensor, tensor, op, root, factor, ends_in_the_call(opts)), tensor
+        )
 
     @overload
     def allgather(
@@ -131,7 +135,9 @@ class OverloadedCollectives:
         members = self.core
         outputs, tensor, opts = read(_ALLGATHER, members, ALLGATHER, args, kwargs)
         places = outputs_of(_ALLGATHER, members, "output", outputs)
-        return begin_as(opts, calls.all_gather(_ALLGATHER, members, places, tensor, None, is_now(opts)), places)
+        return begin_as(
+            opts, calls.all_gather(_ALLGATHER, members, places, tensor, None, ends_in_the_call(opts)), places
+        )
 
     @overload
     def gather(self, output_tensors: _Lists, input_tensors: _Tensors, opts: GatherOptions | None = None) -> Work: ...
@@ -145,7 +151,9 @@ class OverloadedCollectives:
         outputs, tensor, opts = read(_GATHER, members, GATHER, args, kwargs)
         root = root_of(_GATHER, members, None, opts.rootRank)
         places = outputs_at_root(_GATHER, members, "output", outputs, root)
-        return begin_as(opts, calls.gather(_GATHER, members, places, tensor, root, None, is_now(opts)), places or [])
+        return begin_as(
+            opts, calls.gather(_GATHER, members, places, tensor, root, None, ends_in_the_call(opts)), places or []
+        )
 
     @overload
     def scatter(self, output_tensors: _Tensors, input_tensors: _Lists, opts: ScatterOptions | None = None) -> Work: ...
@@ -159,7 +167,9 @@ class OverloadedCollectives:
         tensor, inputs, opts = read(_SCATTER, members, SCATTER, args, kwargs)
         root = root_of(_SCATTER, members, None, opts.rootRank)
         places = list_at_root(_SCATTER, members, "input", inputs, root)
-        return begin_as(opts, calls.scatter(_SCATTER, members, tensor, places, root, None, is_now(opts)), tensor)
+        return begin_as(
+            opts, calls.scatter(_SCATTER, members, tensor, places, root, None, ends_in_the_call(opts)), tensor
+        )
 
     @overload
     def reduce_scatter(
@@ -175,7 +185,9 @@ class OverloadedCollectives:
         output, inputs, opts = read(_REDUCE_SCATTER, members, REDUCE_SCATTER, args, kwargs)
         op, factor = reduction_of(_REDUCE_SCATTER, members, opts.reduceOp, output)
         several = list_of(_REDUCE_SCATTER, members, "input", inputs)
-        prepared = calls.reduce_scatter(_REDUCE_SCATTER, members, output, several, op, factor, None, is_now(opts))
+        prepared = calls.reduce_scatter(
+            _REDUCE_SCATTER, members, output, several, op, factor, None, ends_in_the_call(opts)
+        )
         return begin_as(opts, prepared, output)
 
     @overload
@@ -188,7 +200,7 @@ class OverloadedCollectives:
         (opts,) = read(_BARRIER, members, BARRIER, args, kwargs)
         told(_BARRIER, members, refuse_device, "device", opts.device)
         refuse_device_ids(_BARRIER, members, opts.device_ids)
-        return begin_as(opts, calls.barrier(_BARRIER, members, is_now(opts)), [])
+        return begin_as(opts, calls.barrier(_BARRIER, members, ends_in_the_call(opts)), [])
 
     @overload
     def alltoall_base(
@@ -241,7 +253,9 @@ def _all_to_all_single(
     output, input, output_splits, input_splits, opts = read(caller, members, ALLTOALL_BASE, arguments, named)
     rows = splits_of(caller, members, "output_splits", output_splits)
     cuts = splits_of(caller, members, "input_splits", input_splits)
-    return begin_as(opts, calls.all_to_all(caller, members, output, input, rows, cuts, is_now(opts), True), output)
+    return begin_as(
+        opts, calls.all_to_all(caller, members, output, input, rows, cuts, ends_in_the_call(opts), True), output
+    )
 
 
 def _refuse_root_tensor(caller: Caller, members: groups.ProcessGroup, opts: Any) -> None:

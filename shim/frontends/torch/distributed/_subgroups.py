@@ -49,7 +49,7 @@ def new_subgroups(
     """
     whole = part_of_world(_NEW_SUBGROUPS, group)
     parts = equal_parts(_NEW_SUBGROUPS, whole, group_size)
-    by_members = whole is not registry.world_view()
+    by_members = not registry.is_world(whole)
     return make_parts(_NEW_SUBGROUPS, parts, timeout, backend, pg_options, group_desc, by_members)
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from shim.substitution.own_modules import substitute_below
 
-__all__ = ["OF_FOUR", "WAYS", "run_features"]
+__all__ = ["OF_FOUR", "run_features"]
 
-WAYS = ("gloo", "shim", "SHIM_TORCH_BACKEND=1", "as installed")
 # Those in which four ranks do what two cannot.
 OF_FOUR = (
     *("ddp_in_a_group", "hierarchical_model_averager", "fsdp2_with_tensor_parallel", "hybrid_shard", "device_mesh"),

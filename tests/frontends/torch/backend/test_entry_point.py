@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,37 @@ def test_a_process_that_imports_torch_alone(served: str, backend: str, group: st
     loaded, told = ended.stdout.splitlines()
     assert (loaded == "[]") == (served != "1")  # the engine comes with the first group
     assert told == f"{group} {backend} [1.0, 1.0]"
+
+
+@pytest.mark.parametrize("served", ["", "1"])
+@pytest.mark.parametrize("first", ["import torch, shim.torch_backend", "import shim.torch_backend, torch"])
+def test_the_order_of_imports_makes_no_difference(served: str, first: str) -> None:
+    program = f"{first}\nprint('shim' in torch.distributed.Backend.backend_list)"
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**os.environ, "SHIM_TORCH_BACKEND": served},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.stdout == "True\n", ended.stderr
+
+
+def test_a_program_with_a_module_called_shim_still_imports_torch(tmp_path: Path) -> None:
+    (tmp_path / "shim.py").write_text("")
+    (tmp_path / "program.py").write_text("import shim, torch\nprint(shim.__file__, torch.ones(1).item())\n")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.meta_path[:] = [one for one in sys.meta_path if 'shim' not in type(one).__module__.lower() and 'Editable' not in type(one).__name__]\n"
+    )
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[4]}"}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "program.py"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.stdout == f"{tmp_path / 'shim.py'} 1.0\n", ended.stderr

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -17,6 +19,7 @@ import torch.distributed as own
 import shim.errors
 import shim.frontends.torch.distributed as dist
 from shim.frontends.torch._backend.making import link, unlink
+from shim.frontends.torch._backend.own_record import by_torch
 from shim.frontends.torch._backend.registration import register
 from shim.frontends.torch._backend.serving import serve, stop_serving
 
@@ -50,9 +53,12 @@ def linked(backend: str | None = "shim", by_frontend: bool = False) -> Iterator[
 
 
 def total(group: Any = None, module: Any = own) -> float:
-    tensor = torch.ones(1)
+    """Return the number of ranks in *group*, if each of them, and no other, adds what only it has."""
+    members = dist.get_process_group_ranks(group)
+    tensor = torch.tensor([10.0 ** own.get_rank(), 1.0])
     module.all_reduce(tensor, group=group)
-    return float(tensor)
+    assert tensor[0] == sum(10.0**rank for rank in members)
+    return float(tensor[1])
 
 
 @TWO
@@ -116,9 +122,12 @@ def test_torchs_own_code_finds_the_store_of_a_world_of_the_frontends(rank: int) 
 @TWO
 def test_a_world_from_before_the_link_is_torchs_too(rank: int) -> None:
     dist.init_process_group()
-    part = dist.new_group([0, 1])
+    part, other = dist.new_group([0, 1]), dist.new_group([0, 1])
     link()
     try:
+        assert dist.get_process_group_ranks(part) == [0, 1]
+        dist.destroy_process_group(other)
+        assert [group.group_name for group in own.distributed_c10d._world.pg_names] == ["0", "1"]
         assert own.is_initialized()
         assert own.get_world_size() == 2
         assert isinstance(dist.group.WORLD, own.ProcessGroup)
@@ -127,6 +136,67 @@ def test_a_world_from_before_the_link_is_torchs_too(rank: int) -> None:
         assert not dist.is_initialized()
     finally:
         unlink()
+
+
+@TWO
+def test_beside_torchs_own_groups_nothing_is_shared(rank: int) -> None:
+    own.init_process_group("gloo", **place())
+    part = own.new_group([0, 1])
+    try:
+        with linked(by_frontend=True):
+            ours = dist.new_group([0, 1])
+            assert dist.group.WORLD.group_name == "0"
+            assert ours.group_name == part.group_name == "1"
+            assert type(own.group.WORLD) is own.ProcessGroup
+            assert total(ours, dist) == 2
+            assert own.get_process_group_ranks(part) == [0, 1]
+            dist.destroy_process_group()
+            assert own.new_group([0, 1]).group_name == "2"
+            own.barrier()
+    finally:
+        if own.is_initialized():
+            own.destroy_process_group()
+
+
+@TWO
+def test_a_shrunk_world_is_torchs_too(rank: int) -> None:
+    with linked(by_frontend=True):
+        if rank == 0:
+            dist.shrink_group([1])
+            assert own.group.WORLD is dist.group.WORLD
+            assert own.get_world_size() == 1
+            own.destroy_process_group()
+            assert not dist.is_initialized()
+
+
+@TWO
+def test_a_thread_in_torchs_own_call_keeps_nothing_from_the_record(rank: int) -> None:
+    with linked(), ThreadPoolExecutor(1) as other:
+        holds, goes_on = threading.Event(), threading.Event()
+
+        def in_torch() -> None:
+            with by_torch():
+                holds.set()
+                goes_on.wait()
+
+        done = other.submit(in_torch)
+        holds.wait()
+        group = dist.new_group([0, 1])
+        assert own.get_process_group_ranks(group) == [0, 1]
+        goes_on.set()
+        done.result()
+
+
+@TWO
+def test_a_store_is_waited_at_for_as_long_as_the_group_would(rank: int) -> None:
+    where = place()
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="500 ms"):
+            own.init_process_group("shim", timeout=timedelta(seconds=0.5), **where)
+        assert not own.is_initialized()
+        assert not dist.is_initialized()
+    with pytest.raises(shim.errors.UnsupportedError, match="HashStore"):
+        own.init_process_group("shim", store=own.HashStore(), rank=rank, world_size=2)
 
 
 @TWO
