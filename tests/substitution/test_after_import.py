@@ -36,7 +36,7 @@ def test_a_first_import_that_fails(name: str, tmp_path: Path) -> None:
     seen: list[int] = []
     after_import(name, lambda module: seen.append(module.value))
     (tmp_path / f"{name}.py").write_text("raise OSError\n")
-    with pytest.raises(OSError):  # noqa: PT011
+    with pytest.raises(OSError):
         importlib.import_module(name)
     (tmp_path / f"{name}.py").write_text("value = 22\n")
     importlib.import_module(name)
