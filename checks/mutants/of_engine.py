@@ -12,7 +12,8 @@ _ORACLE = ("tests/core/engines/test_against_oracle.py",)
 _ARGUMENTS = ("tests/core/test_arguments.py",)
 _DISAGREEMENTS = ("tests/core/test_disagreements.py",)
 _OVERLAPS = ("tests/core/test_batch.py",)
-_REFUSALS = ("tests/core/test_refusals.py", "tests/core/engines")
+_REDUCTIONS = ("tests/core/test_reductions.py",)
+_REFUSALS = ("tests/core/test_refusals.py",)
 _MESSAGES = (*_ORACLE, "tests/frontends/torch/collectives/test_torch_point_to_point.py")
 _SHARED_TENSORS = (
     "tests/core/shared_tensors/test_moving_to_shared_memory.py",
@@ -64,7 +65,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ("reduce/result-not-stored", "    if (output_) output_->store();\n", ""),
     ),
     "native/collectives/reductions.hpp": (
-        ("tests/frontends/torch/collectives/test_torch_reductions.py", *_ORACLE),
+        _REDUCTIONS,
         (
             "reductions/factor-of-this-rank",
             "factors_.push_back(group.call(rank, sequence).factor)",
@@ -124,12 +125,12 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "native/kernels/operations.hpp": (
-        (*_ORACLE, "tests/frontends/torch/collectives/test_torch_reductions.py"),
+        _REDUCTIONS,
         ("kernels/nan-loses-in-min", "return b < a || b != b ? b : a;", "return b < a ? b : a;"),
         ("kernels/max-is-min", "return b > a || b != b ? b : a;", "return b < a || b != b ? b : a;"),
     ),
     "native/kernels/combine.hpp": (
-        (*_ORACLE, "tests/frontends/torch/collectives/test_torch_reductions.py"),
+        _REDUCTIONS,
         ("kernels/average-of-two", "[by](auto sum) { return sum / by; }", "[by](auto sum) { return sum / (by - 1); }"),
         (
             "kernels/average-is-sum",
@@ -156,7 +157,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "native/kernels/formats.hpp": (
-        (*_ORACLE, "tests/frontends/torch/collectives/test_torch_reductions.py"),
+        _REDUCTIONS,
         (
             "kernels/bool-of-other-bits",
             "return element<std::uint8_t>(from, index) != 0 ? 1 : 0;",
@@ -164,7 +165,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "native/tensors/half_floats.hpp": (
-        (*_ORACLE, "tests/frontends/torch/collectives/test_torch_reductions.py"),
+        _REDUCTIONS,
         (
             "kernels/bfloat16-cut-off",
             "(bits + 0x7fff + ((bits >> 16) & 1)) >> 16;  // to nearest",
@@ -227,7 +228,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         ),
     ),
     "native/collectives/exchange.hpp": (
-        (*_ORACLE, "tests/conformance/soak"),
+        _ORACLE,
         (
             "exchange/slot-used-too-early",
             "wait_until_free(group, group.steps + 1);\n    return slot;",
@@ -283,11 +284,13 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "messages/sizes-differ",
             "if (said.dtype == transfer.dtype && said.bytes == transfer.buffer.bytes()) return true;",
             "if (said.dtype == transfer.dtype && said.bytes <= transfer.buffer.bytes()) return true;",
+            _DISAGREEMENTS,
         ),
         (
             "messages/dtypes-differ",
             "if (said.dtype == transfer.dtype && said.bytes == transfer.buffer.bytes()) return true;",
             "if (said.bytes == transfer.buffer.bytes()) return true;",
+            _DISAGREEMENTS,
         ),
         ("messages/not-stored", "    if (!incoming.dropped) target->buffer.store();\n", ""),
         ("messages/source-unknown", "  transfer.source = peer;\n", ""),

@@ -59,3 +59,21 @@ def test_every_rank_is_told_what_they_differ_in(rank: int, what: str, width: int
         assert (output == 2).all()
     finally:
         groups.close_world()
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("what", ["fewer elements", "more elements", "another dtype"])
+def test_a_message_that_does_not_fit_is_not_received(rank: int, what: str) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        if rank == 0:
+            sent = {"fewer elements": np.ones(2), "more elements": np.ones(4), "another dtype": np.ones(3, "int64")}
+            calls.send(ME, group, sent[what], 1).wait()
+        else:
+            tensor = np.zeros(3)
+            with pytest.raises(MismatchError, match=r"rank 0 sent \d+ elements? of \w+ where this rank receives"):
+                calls.receive(ME, group, tensor, 0).wait()
+            assert not tensor.any()
+        calls.barrier(ME, group, now=True)
+    finally:
+        groups.close_world()

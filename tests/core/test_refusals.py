@@ -1,4 +1,4 @@
-"""Calls that are not made: of a process outside the group, and of one that is interrupted behind another call."""
+"""Calls that are not made: of a process outside the group, refused ones, and one that is interrupted behind another call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import ArgumentError, EngineError, NotMemberError, PeerLostError
+from shim.errors import ArgumentError, EngineError, MismatchError, NotMemberError, PeerLostError
 
 ME = Caller("test")
 
@@ -27,6 +27,26 @@ def test_a_wrong_argument_outside_the_group_is_told_in_the_callers_words() -> No
     with pytest.raises(ArgumentError, match=r"^test: op must be good \(rank -1 of 2, group 'others'\)") as caught:
         calls.refused(ME, outside, ArgumentError("{op} must be good"))
     assert not isinstance(caught.value, NotMemberError)
+
+
+@pytest.mark.ranks(2, 3)
+def test_refusals_in_a_row_are_told_one_by_one(rank: int) -> None:
+    """Also to ranks that come late, when the refusing one could be far ahead."""
+    group = groups.enter_world(ME, "test")
+    try:
+        for turn in range(5):
+            if rank == 0:
+                with pytest.raises(ArgumentError):
+                    calls.refuse(ME, group, ArgumentError(f"reason {turn}"))
+            else:
+                time.sleep(0.2 if turn == 0 else 0.0)
+                with pytest.raises(MismatchError, match=f"rank 0: refused: test: reason {turn}"):
+                    calls.barrier(ME, group, now=True)
+        tensor = np.arange(3.0) + rank
+        calls.broadcast(ME, group, tensor, 0, now=True)
+        assert tensor.tolist() == [0.0, 1.0, 2.0]
+    finally:
+        groups.close_world()
 
 
 def interrupt_when_it_waits(thread: int) -> None:

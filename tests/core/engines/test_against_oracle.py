@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import counting
+import numpy as np
 import preloaded_programs
 import pytest
 
 from shim.conformance.soak.rank import Era, carry_out
+from shim.core import calls, groups
+from shim.core.callers import Caller
 from shim.launch.pool import RankPool
 
 CALLS = 300
+ME = Caller("test")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
@@ -37,3 +41,20 @@ def test_a_rank_that_was_refused_twice_may_wait_in_another_group() -> None:
         for outcome in pool.run(counting.be_refused_and_go_elsewhere, deadline=30.0):
             assert outcome.error is None, f"rank {outcome.rank}: {outcome.error}"
             assert outcome.value == ["MismatchError", "MismatchError", 3.0]
+
+
+@pytest.mark.ranks(3, 4)
+def test_what_a_rank_still_reads_is_not_overwritten_by_the_next_call(rank: int) -> None:
+    """The root has nothing to wait for at the end of a long broadcast, and may begin a short one at once."""
+    group = groups.enter_world(ME, "test")
+    try:
+        for turn in range(100):
+            long, short = np.full(200_000, float(turn)), np.full(10_000, -float(turn))
+            if rank != 0:
+                long[:], short[:] = 0.5, 0.5
+            calls.broadcast(ME, group, long, 0, now=True)
+            calls.broadcast(ME, group, short, 0, now=True)
+            assert (long == turn).all()
+            assert (short == -turn).all()
+    finally:
+        groups.close_world()
