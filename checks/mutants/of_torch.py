@@ -380,6 +380,5 @@ MUTANTS = (
         'return getattr(opts, "asyncOp", True) is False and',
         "return",
         "backend/test_one_world",
-        "groups/test_torch_process_group",
     ),
 )
