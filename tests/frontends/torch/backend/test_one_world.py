@@ -264,6 +264,7 @@ def test_a_timeout_is_torchs_own_error_too(rank: int) -> None:
             with pytest.raises(own.DistBackendError, match="made no progress") as told:
                 own.all_reduce(torch.ones(1), group=group)
             assert isinstance(told.value, shim.errors.CollectiveTimeoutError)
+            assert type(told.value).__name__ == "CollectiveTimeoutError"
         own.barrier()
 
 
