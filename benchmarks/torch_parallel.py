@@ -56,7 +56,7 @@ def main() -> None:
 def world(backend: str, turn: int) -> Iterator[None]:
     """A world of *backend*. The turns' worlds meet under names of their own."""
     address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    stores: Any = dist.distributed_c10d
+    stores: Any = dist
     store = stores.PrefixStore(f"{backend} {turn}", stores.TCPStore(*address, is_master=False))
     dist.init_process_group(
         backend, store=store, rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"])
