@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -84,8 +85,10 @@ def _compare_in_process(file: str, console: Console) -> bool | None:
         console.print(Text(told, style="dim"))
         return None
     command = [sys.executable, "-m", "shim.conformance.signatures", file]
+    # torch as it is by itself, without the backends of installed packages, ours among them.
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE, env=environment)
     except subprocess.TimeoutExpired:
         console.print(Text(f"{framework} {version}: not compared within {_DEADLINE:g} s", style="bold red"))
         return False

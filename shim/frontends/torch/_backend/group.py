@@ -34,8 +34,6 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    __slots__ = ("group_desc", "group_name")  # in place of torch's own attributes of these names, which cannot be set
-
     def __init__(
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
     ) -> None:
@@ -61,7 +59,7 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def setGroupName(self, name: str) -> None:
         """Call the group *name*."""
-        self.group_name = name
+        self._set_group_name(name)
 
     def getGroupDesc(self) -> str:
         """Return what describes the group."""
@@ -69,7 +67,7 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def setGroupDesc(self, description: str) -> None:
         """Describe the group by *description*."""
-        self.group_desc = description
+        self._set_group_desc(description)
 
     def shutdown(self) -> None:
         """End it on this rank, the world with all groups, and have the frontend forget it; torch forgets it itself."""

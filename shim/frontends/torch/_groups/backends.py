@@ -39,7 +39,7 @@ class Backend(str):
         FAKE: ["cpu", "cuda", "hpu", "xpu"],
         SHIM: ["cpu"],
     }
-    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE, SHIM]
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
     default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: str) -> Backend:
@@ -103,10 +103,10 @@ def backend_of(caller: Caller, backend: str | None) -> str:
     for known in _names(caller, name):
         if known == Backend.FAKE:
             raise caller.explain(UnsupportedError("the torch frontend has no backend 'fake': the engine communicates"))
-        if known not in Backend.backend_list:
+        if known not in (*Backend.backend_list, Backend.SHIM):
             raise caller.explain(
                 ArgumentAssertionError(
-                    f"backend must be one of {', '.join(name for name in Backend.backend_list if name not in (Backend.UNDEFINED, Backend.FAKE))}, got {backend!r}"
+                    f"backend must be one of {', '.join(name for name in (*Backend.backend_list, Backend.SHIM) if name not in (Backend.UNDEFINED, Backend.FAKE))}, got {backend!r}"
                 )
             )
     return name

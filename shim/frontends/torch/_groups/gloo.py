@@ -69,12 +69,17 @@ class ProcessGroupGloo(ProcessGroup):
     def __init__(
         self, store: Any, rank: int, size: int, options: Any = _HALF_AN_HOUR, timeout: timedelta | None = None
     ) -> None:
-        self.options = _options_of(options, timeout)
+        self._options_given = _options_of(options, timeout)
         seconds = seconds_of(_INIT, self.options._timeout)
         place = meeting_place(_INIT, None, store, rank, size, seconds)
         core = groups.open_apart(_INIT, rank, size, store=place.store, backend="gloo", timeout=seconds)
         self._store = store
         super().__init__(core, self.options.group_name or core.name, "undefined", "gloo")
+
+    @property
+    def options(self) -> Any:
+        """What it was told."""
+        return self._options_given
 
     def get_group_store(self) -> Any:
         """Return the store at which its ranks met."""

@@ -62,8 +62,8 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
     ) -> None:
         self.core = core
-        self.group_name = group_name
-        self.group_desc = group_desc
+        self._group_name = group_name
+        self._group_desc = group_desc
         self.backend = backend
         self.tag = tag or f"ptd:{group_name}"
 
@@ -88,11 +88,21 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """Return the name of its backend, as torch does; ``group_name`` is the group's own."""
         return self.backend
 
+    @property
+    def group_name(self) -> str:
+        """The group's own name."""
+        return self._group_name
+
+    @property
+    def group_desc(self) -> str:
+        """What describes the group."""
+        return self._group_desc
+
     def _set_group_name(self, name: str) -> None:
-        self.group_name = name
+        self._group_name = name
 
     def _set_group_desc(self, description: str) -> None:
-        self.group_desc = description
+        self._group_desc = description
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name!r} rank {self.core.rank} of {self.core.size}>"

@@ -164,7 +164,8 @@ def find(tag: str, ranks: Sequence[int]) -> ProcessGroup | None:
 
 def is_registered(view: Any) -> bool:
     """Tell whether *view* was handed out and not destroyed since. Its group may have been handed out again, as another object."""
-    return any(view.core is one.core for one in views())
+    core = getattr(view, "core", None)  # whoever is outside a group has a number for it
+    return core is not None and any(core is one.core for one in views())
 
 
 def is_apart(view: ProcessGroup) -> bool:
