@@ -10,6 +10,8 @@ After the import, the torch frontend and torch's own classes see the same groups
 
 from __future__ import annotations
 
+import torch.distributed  # noqa: F401  # first: torch comes to modules of ours itself when it is imported
+
 from shim.frontends.torch._backend.making import link
 from shim.frontends.torch._backend.registration import register
 

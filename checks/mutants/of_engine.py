@@ -9,7 +9,7 @@ from checks.mutants.mutant import Mutant
 __all__ = ["MUTANTS"]
 
 _ORACLE = ("tests/core/engines/test_against_oracle.py",)
-_ARGUMENTS = ("tests/core/test_arguments.py",)
+_ARGUMENTS = ("tests/core/test_wrong_arguments.py",)
 _DISAGREEMENTS = ("tests/core/test_disagreements.py",)
 _OVERLAPS = ("tests/core/test_batch.py",)
 _REDUCTIONS = ("tests/core/test_reductions.py",)

@@ -20,7 +20,6 @@ from shim.errors import (
 )
 
 __all__ = [
-    "TORCH_CLASSES",
     "ArgumentAssertionError",
     "ArgumentTypeError",
     "DefaultGroupMissingError",
@@ -98,7 +97,7 @@ class _CollectiveTimedOutError(DistBackendError, CollectiveTimeoutError):
     """A collective did not end in time."""
 
 
-TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
+_TORCH_CLASSES: dict[type[ShimError], type[ShimError]] = {
     DefaultGroupMissingError: DefaultGroupMissingError,
     StateError: TorchStateError,
     TensorError: TorchTensorError,
@@ -117,4 +116,4 @@ def torch_function(name: str, outsider: Literal["raise", "warn"] = "warn", /, **
 
     *outsider* is what happens to a process outside the group, as ``Caller`` describes.
     """
-    return Caller(f"torch.distributed.{name}", errors=TORCH_CLASSES, outsider=outsider, **parameters)
+    return Caller(f"torch.distributed.{name}", errors=_TORCH_CLASSES, outsider=outsider, **parameters)

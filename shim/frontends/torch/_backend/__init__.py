@@ -2,5 +2,3 @@
 
 ``import shim.torch_backend`` registers it. It needs torch; the rest of the torch frontend does not.
 """
-
-import torch.distributed  # noqa: F401  # before the modules here: torch, when it is imported, comes to some of them itself

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
-from shim.frontends.torch._backend.errors import raise_torchs_own
 from shim.frontends.torch._backend.group import EngineGroup
 from shim.frontends.torch._backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
@@ -30,7 +29,6 @@ _NEW_GROUP = torch_function("new_group")
 def link() -> None:
     """From now on, keep torch's record of groups and the frontend's as one: what either makes is a group to both."""
     if registry.torch_world() is None:
-        raise_torchs_own()
         registry.keep_in_step(record)
         renew_views()
 

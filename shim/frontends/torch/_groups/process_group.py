@@ -281,7 +281,7 @@ def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backe
 
 def renew_views() -> None:
     """Hand out the views of all groups again, as of the class that torch's own record needs."""
-    for view in registry.views():
+    for view in registry.views() if registry.world_view() is not None else ():
         if registry.is_world(view):
             registry.hand_out_world(_renewed(view), registry.handed_out.store)
         else:

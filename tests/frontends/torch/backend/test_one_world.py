@@ -37,6 +37,8 @@ def place() -> dict[str, Any]:
 @contextmanager
 def linked(backend: str | None = "shim", by_frontend: bool = False) -> Iterator[None]:
     """A world of *backend* that torch's own function makes, or the frontend's; afterwards torch is on its own."""
+    if dist.is_initialized():  # a test before has left it so
+        dist.destroy_process_group()
     register()
     link()
     try:
@@ -73,6 +75,19 @@ def test_the_world_is_one(rank: int, by_frontend: bool) -> None:
         (dist if by_frontend else own).destroy_process_group()
         assert not own.is_initialized()
         assert not dist.is_initialized()
+
+
+@TWO
+def test_a_world_that_has_ended_is_not_torchs(rank: int) -> None:
+    dist.init_process_group()
+    dist.group.WORLD.shutdown()
+    link()
+    try:
+        assert not own.is_initialized()
+        with linked():
+            assert total() == 2
+    finally:
+        unlink()
 
 
 @TWO
