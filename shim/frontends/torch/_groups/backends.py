@@ -59,6 +59,9 @@ class Backend(str):
         )
 
 
+_KNOWN = (*Backend.backend_list, Backend.SHIM)
+
+
 class BackendConfig:
     """Which backend serves each kind of device, according to the string *backend*.
 
@@ -103,12 +106,9 @@ def backend_of(caller: Caller, backend: str | None) -> str:
     for known in _names(caller, name):
         if known == Backend.FAKE:
             raise caller.explain(UnsupportedError("the torch frontend has no backend 'fake': the engine communicates"))
-        if known not in (*Backend.backend_list, Backend.SHIM):
-            raise caller.explain(
-                ArgumentAssertionError(
-                    f"backend must be one of {', '.join(name for name in (*Backend.backend_list, Backend.SHIM) if name not in (Backend.UNDEFINED, Backend.FAKE))}, got {backend!r}"
-                )
-            )
+        if known not in _KNOWN:
+            named = ", ".join(one for one in _KNOWN if one not in (Backend.UNDEFINED, Backend.FAKE))
+            raise caller.explain(ArgumentAssertionError(f"backend must be one of {named}, got {backend!r}"))
     return name
 
 
