@@ -22,8 +22,8 @@ def as_installed() -> contextlib.AbstractContextManager[None]:
 
     The frontend is the installed framework's, by its version. Other modules' imports meanwhile are not affected, nor are
     other threads' of other modules; names that the block has bound keep their meaning after it. A framework's module that
-    was imported before the block is the framework's own. From the first name on that needs torch's process groups, these are
-    the engine's, for all modules and until the process ends.
+    was imported before the block is the framework's own. From the first name on that needs torch's process groups, the
+    frontend's world is torch's too; torch's own gloo stays gloo.
     """
     return _Block()
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from shim.substitution.after_import import after_import
 
-__all__ = ["serve_torch", "serve_torch_when_imported"]
+__all__ = ["link_torch", "serve_torch_when_imported"]
 
 
 def serve_torch_when_imported() -> None:
@@ -18,13 +18,15 @@ def serve_torch_when_imported() -> None:
     after_import("torch", _serve)
 
 
-def serve_torch() -> None:
-    """Have torch's own process groups of host memory be the engine's from now on."""
-    from shim.frontends.torch._backend.serving import serve  # here, as it imports torch
+def link_torch() -> None:
+    """Have the frontend's world and groups be torch's own from now on, where torch has none of another backend."""
+    from shim.frontends.torch._backend.making import link  # here, as it imports torch
 
-    serve()
+    link()
 
 
 def _serve(torch: ModuleType) -> None:
     if torch.distributed.is_available():
-        serve_torch()
+        from shim.frontends.torch._backend.serving import serve
+
+        serve()

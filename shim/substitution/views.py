@@ -12,7 +12,7 @@ from typing import Any
 
 from shim.substitution.group_users import PLACES, is_below, is_never_served, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
-from shim.substitution.torch_groups import serve_torch
+from shim.substitution.torch_groups import link_torch
 
 __all__ = ["ModuleView", "Through", "view_of"]
 
@@ -111,7 +111,7 @@ def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> 
     if is_below(home, PLACES[framework]) and uses_groups(thing, framework):
         if framework != "torch":
             return refused(thing, f"{module}.{name}")
-        serve_torch()
+        link_torch()
     return thing
 
 

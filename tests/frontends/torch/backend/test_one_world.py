@@ -205,13 +205,17 @@ def test_a_thread_in_torchs_own_call_keeps_nothing_from_the_record(rank: int) ->
 @TWO
 def test_a_store_is_waited_at_for_as_long_as_the_group_would(rank: int) -> None:
     where = place()
-    if rank == 0:
-        with pytest.raises(RuntimeError, match="500 ms"):
-            own.init_process_group("shim", timeout=timedelta(seconds=0.5), **where)
-        assert not own.is_initialized()
-        assert not dist.is_initialized()
-    with pytest.raises(shim.errors.UnsupportedError, match="HashStore"):
-        own.init_process_group("shim", store=own.HashStore(), rank=rank, world_size=2)
+    link()
+    try:
+        if rank == 0:
+            with pytest.raises(RuntimeError, match="500 ms"):
+                own.init_process_group("shim", timeout=timedelta(seconds=0.5), **where)
+            assert not own.is_initialized()
+            assert not dist.is_initialized()
+        with pytest.raises(shim.errors.UnsupportedError, match="HashStore"):
+            own.init_process_group("shim", store=own.HashStore(), rank=rank, world_size=2)
+    finally:
+        unlink()
     own.distributed_c10d._world.group_count = 0  # torch itself counts a start that fails, here on one rank twice
 
 
