@@ -1,0 +1,9 @@
+"""Which functions, parameters and names of the APIs correspond: one table, checked against ``shim.record``."""
+
+from __future__ import annotations
+
+from shim.port.correspondences.forms import ADVISORY, Form, Parameter, recorded
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.table import TABLE, forms_of, rows_with
+
+__all__ = ["ADVISORY", "TABLE", "Form", "Parameter", "forms_of", "name_for", "recorded", "rows_with"]

@@ -1,0 +1,117 @@
+"""A form: one framework's function, with what each of its parameters means.
+
+It is written as the function's full name and its parameters' *roles* in the recorded order: ``paddle.distributed.all_reduce(tensor, op, group, ~background)``.
+The roles of one row's forms are what a port goes by. Beside a role may stand
+
+- ``~`` before it: the flag says the opposite;
+- ``=`` and a value after it: what leaving the argument out means, where the recorded default does not say it, such as ``root=0`` for a None that is
+  taken for rank 0;
+- ``-`` in its place: nothing in another framework corresponds, unless it is left at its default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from shim.port.apis import APIS
+from shim.record import Record, Signatures, parameters_of, read
+
+__all__ = ["ADVISORY", "Form", "Parameter", "form_of", "recorded"]
+
+_FORM = re.compile(r"(?P<api>\w+: )?(?P<name>[\w.]+)\((?P<roles>.*)\)")
+
+# Roles that are advice to the framework: without them, a call that succeeds has the same results.
+ADVISORY = frozenset(
+    (
+        "backend",
+        "description",
+        "device",
+        "device_ids",
+        "init_method",
+        "options",
+        "rank",
+        "store",
+        "timeout",
+        "world_size",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """``default`` is what leaving it out means, in the words of its role (a literal, or such as ``any``); None where it must be given."""
+
+    name: str
+    role: str
+    inverted: bool
+    default: str | None
+
+
+@dataclass(frozen=True)
+class Form:
+    """``api`` is a name of ``APIS``."""
+
+    api: str
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    def of_role(self, role: str) -> Parameter | None:
+        """Return the parameter that has *role*."""
+        return next((parameter for parameter in self.parameters if parameter.role == role), None)
+
+    def named(self, name: str) -> Parameter | None:
+        """Return the parameter called *name*."""
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+
+
+def form_of(text: str, api: str) -> Form:
+    """Return the form that *text* says, of *api*. Raises ValueError where it does not fit what is recorded."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a form: {text}")
+    name = match["name"]
+    tokens = [token.strip() for token in match["roles"].split(",")] if match["roles"] else []
+    names = [
+        parameter for parameter in parameters_of(_signature(name, api)) if parameter.name not in ("self", "_ranks")
+    ]
+    if len(names) != len(tokens):
+        raise ValueError(f"{text}: {name} of {api} has the parameters {', '.join(each.name for each in names)}")
+    return Form(
+        api, name, tuple(_parameter(each.name, each.default, token) for each, token in zip(names, tokens, strict=True))
+    )
+
+
+def _parameter(name: str, default: str | None, token: str) -> Parameter:
+    role, _, said = token.partition("=")
+    inverted = role.startswith("~")
+    meaning = said or default
+    if inverted and not said:
+        meaning = {"True": "False", "False": "True"}.get(str(default), default)
+    return Parameter(name, role.removeprefix("~"), inverted, meaning)
+
+
+def _signature(name: str, api: str) -> str:
+    record = recorded(name, api)
+    if record is None:
+        raise ValueError(f"{name} is not recorded of {api}")
+    text = record if isinstance(record, str) else record.get("__init__", "()")
+    return text if text.startswith("(") else "()"
+
+
+def recorded(name: str, api: str) -> Record | None:
+    """Return what is recorded of *name*, a canonical path, in *api*; None where nothing is."""
+    return _by_name(api).get(name)
+
+
+@cache
+def _by_name(api: str) -> Mapping[str, Record]:
+    found: dict[str, Record] = {}
+    signatures: Signatures = read(APIS[api].record)
+    for module, names in signatures.modules.items():
+        for name, record in names.items():
+            found.setdefault(APIS[api].canonical(f"{module}.{name}"), record)
+            found.setdefault(f"{module}.{name}", record)
+    return found

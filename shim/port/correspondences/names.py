@@ -1,0 +1,48 @@
+"""Names that are no functions: reduce ops, classes, modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from shim.port.apis import APIS
+
+__all__ = ["NAMES", "name_for"]
+
+# Each line: torch, Paddle, MindSpore; - where there is none. A "()" after a name is written where the name alone would be another thing.
+NAMES = """
+torch.distributed                     paddle.distributed                         mindspore.mint.distributed
+torch.distributed.ReduceOp            paddle.distributed.ReduceOp                mindspore.ops.ReduceOp
+torch.distributed.ReduceOp.SUM        paddle.distributed.ReduceOp.SUM            mindspore.ops.ReduceOp.SUM
+torch.distributed.ReduceOp.PRODUCT    paddle.distributed.ReduceOp.PROD           mindspore.ops.ReduceOp.PROD
+torch.distributed.ReduceOp.MIN        paddle.distributed.ReduceOp.MIN            mindspore.ops.ReduceOp.MIN
+torch.distributed.ReduceOp.MAX        paddle.distributed.ReduceOp.MAX            mindspore.ops.ReduceOp.MAX
+torch.distributed.ReduceOp.AVG        paddle_3:paddle.distributed.ReduceOp.AVG   mindspore.ops.ReduceOp.AVG
+torch.distributed.ProcessGroup        paddle.distributed.collective.Group        str
+torch.distributed.group.WORLD         paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed.GroupMember.WORLD   paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+"""
+
+
+def name_for(name: str, source: str, target: str) -> str | None:
+    """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing."""
+    return _translations(source, target).get(name)
+
+
+@cache
+def _translations(source: str, target: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for line in NAMES.strip().splitlines():
+        cells = line.split()
+        one, other = _cell(cells, source), _cell(cells, target)
+        if one and other:
+            found.setdefault(one, other)
+    return found
+
+
+def _cell(cells: list[str], api: str) -> str:
+    cell = cells[("torch", "paddle", "mindspore").index(APIS[api].framework)]
+    only, colon, name = cell.rpartition(":")
+    if cell == "-" or (colon and only != api):
+        return ""
+    return name

@@ -1,0 +1,53 @@
+"""Changes of a text at given places, which leave all else of it byte for byte as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Edits"]
+
+
+@dataclass
+class Edits:
+    """Replacements and insertions in *text*, which is UTF-8. Offsets count bytes of the text before all of them."""
+
+    text: bytes
+    _edits: list[tuple[int, int, int, bytes]] = field(default_factory=list)
+    _removed: list[tuple[int, int]] = field(default_factory=list)
+
+    def replace(self, start: int, end: int, new: str) -> None:
+        """Replace the bytes from *start* to *end*. No other replacement may touch them."""
+        self._edits.append((start, end, 0, new.encode()))
+
+    def remove(self, start: int, end: int) -> None:
+        """Remove the bytes from *start* to *end*, with what is changed in them."""
+        self._removed.append((start, end))
+
+    def insert(self, at: int, new: str) -> None:
+        """Insert *new* at *at*. Of several insertions at one place, the first made comes first."""
+        self.replace(at, at, new)
+
+    def insert_after(self, at: int, new: str) -> None:
+        """Insert *new* at *at*, where something ends. Of several at one place, the last made comes first, as brackets close."""
+        self._edits.append((at, at, -1 - len(self._edits), new.encode()))
+
+    def __len__(self) -> int:
+        return len(self._edits) + len(self._removed)
+
+    def applied(self) -> bytes:
+        """Return the text with all of them made. Raises ValueError for two replacements that overlap."""
+        parts, done = [], 0
+        for start, end, _, new in sorted(
+            [*self._kept(), *((*each, 1, b"") for each in self._removed)], key=lambda edit: edit[:3]
+        ):
+            if start < done:
+                raise ValueError(f"two edits overlap at byte {start}: {new!r}")
+            parts += [self.text[done:start], new]
+            done = end
+        return b"".join([*parts, self.text[done:]])
+
+    def _kept(self) -> list[tuple[int, int, int, bytes]]:
+        """The edits that are not in a place that is removed."""
+        return [
+            edit for edit in self._edits if not any(start < edit[1] and edit[0] < end for start, end in self._removed)
+        ]

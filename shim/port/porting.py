@@ -1,0 +1,35 @@
+"""Port one file's text."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shim.port.apis import APIS
+from shim.port.plan import Plan, Ported
+from shim.port.reading import SourceFile
+from shim.port.rules import Port, Spelling, Walk, port_imports
+
+__all__ = ["port_source"]
+
+
+def port_source(source: str, plan: Plan) -> Ported:
+    """Return *source*, the text of a Python file, ported by *plan*.
+
+    Raises SyntaxError for text that is no Python 3, and for expressions that are nested too deeply to be read.
+    """
+    try:
+        return _ported(source, plan)
+    except cst.ParserSyntaxError as error:
+        raise SyntaxError(f"line {error.raw_line}: {error.message}") from None
+    except RecursionError:
+        raise SyntaxError("an expression is nested too deeply to be read") from None
+
+
+def _ported(source: str, plan: Plan) -> Ported:
+    file = SourceFile(source, APIS[plan.source])
+    port = Port(file, plan)
+    spelling = Spelling(port)
+    walk = Walk(port, spelling)
+    file.module.visit(walk)
+    port_imports(port, spelling, walk.imports)
+    return Ported(port.edits.applied().decode(), port.places, sorted(port.entries))

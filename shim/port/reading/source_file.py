@@ -1,0 +1,187 @@
+"""A parsed Python file: where its nodes are in the text, and which names of an API its expressions mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import libcst as cst
+from libcst import metadata
+
+from shim.port.apis import Api
+
+__all__ = ["Imported", "SourceFile", "Span"]
+
+
+class Span(NamedTuple):
+    """Bytes of the text, from ``start`` to before ``end``."""
+
+    start: int
+    end: int
+
+
+class Imported(NamedTuple):
+    """``statement`` binds ``local`` to what has the full name ``name``."""
+
+    local: str
+    name: str
+    statement: cst.Import | cst.ImportFrom
+
+
+class SourceFile:
+    """One file of a program that uses *api*. Raises libcst.ParserSyntaxError for what is no Python 3."""
+
+    def __init__(self, text: str, api: Api) -> None:
+        self.api = api
+        self.text = text.encode()
+        wrapper = metadata.MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        self.module = wrapper.module
+        self._scopes = wrapper.resolve(metadata.ScopeProvider)
+        self._spans = wrapper.resolve(metadata.ByteSpanPositionProvider)
+        self._lines = [0, *(at + 1 for at, byte in enumerate(self.text) if byte == ord("\n"))]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Return where *node* is, without brackets around it."""
+        found = self._spans[node]
+        return Span(found.start, found.start + found.length)
+
+    def outer_span(self, node: cst.BaseExpression) -> Span:
+        """Return where *node* is, with the brackets around it."""
+        start, end = self.span(node)
+        return Span(start - self._bytes(node.lpar), end + self._bytes(node.rpar))
+
+    def _bytes(self, nodes: Sequence[cst.CSTNode]) -> int:
+        return sum(len(self.module.code_for_node(node).encode()) for node in nodes)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Return the source of *node*, without brackets around it."""
+        start, end = self.span(node)
+        return self.text[start:end].decode()
+
+    def place(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Return the line and the column of *node*, from 1, the column in characters."""
+        start = self.span(node).start
+        low, high = 0, len(self._lines)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._lines[middle] <= start else (low, middle)
+        return low + 1, len(self.text[self._lines[low] : start].decode()) + 1
+
+    def indented(self, start: int, lines: Sequence[str]) -> str:
+        """Return *lines* as they stand below each other where a statement starts at *start*; beside each other where that shares its line."""
+        begin = max(self.text.rfind(b"\n", 0, start), self.text.rfind(b"\r", 0, start)) + 1
+        before = self.text[begin:start].decode()
+        if before.strip():
+            return "; ".join(lines)
+        return (self.module.default_newline + before).join(lines)
+
+    def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
+        """Return the scope in which *node* is, None for the parts of a name."""
+        return self._scopes.get(node)
+
+    def imported(self, node: cst.CSTNode) -> str | None:
+        """Return the canonical path of the name of the API that the name or attribute *node* means by imports alone.
+
+        Several imports, as in try and except, have to agree. Names of the framework that are none of the API are returned, too; None for all else.
+        """
+        scope = self._scopes.get(node)
+        if scope is None or not _is_dotted(node):
+            return None
+        names = set()
+        for found in scope.get_qualified_names_for(node):
+            if found.source is not metadata.QualifiedNameSource.IMPORT:
+                return None
+            names.add(self.api.canonical(found.name))
+        name = names.pop() if len(names) == 1 else None
+        return name if name is not None and f"{name}.".startswith(f"{self.api.framework}.") else None
+
+    @cached_property
+    def top_level_imports(self) -> Sequence[Imported]:
+        """What the file's top level imports by a name of its own, unlike ``import torch.distributed``, which binds ``torch``."""
+        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
+        found = []
+        for each in scope.globals.assignments if scope is not None else ():
+            statement = getattr(each, "node", None)
+            if isinstance(statement, (cst.Import, cst.ImportFrom)) and _has_own_name(statement, each.name):
+                found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
+        return sorted(found, key=lambda each: self.span(each.statement).start)
+
+    def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
+        """Return the statements that bind the local *name*."""
+        scope = self._scopes.get(name)
+        if scope is None:
+            return []
+        bound = [each.node for each in scope[name.value] if isinstance(each, metadata.ImportAssignment)]
+        statements = [node for node in bound if isinstance(node, (cst.Import, cst.ImportFrom))]
+        return sorted(statements, key=lambda node: self.span(node).start)
+
+    def values_of(self, name: cst.Name) -> list[cst.BaseExpression] | None:
+        """Return the expressions that are assigned to the local variable *name*; None where something else binds it, or nothing does."""
+        scope = self._scopes.get(name)
+        if scope is None:
+            return None
+        values = []
+        for assignment in scope[name.value]:
+            value = self._assigned.get(getattr(assignment, "node", None))
+            if value is None:
+                return None
+            values.append(value)
+        return values or None
+
+    @cached_property
+    def _assigned(self) -> dict[Any, cst.BaseExpression]:
+        """The expression assigned to each variable in a plain assignment."""
+        found: dict[Any, cst.BaseExpression] = {}
+
+        class Assignments(cst.CSTVisitor):
+            def visit_Assign(self, node: cst.Assign) -> None:
+                for target in node.targets:
+                    if isinstance(target.target, cst.Name):
+                        found[target.target] = node.value
+
+            def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+                if isinstance(node.target, cst.Name) and node.value is not None:
+                    found[node.target] = node.value
+
+        self.module.visit(Assignments())
+        return found
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All names of variables anywhere in the file, whatever their scope."""
+        found: set[str] = set()
+
+        class Words(cst.CSTVisitor):
+            def visit_Attribute(self, node: cst.Attribute) -> bool:
+                node.value.visit(self)
+                return False
+
+            def visit_Arg(self, node: cst.Arg) -> bool:
+                node.value.visit(self)
+                return False
+
+            def visit_Name(self, node: cst.Name) -> None:
+                found.add(node.value)
+
+        self.module.visit(Words())
+        return frozenset(found)
+
+
+def _is_dotted(node: cst.CSTNode) -> bool:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name)
+
+
+def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:
+    """Tell whether *statement* binds *name* itself, and not the first package of a dotted path."""
+    if isinstance(statement, cst.ImportFrom):
+        return True
+    return any(
+        _name(alias.asname.name if alias.asname is not None else alias.name) == name for alias in statement.names
+    )
+
+
+def _name(node: cst.CSTNode) -> str:
+    return node.value if isinstance(node, cst.Name) else ""

@@ -1,0 +1,64 @@
+"""What a group tells of itself, which is a method here, a property there, and a function elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from shim.port.correspondences.members import member_for, member_of
+from shim.port.rules.left import Left
+from shim.port.rules.port import Port
+
+__all__ = ["member_row", "port_member"]
+
+_PLACE = re.compile(r"\{(?:group|rank)\}")
+_WORLD = "paddle.distributed.get_group(0)"
+
+
+def member_row(port: Port, node: cst.Attribute, call: cst.Call | None) -> str | None:
+    """Return the row of the member *node* of a group, which *call* calls; None where the API's groups have none such."""
+    name = node.attr.value
+    if call is None:
+        return member_of(f"{{group}}.{name}", port.plan.source)
+    for arguments in ("()", "({rank})"):
+        row = member_of(f"{{group}}.{name}{arguments}", port.plan.source)
+        if row is not None and len(call.args) == arguments.count("{"):
+            return row
+    return None
+
+
+def port_member(
+    port: Port, node: cst.CSTNode, row: str, parts: Sequence[cst.BaseExpression], spell: Callable[[str], str]
+) -> None:
+    """Write *node* as the target has it. *parts* are the expressions of the group, if it is given, and of the rank, in the order of the source."""
+    template = member_for(row, port.plan.target)
+    if template is None:
+        raise Left(
+            "no-equivalent",
+            f"groups of {port.target.framework} do not tell this",
+            "Keep it in a variable when the group is made.",
+        )
+    function, _, rest = template.partition("(")
+    if not template.startswith("{group}"):
+        template = f"{spell(function)}({rest}"
+    elif port.file.code(parts[0]) == "None":
+        template = template.replace("{group}", spell(_WORLD))
+        _between(port, node, template, parts[1:])
+        return
+    elif not isinstance(parts[0], (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not parts[0].lpar:
+        template = template.replace("{group}", "({group})")
+    _between(port, node, template, parts)
+
+
+def _between(port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:
+    """Replace all of *node* but its *parts*, which go into the template's places."""
+    texts = _PLACE.split(template)
+    start, end = port.file.span(node)
+    for text, part in zip(texts, parts, strict=False):
+        first, last = port.file.outer_span(part)
+        port.edits.replace(start, first, text)
+        start = last
+    port.edits.replace(start, end, texts[-1])
+    port.places += 1

@@ -1,0 +1,59 @@
+"""The port of one file while it is made: what is known, what is changed, what is reported."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shim.port.apis import APIS, Api
+from shim.port.edits import Edits
+from shim.port.entries import Entry, Kind
+from shim.port.plan import Plan
+from shim.port.reading import SourceFile
+from shim.port.rules.left import Left
+
+__all__ = ["Port"]
+
+
+class Port:
+    """Holds the file, the changes and the entries. The rules work on it."""
+
+    def __init__(self, file: SourceFile, plan: Plan) -> None:
+        self.file = file
+        self.plan = plan
+        self.source: Api = APIS[plan.source]
+        self.target: Api = APIS[plan.target]
+        self.edits = Edits(file.text)
+        self.entries: list[Entry] = []
+        self.places = 0
+        self.done: set[cst.CSTNode] = set()  # what a rule has written itself
+        self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
+        self.before: dict[cst.CSTNode, cst.CSTNode] = {}  # each statement's one before it, in its block
+
+    def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:
+        """Add an entry for *node*."""
+        self.entries.append(Entry(*self.file.place(node), kind, rule, why, advice))
+
+    def check_statement(self, call: cst.Call) -> None:
+        """Raise Left where no statement can be written before the one that *call* is in, as *call* is not all of it."""
+        statement = self.statement
+        if (
+            statement is None
+            or len(statement.body) != 1
+            or not isinstance(statement.body[0], (cst.Expr, cst.Assign))
+            or statement.body[0].value is not call
+        ):
+            raise Left(
+                "needs-a-statement",
+                "the target needs a statement before this call",
+                "Have the call be a statement of its own, and port again.",
+            )
+
+    def insert_before(self, text: str) -> None:
+        """Write the statement *text* on a line of its own before the statement that the walk is in."""
+        assert self.statement is not None
+        start = self.file.span(self.statement.body[0]).start
+        self.edits.insert(start, self.file.indented(start, [text, ""]))
+
+    def written(self, name: str) -> str:
+        """Return the path by which the ported code imports the target's *name*."""
+        return self.target.written(name, native=self.plan.onto == "native")

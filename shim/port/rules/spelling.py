@@ -1,0 +1,145 @@
+"""How a name of the target is written at a place in the file, and which imports that needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from shim.port.apis import Api
+from shim.port.correspondences import forms_of, name_for, rows_with
+from shim.port.rules.port import Port
+
+__all__ = ["Import", "Spelling", "is_module"]
+
+
+@dataclass
+class Import:
+    """What becomes of one import statement. ``names`` are those that it imports from a module, with the target's names that they are used for."""
+
+    statement: cst.Import | cst.ImportFrom
+    added: dict[str, str] = field(default_factory=dict)  # the target's module or name to the local name
+    used: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # local name to the target's names, each with its local name
+
+
+class Spelling:
+    """Writes the target's names in one file, and remembers what has to be imported for them, by the import statement to replace."""
+
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self.imports: dict[cst.CSTNode, Import] = {}
+        self._taken = set(port.file.words)
+
+    def spell(self, node: cst.CSTNode, name: str) -> str | None:
+        """Return how to write the target's *name* in place of *node*; None where no import statement can be found to add it to.
+
+        If an import binds the first name of *node*, the name comes from what replaces that import; else from the file's first import of the API.
+        *name* may end in a call.
+        """
+        if "." not in name:
+            return name  # of Python itself
+        name, bracket, arguments = name.partition("(")
+        first = _first_name(node)
+        statements = self.port.file.imports_of(first) if first is not None else []
+        bound = self.port.file.imported(first) if first is not None and statements else None
+        text = (
+            self._anywhere(name) if bound is None or first is None else self._from(first.value, bound, name, statements)
+        )
+        return None if text is None else text + bracket + arguments
+
+    def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
+        if bound == self.port.source.framework:
+            return self._anywhere(name) or self._below(
+                self._added(statements, self.port.target.main, "dist"), self.port.target.main, name, statements
+            )
+        if is_module(self.port.source, bound):
+            return self._below(local, self.port.target.main, name, statements)
+        return self._of_imported(local, bound, name, statements)
+
+    def _anywhere(self, name: str) -> str | None:
+        """Write *name* by a module of the API that the file imports at its top level; None where it imports none."""
+        file = self.port.file
+        for local, module, _ in file.top_level_imports:
+            if is_module(self.port.source, file.api.canonical(module)):
+                statements = [each.statement for each in file.top_level_imports if each.local == local]
+                return self._below(local, self.port.target.main, name, statements)
+        return None
+
+    def _below(self, local: str, module: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
+        if name.startswith(f"{module}."):
+            for statement in statements:
+                self._import(statement)
+            return f"{local}.{name.removeprefix(f'{module}.')}"
+        return self._directly(name, statements)
+
+    def _directly(self, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
+        """Write *name* with its class or function imported by its own name."""
+        parent, _, last = name.rpartition(".")
+        if parent.rpartition(".")[2][:1].isupper():  # a member of a class
+            return f"{self._added(statements, parent, parent.rpartition('.')[2])}.{last}"
+        return self._added(statements, name, last)
+
+    def _added(self, statements: list[cst.Import | cst.ImportFrom], what: str, local: str) -> str:
+        """Have each of *statements* followed by an import of *what*, and return its local name, *local* where nothing else is called so."""
+        known = self._import(statements[0]).added.get(what)
+        if known is None:
+            known = local
+            while known in self._taken:
+                known += "_"
+            self._taken.add(known)
+        for statement in statements:
+            self._import(statement).added[what] = known
+        return known
+
+    def _import(self, statement: cst.Import | cst.ImportFrom) -> Import:
+        return self.imports.setdefault(statement, Import(statement))
+
+    def _of_imported(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
+        """Write *name* where the file has imported the source's *bound* as *local*."""
+        of_bound = self.translated(bound)
+        head, tail = (
+            (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else (name, "")
+        )
+        used = self._import(statements[0]).used.setdefault(local, {})
+        if head not in used:
+            used[head] = self._local_for(head, local, bound, is_first=not used)
+        for statement in statements[1:]:
+            self._import(statement).used.setdefault(local, {})[head] = used[head]
+        return used[head] + tail
+
+    def _local_for(self, name: str, local: str, bound: str, is_first: bool) -> str:
+        """Return the local name of the target's *name*: the author's, if that was chosen by the author or is the same, else its own."""
+        own = name.rpartition(".")[2]
+        was_own = local == bound.rpartition(".")[2]
+        if is_first and (not was_own or own == local):
+            return local
+        while own in self._taken:
+            if is_first:
+                return local
+            own += "_"
+        self._taken.add(own)
+        return own
+
+    def translated(self, name: str) -> str | None:
+        """Return the target's name for the source's *name* where its use does not decide, None where there is none."""
+        rows = rows_with(name, self.port.plan.source)
+        if rows:
+            forms = forms_of(rows[0][0], self.port.plan.target)
+            return forms[0].name if forms else None
+        return name_for(name, self.port.plan.source, self.port.plan.target)
+
+
+def is_module(api: Api, name: str) -> bool:
+    """Tell whether the canonical *name* is a module of *api* whose names the table has."""
+    return name in (api.main, *api.others, *_SUBMODULES)
+
+
+_SUBMODULES = ("paddle.distributed.stream", "paddle.distributed.collective")
+
+
+def _first_name(node: cst.CSTNode) -> cst.Name | None:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None

@@ -1,0 +1,231 @@
+"""The walk over a file, which gives each use of the API to the rule for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
+from shim.port.correspondences.members import MEMBERS
+from shim.port.reading import Groups
+from shim.port.rules.calls import port_call
+from shim.port.rules.functions import Functions
+from shim.port.rules.left import Left
+from shim.port.rules.members import member_row, port_member
+from shim.port.rules.port import Port
+from shim.port.rules.spelling import Spelling, is_module
+from shim.port.rules.unknown_names import report_unknown
+
+__all__ = ["Walk"]
+
+_BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")
+
+
+class Walk(cst.CSTVisitor):
+    """Visits a file's nodes from the outside to the inside. ``imports`` are the import statements, which are ported last."""
+
+    def __init__(self, port: Port, spelling: Spelling) -> None:
+        self.port = port
+        self.spelling = spelling
+        self.imports: list[cst.Import | cst.ImportFrom] = []
+        self._groups = Groups(port.file, port.plan.source)
+        self._functions = Functions(port.file, port.plan)
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self.port.before.update(zip(node.body[1:], node.body, strict=False))
+
+    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
+        self.port.before.update(zip(node.body[1:], node.body, strict=False))
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        self.port.statement = node
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        self.imports.append(node)
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        self.imports.append(node)
+        return False
+
+    def visit_Call(self, node: cst.Call) -> None:
+        function = node.func
+        if not isinstance(function, (cst.Name, cst.Attribute)):
+            return
+        name = self.port.file.imported(function)
+        if name is not None:
+            self._visit_call(node, function, name)
+        elif isinstance(function, cst.Attribute) and function.value in self._groups:
+            self._visit_member(function, node)
+        elif self._functions.partial_of(node):
+            first, *rest = node.args
+            self._visit_call(node, first.value, self.port.file.imported(first.value) or "", rest)
+        elif isinstance(function, cst.Name):
+            self._visit_other_call(node, function)
+
+    def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
+        name = self._functions.assigned_to(function)
+        if name is not None:
+            self._port(node, lambda: self._of_variable(node, name))
+        elif function.value in _BY_NAME and node.args and self._is_api(node.args[0].value):
+            self.port.report(
+                node,
+                "left",
+                "name-at-run-time",
+                f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
+                "Write the target's name by hand.",
+            )
+
+    def _is_api(self, node: cst.BaseExpression) -> bool:
+        name = self.port.file.imported(node)
+        return name is not None and is_module(self.port.source, name)
+
+    def _of_variable(self, node: cst.Call, name: str) -> None:
+        port_call(
+            self.port,
+            node,
+            node.args,
+            name,
+            rows_with(name, self.port.plan.source),
+            lambda other: self._spelled(node, other),
+        )
+        self.port.places += 1
+
+    def _visit_call(
+        self, node: cst.Call, function: cst.BaseExpression, name: str, arguments: Sequence[cst.Arg] | None = None
+    ) -> None:
+        rows = rows_with(name, self.port.plan.source)
+        if not rows:
+            return
+        self.port.done.add(function)
+        if arguments is None and rows[0][0] in MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
+            self._port(node, lambda: self._port_asking(node, function, rows[0]))
+        else:
+            self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+
+    def _port_call(
+        self,
+        node: cst.Call,
+        function: cst.BaseExpression,
+        name: str,
+        rows: Sequence[tuple[str, Form]],
+        arguments: Sequence[cst.Arg] | None,
+    ) -> None:
+        given = node.args if arguments is None else arguments
+        target = port_call(self.port, node, given, name, rows, lambda other: self._spelled(function, other))
+        self._write(function, self._spelled(function, target))
+
+    def _port_asking(self, node: cst.Call, function: cst.BaseExpression, row: tuple[str, Form]) -> None:
+        """Port a function that tells something of a group, where the target has a member of the group for that."""
+        name, form = row
+        values: dict[str, cst.BaseExpression] = {}
+        for position, argument in enumerate(node.args):
+            keyword = argument.keyword
+            parameter = form.parameters[position] if keyword is None else form.named(keyword.value)
+            if parameter is None or argument.star:
+                raise Left("unpacked-arguments", f"the arguments of {form.name} are not certain", "Write them out.")
+            values[parameter.role] = argument.value
+        if next(iter(values), None) != "group":
+            raise Left("group-not-given", f"{form.name} is asked without a group first", "Name the group first.")
+        parts = list(values.values())
+        port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
+
+    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
+        """Make the *change* of *node*, or report why it is left."""
+        try:
+            change()
+        except Left as left:
+            self.port.report(node, "left", left.rule, left.why, left.advice)
+
+    def _spelled(self, node: cst.CSTNode, name: str) -> str:
+        text = self.spelling.spell(node, name)
+        if text is None:
+            raise Left(
+                "no-import",
+                f"this file has no import to which that of {name} could be added",
+                "Import it, and port again.",
+            )
+        return text
+
+    def _write(self, node: cst.BaseExpression, text: str) -> None:
+        self.port.places += 1
+        if text != self.port.file.code(node):
+            self.port.edits.replace(*self.port.file.span(node), text)
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if node.value in self._groups and node not in self.port.done:
+            self._visit_member(node, None)
+        return self._visit_name(node)
+
+    def visit_Name(self, node: cst.Name) -> bool:
+        return self._visit_name(node)
+
+    def _visit_member(self, node: cst.Attribute, call: cst.Call | None) -> None:
+        row = member_row(self.port, node, call)
+        whole: cst.CSTNode = node if call is None else call
+        if row is not None:
+            self.port.done.add(node)
+            parts = [node.value, *(argument.value for argument in (call.args if call is not None else ()))]
+            self._port(
+                whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
+            )
+        elif node not in self.port.done:
+            self.port.done.add(node)
+            self.port.report(
+                whole,
+                "left",
+                "group-member",
+                f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}",
+                "Write by hand, with the target's functions of groups, what the code asks.",
+            )
+
+    def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
+        """Port a name of the API. Returns whether there is anything else in *node*."""
+        name = self.port.file.imported(node)
+        if node in self.port.done:
+            return isinstance(node, cst.Attribute) and name is None
+        if name is None:
+            return True
+        if not self._is_of_api(name):
+            return False
+        part: cst.BaseExpression = node
+        while (known := self.port.file.imported(part)) is not None and not is_module(self.port.source, known):
+            if ".ReduceOp." in f"{name}." and name != known and not name.endswith(".ReduceOp"):
+                break  # an op that the target has not, although it has the class
+            if self._port_value(part, known):
+                return False
+            if not isinstance(part, cst.Attribute):
+                break
+            part = part.value
+        if not is_module(self.port.source, name):
+            report_unknown(self.port, node, name)
+        return False
+
+    def _is_of_api(self, name: str) -> bool:
+        return self.port.source.is_collective(name) or recorded(name, self.port.plan.source) is not None
+
+    def _port_value(self, node: cst.BaseExpression, name: str) -> bool:
+        """Port a name that stands for itself, not in a call. Returns whether it is known."""
+        plan = self.port.plan
+        rows = rows_with(name, plan.source)
+        if not rows:
+            target = name_for(name, plan.source, plan.target)
+        else:
+            forms = forms_of(rows[0][0], plan.target)
+            if not forms or len(rows) > 1:
+                return False
+            target = forms[0].name
+            if not self._functions.may_be_value(node, rows[0][1], forms[0]):
+                self.port.report(
+                    node,
+                    "left",
+                    "function-as-value",
+                    f"{name} is used as a value, and {target} has its parameters in another order or with another meaning",
+                    "Call it by name, or write a function that calls it with the target's parameters.",
+                )
+                return True
+        if target is None:
+            return False
+        self._port(node, lambda: self._write(node, self._spelled(node, target)))
+        return True
