@@ -1,0 +1,91 @@
+"""A notebook as its code cells, and the notebook again with other sources in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.port.files.text import split_lines
+from shim.port.notebooks.json_places import Value, read_json
+
+__all__ = ["Cell", "NotANotebook", "code_cells", "line_in_file", "with_sources"]
+
+
+class NotANotebook(ValueError):
+    """The file is no notebook that can be read. ``advice`` says what to do."""
+
+    def __init__(self, why: str, advice: str = "open it in Jupyter and save it again") -> None:
+        super().__init__(why)
+        self.advice = advice
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell: cell ``number`` of the notebook, from 1. ``value`` is its source in the JSON text."""
+
+    number: int
+    source: str
+    value: Value
+
+
+def code_cells(text: str) -> list[Cell]:
+    """Return the cells with code in *text*, which is the JSON of a notebook. Raises NotANotebook."""
+    try:
+        notebook = read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise NotANotebook(f"it is not JSON: {error}") from None
+    cells = notebook.at("cells")
+    if cells is None or not isinstance(cells.content, list):
+        old = ", but one of Jupyter before version 4" if notebook.at("worksheets") else ""
+        raise NotANotebook(f"it is not a notebook with cells{old}")
+    found = []
+    for number, cell in enumerate(cells.items(), start=1):
+        kind, source = cell.at("cell_type"), cell.at("source")
+        if kind is not None and kind.content == "code" and source is not None:
+            found.append(Cell(number, _joined(source), source))
+    return found
+
+
+def line_in_file(text: str, cell: Cell, line: int) -> int:
+    """Return the line of the file in which *line* of *cell* stands."""
+    place, seen = cell.value, 1
+    for element in cell.value.items():
+        place = element
+        seen += str(element.content).count("\n")
+        if seen > line:
+            break
+    return text.count("\n", 0, place.start) + 1
+
+
+def with_sources(text: str, sources: Mapping[int, str], cells: Sequence[Cell]) -> str:
+    """Return *text* with the *sources* of the cells with these numbers; all else keeps its bytes, and so do lines that stay as they are."""
+    pieces, position = [], 0
+    ascii_only = text.isascii() and re.search(r"\\u(?!00[01])[0-9a-fA-F]{4}", text) is not None
+    for cell in cells:
+        if cell.number in sources:
+            value = cell.value
+            pieces += [text[position : value.start], _written(text, value, sources[cell.number], ascii_only)]
+            position = value.end
+    return "".join([*pieces, text[position:]])
+
+
+def _joined(source: Value) -> str:
+    parts = [source] if isinstance(source.content, str) else list(source.items())
+    if not all(isinstance(part.content, str) for part in parts) or source.content is None:
+        raise NotANotebook("a cell's source is neither a string nor a list of strings")
+    return "".join(str(part.content) for part in parts)
+
+
+def _written(text: str, value: Value, source: str, ascii_only: bool) -> str:
+    """Return the JSON of *source* in the form of *value*: one string, or a string for each line, with the same blanks between."""
+    if isinstance(value.content, str):
+        return json.dumps(source, ensure_ascii=ascii_only)
+    elements = list(value.items())
+    kept = {str(each.content): text[each.start : each.end] for each in elements}
+    lines = [kept.get(line) or json.dumps(line, ensure_ascii=ascii_only) for line in split_lines(source)]
+    opening = text[value.start : elements[0].start] if elements else "["
+    closing = text[elements[-1].end : value.end] if elements else "]"
+    between = text[elements[0].end : elements[1].start] if len(elements) > 1 else "," + (opening[1:] or " ")
+    return opening + between.join(lines) + closing

@@ -1,0 +1,133 @@
+"""A port of many files: nothing that is wrong with one of them ends it, or damages the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from port_functions import IMPORT, PORTED, port_imports, port_with_accidents
+
+from shim.port.one_file import MOST_BYTES
+from shim.port.plan import Plan
+from shim.port.results import Result
+from shim.port.run import port_paths, write_files
+
+PLAN = Plan("torch", "mindspore")
+
+
+def run(folder: Path, jobs: int = 1, port=port_imports, **settings) -> Result:
+    return port_paths([folder], PLAN, jobs=jobs, port=port, **settings)
+
+
+def write(result: Result) -> dict[str, str | None]:
+    return {file.path.name: file.problem and file.problem.why for file in write_files(result)}
+
+
+KEPT = {
+    "bom.py": b"\xef\xbb\xbf%s\r\nx = 1\r\n",
+    "latin.py": b"# coding: latin-1\n%s\ns = '\xe4'\n",
+    "mixed.py": b"a = 1\r\n%s\nb = 2\rc = 3",
+    "feeds.py": b"\x0c\n%s\n\x0c\nclass A: pass\n\x0c",
+    "no_end.py": b"%s",
+    "tabs.py": b"%s\nif 1:\n\tx = 1 \n\n\n\n",
+    "notebook.ipynb": b'{"cells": [{"cell_type": "code", "source": ["%s"]}]}\r\n',
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_everything_beside_the_ported_place_keeps_its_bytes(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(KEPT[name] % IMPORT.encode())
+    result = run(tmp_path)
+    assert (result.places, [file.problem for file in result.files]) == (1, [None])
+    assert write(result) == {name: None}
+    assert file.read_bytes() == KEPT[name] % PORTED.encode()
+
+
+CODE = IMPORT.encode() + b"\n"
+PROBLEMS = {
+    "python_2.py": (CODE + b"print 'a'\n", "not Python 3, line 2"),
+    "undecodable.py": (CODE + b"s = '\xff'\n", "cannot decode"),
+    "binary.py": (CODE + b"\0", "zero bytes"),
+    "huge.py": (CODE + b"#" * MOST_BYTES, "more than"),
+    "huge.md": (b"#" * MOST_BYTES + b"torchrun --nproc_per_node 2 a.py", "more than"),
+    "raises.py": (CODE + b"# raises", "KeyError"),
+    "nests.py": (CODE + b"# nests", "nested too deeply"),
+    "breaks.py": (CODE + b"# breaks", "would not be Python"),
+    "broken.ipynb": (b'{"cells": [' + CODE, "not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_file_that_cannot_be_ported_is_told_and_stays(tmp_path: Path, name: str) -> None:
+    content, why = PROBLEMS[name]
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "good.py").write_bytes(CODE)
+    result = run(tmp_path, port=port_with_accidents)
+    [file] = result.unported
+    assert file.problem is not None
+    assert why in file.problem.why
+    assert file.problem.advice
+    assert write(result) == {"good.py": None}
+    assert (tmp_path / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"\0\1\2", b"print 'a'", b"s = '\xff'", b"#" * (MOST_BYTES + 1)])
+def test_a_file_that_does_not_use_the_api_is_none_of_our_business(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.py").write_bytes(content)
+    assert run(tmp_path).files == []
+
+
+def test_what_is_no_regular_file_is_told_when_it_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "nowhere.py").symlink_to("nothing")
+    result = port_paths([tmp_path / "pipe.py", tmp_path / "nowhere.py"], PLAN, jobs=1, port=port_imports)
+    assert ["not there" in str(file.problem) or "regular" in str(file.problem) for file in result.files] == [True, True]
+
+
+def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real.data").write_bytes(CODE)
+    (tmp_path / "link.py").symlink_to("real.data")
+    assert write(run(tmp_path)) == {"link.py": None}
+    assert (tmp_path / "link.py").is_symlink()
+    assert (tmp_path / "real.data").read_text() == PORTED + "\n"
+
+
+def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_bytes(CODE)
+    result = run(tmp_path)
+    (tmp_path / "x.py").write_bytes(b"y = 1")
+    [why] = write(result).values()
+    assert "changed since" in str(why)
+    assert (tmp_path / "x.py").read_bytes() == b"y = 1"
+
+
+def test_a_second_port_finds_nothing_to_change(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_bytes(CODE)
+    (tmp_path / "run.sh").write_text("torchrun --nproc_per_node 2 a.py\n")
+    assert set(write(run(tmp_path))) == {"x.py", "run.sh"}
+    assert write(run(tmp_path)) == {}
+
+
+PADDING = b"#" * 300_000 + b"\n"
+
+
+def test_several_processes_do_what_one_does(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"x{number}.py").write_bytes(CODE + b"dist.monitored_barrier()\n" * number + PADDING)
+    told: list[tuple[int, int]] = []
+    several = run(tmp_path, jobs=2, progress=lambda done, total: told.append((done, total)))
+    assert several == run(tmp_path)
+    assert several.count("left") == 15
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]
+
+
+def test_a_process_that_dies_takes_only_its_file_with_it(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"x{number}.py").write_bytes(CODE + b"# dies\n" * (number == 3) + PADDING)
+    result = run(tmp_path, jobs=2, port=port_with_accidents)
+    assert [(file.path.name, file.problem and file.problem.why) for file in result.files] == [
+        (f"x{number}.py", "the process that ported it died" if number == 3 else None) for number in range(6)
+    ]
