@@ -1,0 +1,60 @@
+"""Port the content of one file."""
+
+from __future__ import annotations
+
+from shim.port.files.kinds import Kind
+from shim.port.files.mentions import mentions_api, mentions_launcher
+from shim.port.files.selection import ChosenFile
+from shim.port.files.text import NotText, decode_python, decode_text
+from shim.port.launch_lines import Launched, port_launch_lines
+from shim.port.notebooks import NotANotebook, port_notebook
+from shim.port.plan import Plan, Ported
+from shim.port.python_files import PortFunction, framework_of, port_python
+from shim.port.results import FileResult, Finding, Problem
+
+__all__ = ["MOST_BYTES", "can_have_places", "port_file"]
+
+MOST_BYTES = 5_000_000  # of a file that is parsed; larger ones are generated, and parsing them takes minutes
+_NOT_PYTHON = "port it by hand, or make it valid Python 3 first (2to3 rewrites Python 2)"
+
+
+def can_have_places(content: bytes, kind: Kind, plan: Plan) -> bool:
+    """Whether a file with this *content* can have anything to port; most files of a project cannot, and are not parsed."""
+    framework = framework_of(plan.source)
+    return mentions_launcher(content, framework) or (kind != "text" and mentions_api(content, framework))
+
+
+def port_file(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> FileResult:
+    """Return *content*, the bytes of *file*, ported. Whatever is wrong with the file is a problem of the result; nothing is raised."""
+    try:
+        return _port(file, content, plan, port)
+    except (NotText, NotANotebook) as error:
+        problem = Problem(str(error), error.advice)
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        problem = Problem(f"it is not Python 3{where}: {error.msg}", _NOT_PYTHON)
+    except RecursionError:
+        problem = Problem("its expressions are nested too deeply", "split them, or port the file by hand")
+    except Exception as error:  # one file must not end the port of all others
+        problem = Problem(
+            f"the port failed: {type(error).__name__}: {error}", "report this as a bug of shim, with the file"
+        )
+    return FileResult(file.path, file.target, content, content, problem=problem)
+
+
+def _port(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> FileResult:
+    if len(content) > MOST_BYTES:
+        raise NotText(f"it has {len(content):,} bytes, more than {MOST_BYTES:,}", "split the file, or port it by hand")
+    decoded = decode_python(content) if file.kind == "python" else decode_text(content)
+    if file.kind == "notebook":
+        text, places, findings = port_notebook(decoded.text, plan, port)
+    else:
+        done: Ported | Launched
+        if file.kind == "python":
+            done = port_python(decoded.text, plan, port)
+        else:
+            done = port_launch_lines(decoded.text, plan)
+        text, places = done.text, done.places
+        findings = [Finding(entry.line, entry) for entry in done.entries]
+    after = content if text == decoded.text else decoded.encode(text)
+    return FileResult(file.path, file.target, content, after, decoded.encoding, places, tuple(sorted(findings)))

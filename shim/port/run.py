@@ -1,0 +1,114 @@
+"""Port many files, on several processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from shim.port.files.selection import ChosenFile, select_files
+from shim.port.files.writing import replace_content
+from shim.port.one_file import MOST_BYTES, can_have_places, port_file
+from shim.port.plan import Plan
+from shim.port.porting import port_source
+from shim.port.python_files import PortFunction
+from shim.port.results import FileResult, Problem, Result
+from shim.port.workers import for_each
+
+__all__ = ["port_paths", "write_files"]
+
+_ALONE = 200_000  # bytes that this process ports sooner than others start
+_WINDOW = 1 << 20  # bytes of a large file that are searched at once
+
+
+def port_paths(
+    paths: Sequence[Path],
+    plan: Plan,
+    *,
+    jobs: int,
+    port: PortFunction = port_source,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Result:
+    """Return what comes of the files that *paths* mean, ported by *plan* in *jobs* processes. Nothing is written.
+
+    ``port`` ports a module's text; it is sent to other processes, so it is a function at the top of a module. ``progress`` is told the bytes
+    that are done and their total. Raises FileNotFoundError for a path that is not there.
+    """
+    files = select_files(paths)
+    found: list[FileResult] = []
+    to_port: list[tuple[int, ChosenFile]] = []
+    for file in files:
+        try:
+            if size := _size_to_port(file, plan):
+                to_port.append((size, file))
+        except OSError as error:
+            found.append(_unread(file, error))
+    to_port.sort(key=lambda pair: pair[0], reverse=True)  # the largest first: none is begun when all others are done
+    total = sum(size for size, _ in to_port)
+    done = 0
+    tasks = [(file, plan, port) for _, file in to_port]
+    for number, result in for_each(_port_one, tasks, jobs if total > _ALONE else 1, _crashed):
+        found.append(result)
+        done += to_port[number][0]
+        progress(done, total)
+    told = [file for file in found if file.is_changed or file.findings or file.problem or file.places]
+    return Result(plan, sorted(told, key=lambda file: file.path), len(files))
+
+
+def write_files(result: Result) -> Iterator[FileResult]:
+    """Write the changed files, and give each; one that cannot be written is given with its problem and stays as it was."""
+    for file in result.changed:
+        try:
+            replace_content(file.target, file.before, file.after)
+        except OSError as error:
+            why = f"it could not be written: {error.strerror or error}"
+            yield FileResult(
+                file.path,
+                file.target,
+                file.before,
+                file.before,
+                file.encoding,
+                problem=Problem(why, "run the port again when it can"),
+            )
+        else:
+            yield file
+
+
+def _size_to_port(file: ChosenFile, plan: Plan) -> int:
+    """Return the bytes of *file*, 0 where it has nothing to port. Raises OSError."""
+    if not file.target.is_file():
+        if file.target.exists():
+            raise OSError("it is not a regular file")
+        raise FileNotFoundError("it is a link to a file that is not there")
+    size = os.stat(file.target).st_size
+    with file.target.open("rb") as opened:
+        if size <= MOST_BYTES:
+            return max(size, 1) if can_have_places(opened.read(), file.kind, plan) else 0
+        # Of a larger file, it is enough to know whether it is to be reported.
+        before = b""
+        while piece := opened.read(_WINDOW):
+            if can_have_places(before + piece, file.kind, plan):
+                return MOST_BYTES
+            before = piece[-100:]
+    return 0
+
+
+def _port_one(task: tuple[ChosenFile, Plan, PortFunction]) -> FileResult:
+    file, plan, port = task
+    try:
+        with file.target.open("rb") as opened:
+            return port_file(file, opened.read(MOST_BYTES + 1), plan, port)
+    except OSError as error:
+        return _unread(file, error)
+
+
+def _unread(file: ChosenFile, error: OSError) -> FileResult:
+    why = f"it could not be read: {error.strerror or error}"
+    return FileResult(file.path, file.target, problem=Problem(why, "leave it out, or make it readable"))
+
+
+def _crashed(task: tuple[ChosenFile, Plan, PortFunction]) -> FileResult:
+    problem = Problem(
+        "the process that ported it died", "port it by hand, and report this as a bug of shim, with the file"
+    )
+    return FileResult(task[0].path, task[0].target, problem=problem)
