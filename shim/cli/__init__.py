@@ -17,6 +17,7 @@ _COMMANDS = {  # name: module that has a function or a group of commands called 
     "bench": "shim.cli.bench",
     "conformance": "shim.cli.conformance",
     "doctor": "shim.cli.doctor",
+    "port": "shim.cli.port",
     "run": "shim.cli.run",
 }
 _SETTINGS = {  # what follows the script is the script's; torchrun's options may have either dash

@@ -86,13 +86,15 @@ def _first_lines(content: bytes) -> bytes:
 
 def _with_line_ends(before: Decoded, ported: str) -> str:
     ends = _LINE_END.findall(before.original)
-    kinds = sorted(set(ends), key=ends.count, reverse=True)
+    kinds = sorted(dict.fromkeys(ends), key=ends.count, reverse=True)
     if kinds in ([], ["\n"]):
         return ported
     if len(kinds) == 1:
         return ported.replace("\n", kinds[0])
     old, new = split_lines(before.text), split_lines(ported)
     chosen = [kinds[0]] * len(new)
-    for a, b, size in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        chosen[b : b + size] = ([*ends, ""])[a : a + size]
+    for what, a, a_end, b, b_end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if what in ("equal", "replace"):
+            pairs = min(min(a_end, len(ends)) - a, b_end - b)
+            chosen[b : b + pairs] = ends[a : a + pairs]
     return "".join(line[:-1] + end if line.endswith("\n") else line for line, end in zip(new, chosen, strict=True))

@@ -44,6 +44,7 @@ def test_a_new_line_gets_the_end_that_the_file_has(end: str) -> None:
 def test_lines_that_stay_keep_their_ends_where_these_differ() -> None:
     decoded = decode_python(b"a\r\nb\nc\r\nd\re")
     assert decoded.encode("a\nnew\nb\nC\nd\ne") == b"a\r\nnew\r\nb\nC\r\nd\re"
+    assert decoded.encode("a\nb\nc\nD\ne\n") == b"a\r\nb\nc\r\nD\re\r\n"
 
 
 def test_a_file_keeps_its_encoding() -> None:

@@ -1,0 +1,59 @@
+"""The result as JSON, for programs.
+
+::
+
+    {"version": 1,
+     "plan": {"source": "torch", "target": "mindspore", "scope": "collectives", "onto": "shim"},
+     "written": false,
+     "summary": {"searched": 20, "files": 3, "places": 12, "left": 1, "changed": 2, "not_ported": 0},
+     "files": [{"path": "train.py", "is_changed": true, "places": 4, "problem": null,
+                "entries": [{"line": 12, "column": 5, "cell": null, "file_line": 12, "kind": "left", "rule": "...", "why": "...", "advice": "..."}]}]}
+
+``version`` grows when a member changes its meaning or goes; members may be added. ``files`` are those with something to tell. In a notebook,
+``line`` counts within ``cell``; ``file_line`` is the line of the file. ``problem`` is null, or has ``why`` and ``advice``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from shim.port.reports.wording import relative
+from shim.port.results import FileResult, Result
+
+__all__ = ["VERSION", "as_json"]
+
+VERSION = 1
+
+
+def as_json(result: Result, written: bool) -> str:
+    """Return *result* as JSON."""
+    content = {
+        "version": VERSION,
+        "plan": dataclasses.asdict(result.plan),
+        "written": written,
+        "summary": {
+            "searched": result.searched,
+            "files": len(result.changed),
+            "places": result.places,
+            "left": result.count("left"),
+            "changed": result.count("changed"),
+            "not_ported": len(result.unported),
+        },
+        "files": [_file(file) for file in result.files],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _file(file: FileResult) -> dict[str, Any]:
+    return {
+        "path": relative(file.path),
+        "is_changed": file.is_changed,
+        "places": file.places,
+        "problem": dataclasses.asdict(file.problem) if file.problem else None,
+        "entries": [
+            dataclasses.asdict(finding.entry) | {"cell": finding.cell or None, "file_line": finding.file_line}
+            for finding in file.findings
+        ],
+    }

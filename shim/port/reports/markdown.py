@@ -1,0 +1,70 @@
+"""The result as a page of Markdown, as pull requests show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shim.port.reports.wording import counted, place_of, relative, summary, title
+from shim.port.results import Result
+
+__all__ = ["as_markdown"]
+
+_KINDS = {
+    "left": ("Left to you", "The code is as it was, and does not run on the target before you change it."),
+    "changed": ("To look at", "The code is ported, and something about it is different."),
+}
+
+
+def as_markdown(result: Result, written: bool) -> str:
+    """Return *result* as Markdown."""
+    lines = [f"# {title(result).capitalize()}", "", summary(result, written), ""]
+    if result.unported:
+        lines += ["## Not ported", "", *_table(("file", "why", "what to do"), _problems(result)), ""]
+    for kind, (head, meaning) in _KINDS.items():
+        if result.count(kind):
+            heads = ("place", "why", "what to do", "rule")
+            lines += [f"## {head}", "", meaning, "", *_table(heads, _entries(result, kind)), ""]
+    if result.changed:
+        lines += ["## Files", "", *_table(("file", "places ported"), _changed(result)), ""]
+    return "\n".join(lines)
+
+
+def _problems(result: Result) -> Iterator[tuple[str, ...]]:
+    for file in result.unported:
+        assert file.problem is not None
+        yield _code(relative(file.path)), _plain(file.problem.why), _plain(file.problem.advice)
+
+
+def _entries(result: Result, kind: str) -> Iterator[tuple[str, ...]]:
+    for file in result.files:
+        for finding in file.findings:
+            entry = finding.entry
+            if entry.kind == kind:
+                place = f"{_code(relative(file.path))} {place_of(file, finding)}"
+                yield place, _plain(entry.why), _plain(entry.advice), _code(entry.rule)
+
+
+def _changed(result: Result) -> Iterator[tuple[str, ...]]:
+    return ((_code(relative(file.path)), counted(file.places, "place")) for file in result.changed)
+
+
+def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
+    return [_row(heads), _row(("---",) * len(heads)), *map(_row, rows)]
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(text: str) -> str:
+    """Return *text* so that Markdown shows it as it is, in one line."""
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Return *text* as a code span in a cell, which ends at a bar or a backtick unless told otherwise."""
+    text = " ".join(text.split()).replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"

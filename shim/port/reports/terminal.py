@@ -1,0 +1,63 @@
+"""The result for a reader at a terminal, or in a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from shim.port.reports.diff import diff_of
+from shim.port.reports.wording import place_of, relative, summary
+from shim.port.results import FileResult, Result
+
+__all__ = ["print_diff", "print_entries", "print_summary"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a file must not steer the terminal
+_STYLES = {"+++": "bold", "---": "bold", "@@": "cyan", "+": "green", "-": "red"}
+_KINDS = {"left": "bold red", "changed": "yellow"}
+
+
+def print_diff(result: Result, console: Console) -> None:
+    """Print every change: with colours on a terminal; elsewhere the bytes, so that the output is a patch."""
+    for file in result.changed:
+        diff = diff_of(file)
+        if not console.is_terminal and (raw := getattr(console.file, "buffer", None)) is not None:
+            console.file.flush()
+            raw.write(diff)
+            raw.flush()
+            continue
+        for line in diff.decode(file.encoding, "replace").split("\n")[:-1]:
+            style = next((style for start, style in _STYLES.items() if line.startswith(start)), "")
+            console.print(Text(_shown(line), style=style), soft_wrap=True)
+
+
+def print_entries(result: Result, console: Console) -> None:
+    """Print what has to be known of each file: where, why, what to do."""
+    for file in result.files:
+        lines = list(_lines(file))
+        if lines:
+            console.print(Text(_shown(relative(file.path)), style="bold"), soft_wrap=True)
+            for line in lines:
+                console.print(line, soft_wrap=True)
+
+
+def print_summary(result: Result, console: Console, written: bool) -> None:
+    """Print the last line: how much was ported, and how much is left."""
+    console.print(Text(summary(result, written), style="bold"), soft_wrap=True)
+
+
+def _lines(file: FileResult) -> Iterator[Text]:
+    if file.problem is not None:
+        yield Text.assemble(("  not ported", "bold red"), f": {_shown(file.problem.why)}")
+        yield Text(f"      {_shown(file.problem.advice)}", style="dim")
+    for finding in file.findings:
+        entry = finding.entry
+        place = Text.assemble(f"  {place_of(file, finding)}  ", (entry.kind, _KINDS[entry.kind]))
+        yield Text.assemble(place, f": {_shown(entry.why)} ", (f"[{entry.rule}]", "dim"))
+        yield Text(f"      {_shown(entry.advice)}", style="dim")
+
+
+def _shown(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.removesuffix("\r"))

@@ -1,0 +1,48 @@
+"""Words that all reports share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shim.port.results import FileResult, Finding, Result
+
+__all__ = ["counted", "place_of", "relative", "summary", "title"]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return *number* and *noun*, in the plural if that is right."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def relative(path: Path) -> str:
+    """Return *path* as seen from the current folder, where it is below that."""
+    absolute = os.path.abspath(path)
+    below = os.path.relpath(absolute)
+    return absolute if below.startswith("..") else below
+
+
+def place_of(file: FileResult, finding: Finding) -> str:
+    """Return where *finding* is within *file*."""
+    place = f"{finding.entry.line}:{finding.entry.column}"
+    return f"cell {finding.cell}, {place}" if finding.cell else place
+
+
+def title(result: Result) -> str:
+    """Return what the port is."""
+    plan = result.plan
+    return f"port from {plan.source} to {plan.target}, onto {plan.onto}, scope {plan.scope}"
+
+
+def summary(result: Result, written: bool) -> str:
+    """Return the result in one sentence."""
+    parts = [
+        f"{counted(len(result.changed), 'file')} {'changed' if written else 'would change'}",
+        f"{counted(result.places, 'place')} ported",
+        f"{counted(result.count('left'), 'place')} left to you",
+        f"{counted(result.count('changed'), 'place')} to look at",
+    ]
+    if result.unported:
+        parts.append(f"{counted(len(result.unported), 'file')} not ported")
+    return f"{', '.join(parts)}; {counted(result.searched, 'file')} searched."

@@ -1,0 +1,170 @@
+"""``shim port`` as a command. These files have launch lines alone, which need no parser."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shim.cli import _app
+
+LAUNCH = "torchrun --nproc_per_node 2 train.py\n"
+PORTED = "shim run -n 2 train.py\n"
+LEFT = "torchrun --nnodes 2 train.py\n"
+ROUTE = ("--from", "torch", "--to", "mindspore")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def port(*arguments: str) -> tuple[int, str, str]:
+    """Return the exit status and what the command prints, called in this process."""
+    done = CliRunner().invoke(_app, ["port", *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_by_default_the_changes_and_the_report_are_printed_and_nothing_is_written(folder: Path) -> None:
+    (folder / "a.sh").write_text(LAUNCH)
+    (folder / "b.md").write_text(LEFT)
+    status, out, err = port(*ROUTE, ".")
+    assert status == 1
+    assert f"--- a/a.sh\n+++ b/a.sh\n@@ -1 +1 @@\n-{LAUNCH}+{PORTED}" in out
+    assert "b.md\n  1:1  left: " in out
+    assert "1 file would change, 1 place ported, 1 place left to you" in out
+    assert err == ""
+    assert ((folder / "a.sh").read_text(), (folder / "b.md").read_text()) == (LAUNCH, LEFT)
+
+
+def test_write_writes(folder: Path) -> None:
+    (folder / "a.sh").write_text(LAUNCH)
+    status, out, _ = port(*ROUTE, "--write", "a.sh")
+    assert (status, out) == (
+        0,
+        "1 file changed, 1 place ported, 0 places left to you, 0 places to look at; 1 file searched.\n",
+    )
+    assert (folder / "a.sh").read_text() == PORTED
+
+
+@pytest.mark.parametrize(("content", "status"), [(LAUNCH, 1), (LEFT, 1), (PORTED, 0)])
+def test_check_tells_by_its_status_if_there_is_something_to_port(folder: Path, content: str, status: int) -> None:
+    (folder / "a.sh").write_text(content)
+    found, out, _ = port(*ROUTE, "--check", "a.sh")
+    assert (found, out.count("\n")) == (status, 1)
+    assert (folder / "a.sh").read_text() == content
+
+
+@pytest.mark.parametrize(("content", "status"), [(LAUNCH, 0), (LEFT, 1), (PORTED, 0)])
+def test_without_check_only_places_that_are_left_fail(folder: Path, content: str, status: int) -> None:
+    (folder / "a.sh").write_text(content)
+    assert port(*ROUTE, "a.sh")[0] == status
+
+
+def test_a_file_that_cannot_be_ported_is_status_2(folder: Path) -> None:
+    (folder / "a.py").write_text(f"# {LAUNCH}print 'a'\n")
+    for option in ("--no-diff", "--check", "--write"):
+        status, out, _ = port(*ROUTE, option, ".")
+        assert status == 2
+        assert "a.py\n  not ported: it is not Python 3, line 2: " in out
+
+
+@pytest.mark.parametrize(("option", "shown"), [("--diff", True), ("--no-diff", False)])
+def test_the_diff_is_shown_or_not(folder: Path, option: str, shown: bool) -> None:
+    (folder / "a.sh").write_text(LAUNCH)
+    for mode in ([], ["--check"]):
+        assert ("+shim run" in port(*ROUTE, option, *mode, "a.sh")[1]) is shown
+
+
+@pytest.mark.parametrize("form", ["markdown", "json", "sarif"])
+def test_a_report_in_another_form_is_printed_alone_or_written_to_a_file(folder: Path, form: str) -> None:
+    (folder / "a.sh").write_text(LAUNCH + LEFT)
+    _, printed, _ = port(*ROUTE, "--format", form, "a.sh")
+    file = folder / f"report.{'md' if form == 'markdown' else form}"
+    _, out, _ = port(*ROUTE, "--report", str(file), "a.sh")
+    assert file.read_text() == printed
+    assert "launch-nodes" in printed
+    assert "+shim run" in out
+    if form != "markdown":
+        json.loads(printed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--from", "paddle", "--to", "torch", "."], ["choose the version", "paddle-3", "paddle-2"]),
+        (["--from", "torch", "--to", "mindspor", "."], ["no API 'mindspor'", "is it mindspore?"]),
+        (["--from", "jax", "--to", "torch", "."], ["no API 'jax'", "it is one of torch, paddle-2"]),
+        (["--from", "paddle-3", "--to", "paddle_3", "."], ["are both paddle-3"]),
+        ([*ROUTE, "nothing.py"], ["there is no file or folder 'nothing.py'"]),
+        ([*ROUTE, "--write", "--check", "."], ["exclude each other"]),
+        ([*ROUTE, "--diff", "--format", "json", "."], ["exclude each other"]),
+        ([*ROUTE, "--report", "x.html", "."], ["must end in .md, .json, .sarif"]),
+        ([*ROUTE, "--report", "no/folder/x.md", "."], ["there is no folder"]),
+        ([*ROUTE, "--jobs", "0", "."], ["--jobs"]),
+        ([*ROUTE, "--scope", "all", "."], ["--scope"]),
+        (["--to", "torch", "."], ["--from"]),
+        ([*ROUTE], ["PATH"]),
+    ],
+)
+def test_a_wrong_call_is_told_and_writes_nothing(folder: Path, arguments: list[str], told: list[str]) -> None:
+    (folder / "a.sh").write_text(LAUNCH)
+    status, out, err = port(*arguments)
+    assert (status, out) == (2, "")
+    words = " ".join(err.replace("│", " ").split())
+    assert all(each in words for each in told), words
+    assert os.listdir(folder) == ["a.sh"]
+
+
+@pytest.mark.parametrize("name", ["paddle-2", "paddle_2", "Paddle_2"])
+def test_the_names_of_paddles_have_any_spelling(folder: Path, name: str) -> None:
+    (folder / "a.sh").write_text("fleetrun --nproc_per_node 2 a.py\n")
+    assert port("--from", name, "--to", "torch", "--write", ".")[0] == 0
+    assert (folder / "a.sh").read_text() == "shim run -n 2 a.py\n"
+
+
+def test_without_libcst_the_command_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    status, out, err = port(*ROUTE, ".")
+    assert (status, out) == (2, "")
+    assert "python3 -m pip install 'shim-collectives[port]'" in err
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "shim", "port", *arguments]
+
+
+def test_in_a_pipe_the_output_is_a_patch(folder: Path) -> None:
+    (folder / "a.sh").write_bytes(b"# \xff caf\xc3\xa9\r\n" + LAUNCH.replace("\n", "\r\n").encode())
+    done = subprocess.run(command(*ROUTE, "a.sh"), capture_output=True, check=True, env={**os.environ, "LC_ALL": "C"})
+    subprocess.run(["git", "apply", "-"], input=done.stdout, check=True)
+    assert (folder / "a.sh").read_bytes() == b"# \xff caf\xc3\xa9\r\n" + PORTED.replace("\n", "\r\n").encode()
+    assert done.stderr == b""
+
+
+def test_a_terminal_sees_progress_and_colours(folder: Path) -> None:
+    (folder / "a.sh").write_text(LAUNCH)
+    here, there = pty.openpty()
+    with subprocess.Popen(
+        command(*ROUTE, "a.sh"), stdout=there, stderr=there, env={**os.environ, "TERM": "xterm"}
+    ) as process:
+        os.close(there)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(here, 10_000)
+            except OSError:
+                break
+    os.close(here)
+    assert process.returncode == 0
+    assert b"porting" in shown
+    assert b"\x1b[32m+shim run -n 2 train.py" in shown
