@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from shim.port.entries import Entry
-from shim.port.launch_lines.commands import LOCAL_RANK, gives_local_rank
 from shim.port.launch_lines.edits import Edit, entry_at
 from shim.port.launch_lines.launch import Refused, Word
 from shim.port.launch_lines.launchers import written_for
-from shim.port.launch_lines.options import read_launch
+from shim.port.launch_lines.options import local_rank_notes, read_launch
 from shim.port.launch_lines.route import Route
 from shim.port.launch_lines.shell_words import PlacedWord
 
@@ -54,7 +53,7 @@ def port_arguments(text: str, words: Sequence[PlacedWord], route: Route) -> Iter
     yield Edit(
         words[first].start, rest[launch.program].start, ", ".join(elements) + _separator(text, rest, launch.program)
     )
-    notes = launch.notes + [LOCAL_RANK] * gives_local_rank(name, [word.word.text for word in rest])
+    notes = [*launch.notes, *local_rank_notes(name, [word.word for word in rest])]
     yield from (entry_at(text, words[first].start, "changed", note) for note in notes)
 
 

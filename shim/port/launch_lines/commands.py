@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from shim.port.entries import Entry
 from shim.port.launch_lines.edits import Edit, entry_at
-from shim.port.launch_lines.launch import Launch, Note, Refused
+from shim.port.launch_lines.launch import Launch, Refused
 from shim.port.launch_lines.launchers import Launcher, written_for
-from shim.port.launch_lines.options import read_launch
+from shim.port.launch_lines.options import local_rank_notes, read_launch
 from shim.port.launch_lines.route import Route
 from shim.port.launch_lines.shell_words import PlacedWord, split_words
 
@@ -18,11 +18,6 @@ __all__ = ["Found", "port_commands"]
 
 _PLAIN_PYTHON = re.compile(r"python[\d.]*")
 _OUTER = re.compile(r"(?<![\w./-])(srun|ssh|pdsh|parallel-ssh|mpirun|mpiexec|accelerate|deepspeed)\b[^\n;|&`]*$")
-LOCAL_RANK = Note(
-    "launch-local-rank",
-    "torch.distributed.launch gave each rank the argument --local-rank, without --use-env",
-    "have the program read os.environ['LOCAL_RANK'] instead",
-)
 
 
 @dataclass(frozen=True)
@@ -52,13 +47,8 @@ def port_commands(text: str, start: int, end: int, route: Route) -> Iterator[Edi
             yield entry_at(text, found.start, "left", refusal.note)
             continue
         yield edit
-        notes = launch.notes + [LOCAL_RANK] * gives_local_rank(found.module, [word.word.text for word in words])
+        notes = [*launch.notes, *local_rank_notes(found.module, [word.word for word in words])]
         yield from (entry_at(text, found.start, "changed", note) for note in notes)
-
-
-def gives_local_rank(module: str, words: list[str | None]) -> bool:
-    """Whether the launcher *module* gives the program an argument that no other launcher gives."""
-    return module == "torch.distributed.launch" and not {"--use-env", "--use_env"} & set(words)
 
 
 def _find(text: str, start: int, end: int, route: Route) -> Found | None:

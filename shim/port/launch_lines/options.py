@@ -8,13 +8,18 @@ from collections.abc import Callable, Sequence
 from shim.port.launch_lines.launch import Launch, Note, Refused, Word
 from shim.port.launch_lines.launchers import Launcher, normal_name
 
-__all__ = ["read_launch"]
+__all__ = ["local_rank_notes", "read_launch"]
 
 _VARIABLE = re.compile(r".*[$<{].*")
 _SCRIPT = re.compile(r"""[^\s"']+\.py|.*[$<{].*""")
 _PYTHON = re.compile(r"python[\d.]*")
 _QUESTIONS = ("-h", "--help", "--version")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+_LOCAL_RANK = Note(
+    "launch-local-rank",
+    "torch.distributed.launch gave each rank the argument --local-rank, without --use-env",
+    "have the program read os.environ['LOCAL_RANK'] instead",
+)
 _BY_HAND = "start the ranks on each host by hand, or on one host only: shim run -n N"
 
 
@@ -51,6 +56,14 @@ def read_launch(launcher: Launcher, words: Sequence[Word], in_list: bool = False
     if not launch.ranks:
         raise Refused("launch-ranks", "the line does not say how many ranks there are", "write shim run -n N by hand")
     return launch
+
+
+def local_rank_notes(launcher: str, words: Sequence[Word]) -> list[Note]:
+    """Return what to tell where *launcher*, as it is written, gives the program an argument that no other launcher gives."""
+    is_told = launcher == "torch.distributed.launch" and not any(
+        normal_name(word.text or "") == "use-env" for word in words
+    )
+    return [_LOCAL_RANK] * is_told
 
 
 def _option(launcher: Launcher, launch: Launch, words: Sequence[Word], position: int) -> tuple[str, str, int]:
