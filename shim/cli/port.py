@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import io
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -106,6 +108,9 @@ def port(
         raise typer.Exit(2)
     from shim.port.plan import Plan
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
     result = _run(paths, Plan(*chosen, scope=scope, onto=onto), jobs or _processors())
     if write:
         result = _write(result)
@@ -114,7 +119,7 @@ def port(
     else:
         _print(result, diff if diff is not None else not (write or check), not check, write)
     if report is not None:
-        report.write_text(_reported(_FORMS[report.suffix], result, write), encoding="utf-8", errors="replace")
+        report.write_text(_reported(_FORMS[report.suffix], result, write), encoding="utf-8", errors="backslashreplace")
     raise typer.Exit(_status(result, check))
 
 

@@ -77,6 +77,8 @@ def write_files(result: Result) -> Iterator[FileResult]:
 def _size_to_port(file: ChosenFile, plan: Plan) -> int:
     """Return the bytes of *file*, 0 where it has nothing to port. Raises OSError."""
     if not file.target.is_file():
+        if file.target.is_dir():
+            os.listdir(file.target)  # it was chosen because this fails
         if file.target.exists():
             raise OSError("it is not a regular file")
         raise FileNotFoundError("it is a link to a file that is not there")

@@ -151,6 +151,28 @@ def test_in_a_pipe_the_output_is_a_patch(folder: Path) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("form", [[], ["--format", "json"], ["--format", "markdown"], ["--format", "sarif"]])
+def test_names_and_lines_that_have_no_encoding_are_shown_all_the_same(folder: Path, form: list[str]) -> None:
+    Path(os.fsdecode(b"caf\xe9 \xc3\xa9.sh")).write_bytes(
+        b"torchrun --nnodes=\xff train.py # \xc3\xa9\n" + LAUNCH.encode()
+    )
+    for encoding in ("utf-8", "ascii"):
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(command(*ROUTE, *form, "."), capture_output=True, check=False, env=environment)
+        assert (done.returncode, done.stderr) == (1, b"")
+        assert b"launch-nodes" in done.stdout
+
+
+def test_a_reader_that_goes_ends_the_command_quietly(folder: Path) -> None:
+    (folder / "a.sh").write_text(LAUNCH * 10_000)
+    with subprocess.Popen(command(*ROUTE, "."), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
 def test_a_terminal_sees_progress_and_colours(folder: Path) -> None:
     (folder / "a.sh").write_text(LAUNCH)
     here, there = pty.openpty()

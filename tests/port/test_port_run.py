@@ -86,6 +86,43 @@ def test_what_is_no_regular_file_is_told_when_it_is_named(tmp_path: Path) -> Non
     assert ["not there" in str(file.problem) or "regular" in str(file.problem) for file in result.files] == [True, True]
 
 
+@pytest.mark.parametrize("closed", ["folder", "folder/x.py"])
+def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "x.py").write_bytes(CODE)
+    (tmp_path / "y.py").write_bytes(CODE)
+
+    def closing(function):
+        def called(path, *arguments, **settings):
+            if os.fspath(path) == str(tmp_path / closed):
+                raise PermissionError(13, "Permission denied", str(path))
+            return function(path, *arguments, **settings)
+
+        return called
+
+    monkeypatch.setattr(os, "scandir", closing(os.scandir))  # the tests may run as root, who may read everything
+    monkeypatch.setattr(os, "listdir", closing(os.listdir))
+    monkeypatch.setattr(Path, "open", closing(Path.open))
+    result = run(tmp_path)
+    [file] = result.unported
+    assert (file.path, file.problem and file.problem.why) == (
+        tmp_path / closed,
+        "it could not be read: Permission denied",
+    )
+    assert result.places == 1
+
+
+def test_a_path_below_a_file_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_bytes(CODE)
+    with pytest.raises(FileNotFoundError):
+        run(tmp_path / "x.py" / "y.py")
+
+
+def test_a_name_that_no_file_can_have_is_told(tmp_path: Path) -> None:
+    [file] = run(tmp_path / ("n" * 300)).files
+    assert "too long" in str(file.problem)
+
+
 def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
     (tmp_path / "real.data").write_bytes(CODE)
     (tmp_path / "link.py").symlink_to("real.data")

@@ -33,36 +33,59 @@ def select_files(paths: Sequence[Path]) -> list[ChosenFile]:
     """
     found: dict[Path, ChosenFile] = {}
     for path in paths:
-        for file, kind in _files_below(path) if path.is_dir() else [(path, _kind_of_named(path))]:
+        for file, kind in _files_below(path) if _is_folder(path) else [(path, _kind_of_named(path))]:
             target = Path(os.path.realpath(file))
             if target not in found or found[target].path.is_symlink():
                 found[target] = ChosenFile(file, target, kind)
     return sorted(found.values(), key=lambda file: file.path)
 
 
-def _kind_of_named(path: Path) -> Kind:
-    if (kind := kind_by_name(path)) is not None or not path.is_file():
-        path.lstat()  # there is such a file, if only a link
-        return kind or "text"
+def _is_folder(path: Path) -> bool:
     try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _kind_of_named(path: Path) -> Kind:
+    """Return the kind of the file *path*. One that cannot be read is tried again, and reported. Raises FileNotFoundError."""
+    try:
+        path.lstat()
+        if (kind := kind_by_name(path)) is not None or not path.is_file():
+            return kind or "text"
         with path.open("rb") as file:
             return kind_of(path, file.read(_BEGINNING))
-    except PermissionError:
-        return "text"  # reading it is tried again, and reported
+    except NotADirectoryError as error:
+        raise FileNotFoundError(error.errno, error.strerror, str(path)) from None
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return "text"
 
 
 def _files_below(folder: Path) -> Iterator[tuple[Path, Kind]]:
+    """Give the sources below *folder*, and the folders there that cannot be read, as if they were files: reading them is reported."""
     listed = files_in_repository(folder)
-    for file in _walk(folder) if listed is None else _without_passed_over(folder, listed):
+    closed: list[Path] = []
+    for file in _walk(folder, closed) if listed is None else _without_passed_over(folder, listed):
         if (kind := kind_by_name(file)) is not None:
             yield file, kind
+    yield from ((each, "text") for each in closed)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Give the regular files below *folder*; folders that are links are not followed, so there is no circle."""
-    for name, folders, files in os.walk(folder):
+def _walk(folder: Path, closed: list[Path]) -> Iterator[Path]:
+    """Give the regular files below *folder*; folders that are links are not followed, so there is no circle. *closed* gets the unreadable ones."""
+    for name, folders, files in os.walk(folder, onerror=lambda error: closed.append(Path(error.filename))):
         folders[:] = sorted(each for each in folders if not _is_passed_over(os.path.join(name, each)))
-        yield from (path for each in sorted(files) if (path := Path(name, each)).is_file())
+        yield from (path for each in sorted(files) if _is_file(path := Path(name, each)))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether *path* is a regular file, or one that may not be looked at: reading it is reported."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def _without_passed_over(folder: Path, listed: Iterable[str]) -> Iterator[Path]:
@@ -78,7 +101,7 @@ def _without_passed_over(folder: Path, listed: Iterable[str]) -> Iterator[Path]:
         path = folder / name
         if is_passed_over(os.path.dirname(name)):
             continue
-        if path.is_file():
+        if _is_file(path):
             yield path
         elif path.is_dir() and not path.is_symlink() and not is_passed_over(name.rstrip("/")):
             yield from (file for file, _ in _files_below(path))

@@ -19,7 +19,7 @@ import dataclasses
 import json
 from typing import Any
 
-from shim.port.reports.wording import relative
+from shim.port.reports.wording import shown
 from shim.port.results import FileResult, Result
 
 __all__ = ["VERSION", "as_json"]
@@ -48,7 +48,7 @@ def as_json(result: Result, written: bool) -> str:
 
 def _file(file: FileResult) -> dict[str, Any]:
     return {
-        "path": relative(file.path),
+        "path": shown(file.path),
         "is_changed": file.is_changed,
         "places": file.places,
         "problem": dataclasses.asdict(file.problem) if file.problem else None,

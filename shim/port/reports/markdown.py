@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shim.port.reports.wording import counted, place_of, relative, summary, title
+from shim.port.reports.wording import counted, place_of, shown, summary, title
 from shim.port.results import Result
 
 __all__ = ["as_markdown"]
@@ -33,7 +33,7 @@ def as_markdown(result: Result, written: bool) -> str:
 def _problems(result: Result) -> Iterator[tuple[str, ...]]:
     for file in result.unported:
         assert file.problem is not None
-        yield _code(relative(file.path)), _plain(file.problem.why), _plain(file.problem.advice)
+        yield _code(shown(file.path)), _plain(file.problem.why), _plain(file.problem.advice)
 
 
 def _entries(result: Result, kind: str) -> Iterator[tuple[str, ...]]:
@@ -41,12 +41,12 @@ def _entries(result: Result, kind: str) -> Iterator[tuple[str, ...]]:
         for finding in file.findings:
             entry = finding.entry
             if entry.kind == kind:
-                place = f"{_code(relative(file.path))} {place_of(file, finding)}"
+                place = f"{_code(shown(file.path))} {place_of(file, finding)}"
                 yield place, _plain(entry.why), _plain(entry.advice), _code(entry.rule)
 
 
 def _changed(result: Result) -> Iterator[tuple[str, ...]]:
-    return ((_code(relative(file.path)), counted(file.places, "place")) for file in result.changed)
+    return ((_code(shown(file.path)), counted(file.places, "place")) for file in result.changed)
 
 
 def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:

@@ -6,6 +6,7 @@ See: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,11 @@ def _results(file: FileResult) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _result(file: FileResult, level: str, why: str, advice: str, region: dict[str, int]) -> dict[str, Any]:
     place = relative(file.path)
-    artifact = {"uri": quote(place), "uriBaseId": _ROOT} if not place.startswith("/") else {"uri": Path(place).as_uri()}
+    artifact = (
+        {"uri": quote(os.fsencode(place)), "uriBaseId": _ROOT}
+        if not place.startswith("/")
+        else {"uri": Path(place).as_uri()}
+    )
     return {
         "level": level,
         "message": {"text": f"{why}\n{advice}"},

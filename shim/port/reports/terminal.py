@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from shim.port.reports.diff import diff_of
-from shim.port.reports.wording import place_of, relative, summary
+from shim.port.reports.wording import place_of, shown, summary
 from shim.port.results import FileResult, Result
 
 __all__ = ["print_diff", "print_entries", "print_summary"]
@@ -30,7 +30,7 @@ def print_diff(result: Result, console: Console) -> None:
             continue
         for line in diff.decode(file.encoding, "replace").split("\n")[:-1]:
             style = next((style for start, style in _STYLES.items() if line.startswith(start)), "")
-            console.print(Text(_shown(line), style=style), soft_wrap=True)
+            console.print(Text(_visible(line), style=style), soft_wrap=True)
 
 
 def print_entries(result: Result, console: Console) -> None:
@@ -38,7 +38,7 @@ def print_entries(result: Result, console: Console) -> None:
     for file in result.files:
         lines = list(_lines(file))
         if lines:
-            console.print(Text(_shown(relative(file.path)), style="bold"), soft_wrap=True)
+            console.print(Text(_visible(shown(file.path)), style="bold"), soft_wrap=True)
             for line in lines:
                 console.print(line, soft_wrap=True)
 
@@ -50,14 +50,14 @@ def print_summary(result: Result, console: Console, written: bool) -> None:
 
 def _lines(file: FileResult) -> Iterator[Text]:
     if file.problem is not None:
-        yield Text.assemble(("  not ported", "bold red"), f": {_shown(file.problem.why)}")
-        yield Text(f"      {_shown(file.problem.advice)}", style="dim")
+        yield Text.assemble(("  not ported", "bold red"), f": {_visible(file.problem.why)}")
+        yield Text(f"      {_visible(file.problem.advice)}", style="dim")
     for finding in file.findings:
         entry = finding.entry
         place = Text.assemble(f"  {place_of(file, finding)}  ", (entry.kind, _KINDS[entry.kind]))
-        yield Text.assemble(place, f": {_shown(entry.why)} ", (f"[{entry.rule}]", "dim"))
-        yield Text(f"      {_shown(entry.advice)}", style="dim")
+        yield Text.assemble(place, f": {_visible(entry.why)} ", (f"[{entry.rule}]", "dim"))
+        yield Text(f"      {_visible(entry.advice)}", style="dim")
 
 
-def _shown(text: str) -> str:
+def _visible(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.removesuffix("\r"))

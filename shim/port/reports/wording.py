@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shim.port.results import FileResult, Finding, Result
 
-__all__ = ["counted", "place_of", "relative", "summary", "title"]
+__all__ = ["counted", "place_of", "relative", "shown", "summary", "title"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -21,6 +21,11 @@ def relative(path: Path) -> str:
     absolute = os.path.abspath(path)
     below = os.path.relpath(absolute)
     return absolute if below.startswith("..") else below
+
+
+def shown(path: Path) -> str:
+    """Return *path* as ``relative`` does, as text that has an encoding: a name in a file system may have none."""
+    return relative(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def place_of(file: FileResult, finding: Finding) -> str:
