@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mmap import mmap
+
 from shim.port.files.kinds import Kind
 from shim.port.files.mentions import mentions_api, mentions_launcher
 from shim.port.files.selection import ChosenFile
@@ -18,7 +20,7 @@ MOST_BYTES = 5_000_000  # of a file that is parsed; larger ones are generated, a
 _NOT_PYTHON = "port it by hand, or make it valid Python 3 first (2to3 rewrites Python 2)"
 
 
-def can_have_places(content: bytes, kind: Kind, plan: Plan) -> bool:
+def can_have_places(content: bytes | mmap, kind: Kind, plan: Plan) -> bool:
     """Whether a file with this *content* can have anything to port; most files of a project cannot, and are not parsed."""
     framework = framework_of(plan.source)
     return mentions_launcher(content, framework) or (kind != "text" and mentions_api(content, framework))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,6 @@ from shim.port.workers import for_each
 __all__ = ["port_paths", "write_files"]
 
 _ALONE = 200_000  # bytes that this process ports sooner than others start
-_WINDOW = 1 << 20  # bytes of a large file that are searched at once
 
 
 def port_paths(
@@ -82,17 +82,13 @@ def _size_to_port(file: ChosenFile, plan: Plan) -> int:
         if file.target.exists():
             raise OSError("it is not a regular file")
         raise FileNotFoundError("it is a link to a file that is not there")
-    size = os.stat(file.target).st_size
     with file.target.open("rb") as opened:
+        size = os.stat(opened.fileno()).st_size
         if size <= MOST_BYTES:
             return max(size, 1) if can_have_places(opened.read(), file.kind, plan) else 0
-        # Of a larger file, it is enough to know whether it is to be reported.
-        before = b""
-        while piece := opened.read(_WINDOW):
-            if can_have_places(before + piece, file.kind, plan):
-                return MOST_BYTES
-            before = piece[-100:]
-    return 0
+        # A larger file is not read: it is only to be known whether it is to be reported.
+        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return MOST_BYTES if can_have_places(content, file.kind, plan) else 0
 
 
 def _port_one(task: tuple[ChosenFile, Plan, PortFunction]) -> FileResult:

@@ -38,6 +38,13 @@ def test_all_but_the_changed_line_keeps_its_bytes(settings: dict[str, Any], sour
     assert (places, findings) == (1, [])
 
 
+def test_a_line_that_stays_keeps_its_spelling() -> None:
+    line = r'"x = \u0027\/\u00E9\u0027 # é\n"'
+    text = f'{{"cells": [{{"cell_type": "code", "source": [{line},"{IMPORT}\\n",  {line}]}}]}}'
+    after, _, _ = port_notebook(text, PLAN, port_imports)
+    assert after.replace(" ", "") == text.replace(IMPORT, PORTED).replace(" ", "")
+
+
 def test_a_notebook_without_anything_to_port_stays() -> None:
     text = "\n" + notebook(cell("x = 1"), cell([]), cell(""), cell("a", "raw"), cell(["%ls\n", "?x"])) + "\n"
     assert port_notebook(text, PLAN, port_imports) == (text, 0, [])

@@ -9,7 +9,7 @@ import pytest
 from port_functions import IMPORT, PORTED, port_imports, port_with_accidents
 
 from shim.port.one_file import MOST_BYTES
-from shim.port.plan import Plan
+from shim.port.plan import Plan, Ported
 from shim.port.results import Result
 from shim.port.run import port_paths, write_files
 
@@ -52,6 +52,7 @@ PROBLEMS = {
     "binary.py": (CODE + b"\0", "zero bytes"),
     "huge.py": (CODE + b"#" * MOST_BYTES, "more than"),
     "huge.md": (b"#" * MOST_BYTES + b"torchrun --nproc_per_node 2 a.py", "more than"),
+    "huge_alias.py": (b"import torch as t\n" + b"#" * MOST_BYTES + b"\nt.distributed.barrier()", "more than"),
     "raises.py": (CODE + b"# raises", "KeyError"),
     "nests.py": (CODE + b"# nests", "nested too deeply"),
     "breaks.py": (CODE + b"# breaks", "would not be Python"),
@@ -159,6 +160,20 @@ def test_several_processes_do_what_one_does(tmp_path: Path) -> None:
     assert several.count("left") == 15
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1]
+
+
+def test_the_largest_file_is_ported_first(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def port(source: str, plan: Plan) -> Ported:
+        seen.append(len(source))
+        return port_imports(source, plan)
+
+    for number in (3, 9, 1, 5):
+        (tmp_path / f"x{number}.py").write_bytes(CODE * number)
+    run(tmp_path, port=port)
+    assert seen == sorted(seen, reverse=True)
+    assert len(seen) == 4
 
 
 def test_a_process_that_dies_takes_only_its_file_with_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from mmap import mmap
 
 from shim import record
 
@@ -34,13 +35,17 @@ _LAUNCHERS = {
 _ANY_LAUNCHER = re.compile(rb"mpirun|mpiexec|shim\W{1,12}run")
 
 
-def mentions_api(content: bytes, framework: str) -> bool:
+def mentions_api(content: bytes | mmap, framework: str) -> bool:
     """Whether a Python file with this *content* can use the collective API of *framework*: torch, paddle or mindspore."""
     literal, root = _ROOTS[framework]
-    return literal in content and root.search(content) is not None and _words(framework).search(content) is not None
+    return (
+        content.find(literal) >= 0
+        and root.search(content) is not None
+        and _words(framework).search(content) is not None
+    )
 
 
-def mentions_launcher(content: bytes, framework: str) -> bool:
+def mentions_launcher(content: bytes | mmap, framework: str) -> bool:
     """Whether a file with this *content* can have a launch line of *framework*, of MPI or of ``shim run``."""
     return (_LAUNCHERS[framework].search(content) or _ANY_LAUNCHER.search(content)) is not None
 
