@@ -49,7 +49,11 @@ def test_no_process_is_left(tmp_path: Path, number: signal.Signals) -> None:
         assert process.stderr is not None
         workers = [int(process.stdout.readline().split()[1]) for _ in range(2)]
         for worker in workers:  # they leave Ctrl-C to the command
-            [ignored] = [line.split()[1] for line in Path(f"/proc/{worker}/status").open() if line.startswith("SigIgn")]
+            [ignored] = [
+                line.split()[1]
+                for line in Path(f"/proc/{worker}/status").read_text().splitlines()
+                if line.startswith("SigIgn")
+            ]
             assert int(ignored, 16) & 1 << signal.SIGINT - 1
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # as a terminal does

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -87,5 +88,7 @@ def _written(text: str, value: Value, source: str, ascii_only: bool) -> str:
     lines = [kept.get(line) or json.dumps(line, ensure_ascii=ascii_only) for line in split_lines(source)]
     opening = text[value.start : elements[0].start] if elements else "["
     closing = text[elements[-1].end : value.end] if elements else "]"
-    between = text[elements[0].end : elements[1].start] if len(elements) > 1 else "," + (opening[1:] or " ")
-    return opening + between.join(lines) + closing
+    between = [text[one.end : following.start] for one, following in itertools.pairwise(elements)]
+    usual = between[0] if between else "," + (opening[1:] or " ")
+    separators = ["", *between, *[usual] * len(lines)]
+    return opening + "".join(map(str.__add__, separators, lines)) + closing
