@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from shim.cli import _app
 
+ROOT = Path(__file__).parents[2]
 LAUNCH = "torchrun --nproc_per_node 2 train.py\n"
 PORTED = "shim run -n 2 train.py\n"
 LEFT = "torchrun --nnodes 2 train.py\n"
@@ -54,6 +55,12 @@ def test_write_writes(folder: Path) -> None:
         "1 file changed, 1 place ported, 0 places left to you, 0 places to look at; 1 file searched.\n",
     )
     assert (folder / "a.sh").read_text() == PORTED
+
+
+def test_the_page_shows_what_is_printed(folder: Path) -> None:
+    (folder / "run.sh").write_text(LAUNCH + LEFT)
+    _, out, _ = port(*ROUTE, "run.sh")
+    assert f"```\n{out}```\n" in (ROOT / "docs" / "porting.md").read_text()
 
 
 @pytest.mark.parametrize(("content", "status"), [(LAUNCH, 1), (LEFT, 1), (PORTED, 0)])
