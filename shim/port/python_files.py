@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from shim.port.files.mentions import mentions_api, mentions_launcher
+from shim.port.form_feeds import with_form_feeds
 from shim.port.launch_lines import Launched, port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
 from shim.port.syntax import is_python
@@ -32,7 +33,7 @@ def port_python(text: str, plan: Plan, port: PortFunction) -> Ported:
         launched = port_launch_lines_in_python(text, plan)
     if not mentions_api(content, framework):
         return _checked(text, Ported(launched.text, launched.places, launched.entries))
-    ported = port(launched.text, plan)
+    ported = with_form_feeds(launched.text, plan, port)
     entries = [dataclasses.replace(entry, line=launched.line_before(entry.line)) for entry in ported.entries]
     return _checked(text, Ported(ported.text, launched.places + ported.places, sorted([*launched.entries, *entries])))
 

@@ -146,6 +146,34 @@ def test_without_libcst_the_command_says_what_to_install(folder: Path, monkeypat
     assert "python3 -m pip install 'shim-collectives[port]'" in err
 
 
+PROGRAM = """
+import numpy as np
+import torch.distributed as dist
+
+dist.init_process_group()
+rank, size = dist.get_rank(), dist.get_world_size()
+mine = np.arange(4, dtype=np.float32) + rank
+dist.all_reduce(mine, op=dist.ReduceOp.MAX)
+out = np.empty(4, dtype=np.float32)
+dist.all_to_all_single(out, np.arange(4, dtype=np.float32) + 10 * rank)
+print(rank, size, mine.tolist(), out.tolist())
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("target", ["paddle-2", "paddle-3", "mindspore"])
+def test_a_ported_program_prints_what_it_printed(folder: Path, target: str) -> None:
+    (folder / "train.py").write_text(PROGRAM.replace("import torch.", "import shim.frontends.torch."))
+    run = [sys.executable, "-m", "shim", "run", "-n", "2", "train.py"]
+    before = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
+    (folder / "train.py").write_text(PROGRAM)
+    assert port("--from", "torch", "--to", target, "--write", "train.py")[0] == 0
+    assert "torch" not in (folder / "train.py").read_text()
+    after = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
+    assert sorted(after.stdout.splitlines()) == sorted(before.stdout.splitlines())
+    assert len(after.stdout.splitlines()) == 2
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "shim", "port", *arguments]
 

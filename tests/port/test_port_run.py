@@ -45,6 +45,27 @@ def test_everything_beside_the_ported_place_keeps_its_bytes(tmp_path: Path, name
     assert file.read_bytes() == KEPT[name] % PORTED.encode()
 
 
+BY_THE_PORT = {
+    "crlf.py": "\ufeffimport torch.distributed as dist\r\n\f\r\n\fdef f():\r\n    return {}\r\n",
+    "mixed.py": "# coding: utf-8\nimport torch.distributed as dist\r\n\f{}; s = 'ä'\r{}",
+    "cell.ipynb": '{{"cells": [{{"cell_type": "code", "source": ["%time x\\n", "import torch.distributed as dist\\n", "{}"]}}]}}',
+}
+
+
+@pytest.mark.parametrize("name", BY_THE_PORT)
+def test_the_port_itself_keeps_all_else_too(tmp_path: Path, name: str) -> None:
+    text, call = BY_THE_PORT[name], "dist.barrier(async_op=True)"
+    (tmp_path / name).write_bytes(text.replace("{}", call).replace("{{", "{").replace("}}", "}").encode())
+    result = port_paths([tmp_path], Plan("torch", "paddle_3"), jobs=1)
+    [file] = result.files
+    expected = text.replace("import torch", "import shim.frontends.paddle_3").replace("{{", "{").replace("}}", "}")
+    start, *rest = expected.split("{}")
+    after = file.after.decode()
+    assert after.startswith(start)
+    assert after.endswith(rest[-1])
+    assert file.problem is None
+
+
 CODE = IMPORT.encode() + b"\n"
 PROBLEMS = {
     "python_2.py": (CODE + b"print 'a'\n", "not Python 3, line 2"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from rich.console import Console
 from rich.text import Text
@@ -52,11 +53,12 @@ def _lines(file: FileResult) -> Iterator[Text]:
     if file.problem is not None:
         yield Text.assemble(("  not ported", "bold red"), f": {_visible(file.problem.why)}")
         yield Text(f"      {_visible(file.problem.advice)}", style="dim")
-    for finding in file.findings:
+    for finding, following in zip_longest(file.findings, file.findings[1:]):
         entry = finding.entry
         place = Text.assemble(f"  {place_of(file, finding)}  ", (entry.kind, _KINDS[entry.kind]))
         yield Text.assemble(place, f": {_visible(entry.why)} ", (f"[{entry.rule}]", "dim"))
-        yield Text(f"      {_visible(entry.advice)}", style="dim")
+        if following is None or following.entry.advice != entry.advice:  # once for several places in a row
+            yield Text(f"      {_visible(entry.advice)}", style="dim")
 
 
 def _visible(text: str) -> str:

@@ -179,6 +179,15 @@ def test_the_terminal_shows_changes_entries_and_a_summary(result: Result) -> Non
     assert "\x1b" not in text
 
 
+def test_the_same_advice_is_given_once_for_places_in_a_row(result: Result) -> None:
+    places = [
+        Finding(line, Entry(line, 1, "left", "r", f"why {line}", "advice" if line < 9 else "other"))
+        for line in (7, 8, 9)
+    ]
+    text = printed(Result(result.plan, [file("x.py", "", "", *places)], 1))
+    assert "  7:1  left: why 7 [r]\n  8:1  left: why 8 [r]\n      advice\n  9:1  left: why 9 [r]\n      other\n" in text
+
+
 def test_a_terminal_has_colours_and_no_file_steers_it(result: Result) -> None:
     steering = file("x.py", "a\r\n", "\x1b[2J\r\n")
     text = printed(Result(result.plan, [steering], 1), force_terminal=True, color_system="standard")
