@@ -19,7 +19,7 @@ import dataclasses
 import json
 from typing import Any
 
-from shim.port.reports.wording import shown
+from shim.port.reports.wording import api_name, shown
 from shim.port.results import FileResult, Result
 
 __all__ = ["VERSION", "as_json"]
@@ -29,9 +29,10 @@ VERSION = 1
 
 def as_json(result: Result, written: bool) -> str:
     """Return *result* as JSON."""
+    plan = result.plan
     content = {
         "version": VERSION,
-        "plan": dataclasses.asdict(result.plan),
+        "plan": dataclasses.asdict(plan) | {"source": api_name(plan.source), "target": api_name(plan.target)},
         "written": written,
         "summary": {
             "searched": result.searched,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shim.port.results import FileResult, Finding, Result
 
-__all__ = ["counted", "place_of", "relative", "shown", "summary", "title"]
+__all__ = ["api_name", "counted", "place_of", "relative", "shown", "summary", "title"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -34,10 +34,15 @@ def place_of(file: FileResult, finding: Finding) -> str:
     return f"cell {finding.cell}, {place}" if finding.cell else place
 
 
+def api_name(name: str) -> str:
+    """Return the *name* of an API as the command line has it."""
+    return name.replace("_", "-")
+
+
 def title(result: Result) -> str:
     """Return what the port is."""
     plan = result.plan
-    return f"port from {plan.source} to {plan.target}, onto {plan.onto}, scope {plan.scope}"
+    return f"port from {api_name(plan.source)} to {api_name(plan.target)}, onto {plan.onto}, scope {plan.scope}"
 
 
 def summary(result: Result, written: bool) -> str:

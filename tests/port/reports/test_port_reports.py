@@ -69,6 +69,15 @@ def test_json_has_everything_and_a_version(result: Result) -> None:
     }
 
 
+def test_apis_have_the_names_of_the_command_line(result: Result) -> None:
+    other = Result(Plan("paddle_2", "paddle_3"), [], 0)
+    assert (
+        json.loads(as_json(other, False))["plan"]["source"],
+        json.loads(as_json(other, False))["plan"]["target"],
+    ) == ("paddle-2", "paddle-3")
+    assert "from paddle-2 to paddle-3" in as_markdown(other, False)
+
+
 # What the SARIF 2.1.0 schema requires of each object that we write, and the members that it allows there (of many).
 REQUIRED: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
