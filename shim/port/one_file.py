@@ -33,8 +33,8 @@ def port_file(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) 
     except (NotText, NotANotebook) as error:
         problem = Problem(str(error), error.advice)
     except SyntaxError as error:
-        where = f", line {error.lineno}" if error.lineno else ""
-        problem = Problem(f"it is not Python 3{where}: {error.msg}", _NOT_PYTHON)
+        what = f"it is not Python 3, line {error.lineno}" if error.lineno else "it was not understood as Python 3"
+        problem = Problem(f"{what}: {error.msg}", _NOT_PYTHON)
     except RecursionError:
         problem = Problem("its expressions are nested too deeply", "split them, or port the file by hand")
     except Exception as error:  # one file must not end the port of all others

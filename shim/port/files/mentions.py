@@ -12,11 +12,12 @@ from functools import cache
 from mmap import mmap
 
 from shim import record
+from shim.port.apis import APIS
 
 __all__ = ["mentions_api", "mentions_launcher"]
 
 _AS_NAME = rb"\.\s*\\?\s*%(name)s\b|\b%(name)s(?:\.\w|\(|[ \t]*(?:as\b|[,)\r\n#;\\\"']|$))"
-_DISTRIBUTED = _AS_NAME % {b"name": b"distributed"} + rb"|Distributed[A-Z]|DataParallel|_distributed|distributed_"
+_DISTRIBUTED = _AS_NAME % {b"name": b"distributed"} + rb"|Distributed[A-Z]|_distributed|distributed_"
 _COMMUNICATION = _AS_NAME % {b"name": b"communication"} + rb"|comm_func|comm_ops|parallel_context"
 _OPS = "mindspore.ops"  # a module with much else
 _OPERATORS = ("gather", "scatter")  # names that it has for operators on tensors
@@ -53,10 +54,13 @@ def mentions_launcher(content: bytes | mmap, framework: str) -> bool:
 @cache
 def _words(framework: str) -> re.Pattern[bytes]:
     """Return what a file that uses the API of *framework* has besides the framework's name."""
+    own = [name for api in APIS.values() if api.framework == framework for name in api.names]
+    single = {name.rpartition(".")[2].encode() for name in own} - {
+        b"distributed"
+    }  # a module's name, which prose has too
+    words = _WORDS[framework] + rb"|\b(?:" + b"|".join(sorted(single)) + rb")\b"
     if framework != "mindspore":
-        return re.compile(_WORDS[framework])
+        return re.compile(words)
     modules = record.read(record.FRONTENDS["shim.frontends.mindspore"]).modules
     names = {name for module, names in modules.items() if module.startswith(_OPS) for name in names} - {*_OPERATORS}
-    return re.compile(
-        _WORDS[framework] + rb"|" + _AS_NAME % {b"name": b"(?:" + "|".join(sorted(names)).encode() + b")"}
-    )
+    return re.compile(words + b"|" + _AS_NAME % {b"name": b"(?:" + "|".join(sorted(names)).encode() + b")"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shim import record
+from shim.port.apis import APIS
 from shim.port.files.mentions import mentions_api, mentions_launcher
 
 MODULES = [
@@ -35,6 +36,20 @@ def test_a_file_that_imports_a_recorded_module_is_found(framework: str, module: 
 def test_a_file_that_uses_a_communication_primitive_is_found(name: str) -> None:
     assert mentions_api(f"import mindspore as ms\nms.ops.{name}(x)".encode(), "mindspore")
     assert not mentions_api(f"import mindspore as ms\nms.ops.{name}s(x)".encode(), "mindspore")
+
+
+@pytest.mark.parametrize(
+    ("framework", "name"),
+    sorted({(api.framework, name) for api in APIS.values() for name in (api.main, *api.others, *api.names)}),
+)
+def test_a_file_that_has_a_name_of_the_api_is_found(framework: str, name: str) -> None:
+    module, _, last = name.rpartition(".")
+    for code in (
+        f"import {framework}\n{name}(x)",
+        f"from {module} import {last}\n{last}(x)",
+        f"from {module} import (\n    {last} as x,\n)",
+    ):
+        assert mentions_api(code.encode(), framework), code
 
 
 LICENCE = b"# software distributed under the License is distributed on an AS IS BASIS\nimport %s as x\nx.add(1)\n"
