@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-
 ROOT = Path(__file__).parents[2]
-_RULE = re.compile(r'(?:Left\(|"(?:left|changed)",|\.argument,)\s*"([a-z-]+)"|^_?[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"', re.MULTILINE)
+_RULE = re.compile(
+    r'(?:Left\(|"(?:left|changed)",|\.argument,)\s*"([a-z-]+)"|^_?[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"', re.MULTILINE
+)
 
 
 def test_the_page_names_each_rule() -> None:
