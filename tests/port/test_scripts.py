@@ -35,7 +35,7 @@ def texts(script: Path) -> list[str]:
 
 
 @pytest.mark.frameworks
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.filterwarnings("ignore:torch 2.13 renamed:FutureWarning")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_port_prints_the_same(script: Path, texts: list[str]) -> None:
