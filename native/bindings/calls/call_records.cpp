@@ -89,7 +89,7 @@ void CallRecords::begin_again(std::uint64_t call, std::uint32_t state) {
 }
 
 void CallRecords::wait(std::uint64_t call, std::uint32_t state) {
-  if (call == 0 || file_ < 0) return;
+  if (call == 0 || file_ < 0 || at(start_, call)->thread != this_thread()) return;
   at(start_, call)->waited = now();
   at(start_, call)->state = state;
 }

@@ -21,6 +21,7 @@ class CallRecords {
   // Returns where the call is in the file, 0 where nothing is recorded any more.
   std::uint64_t begin(std::uint32_t definition, std::uint32_t state, std::uint64_t inputs);
   void begin_again(std::uint64_t call, std::uint32_t state);
+  // Of the thread that began the call: another one, which waits to complete a future, does not hold up the program.
   void wait(std::uint64_t call, std::uint32_t state);
   void end(std::uint64_t call, std::uint32_t state, std::uint32_t error);
   void note_outputs(std::uint64_t call, std::uint64_t digest);

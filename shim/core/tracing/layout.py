@@ -20,6 +20,7 @@ __all__ = [
     "CALL_RECORD",
     "DEFINITION",
     "INPUT_DIGEST",
+    "IN_BACKGROUND",
     "MAGIC",
     "NO_RANK",
     "OUTPUT_DIGEST",
@@ -44,6 +45,7 @@ CALL_RECORD = Struct("<IIqIIqqQQiI")
 _HEAD = Struct("<II")
 
 INPUT_DIGEST, OUTPUT_DIGEST = 0x10, 0x20  # beside a state: there is such a digest
+IN_BACKGROUND = 0x40  # beside a state: the call was started
 _STATES = 0xF
 
 
@@ -72,6 +74,7 @@ class CallRecord:
     output_digest: int | None
     source: int
     thread: int
+    in_background: bool
 
 
 def definition_record(content: dict[str, Any]) -> bytes:
@@ -123,4 +126,5 @@ def _call(data: bytes | memoryview, place: int) -> CallRecord:
         outputs if state & OUTPUT_DIGEST else None,
         source,
         thread,
+        bool(state & IN_BACKGROUND),
     )

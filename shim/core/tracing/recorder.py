@@ -62,7 +62,7 @@ class Recorder:
         self._errors: dict[tuple[str, str], int] = {}
         self.calls.append(MAGIC)
         self.define(_header(rank, size, key, digests))
-        atexit.register(self.calls.close)
+        atexit.register(self._close)
 
     def define(self, content: dict[str, Any]) -> int:
         """Append a definition, and return its number."""
@@ -78,6 +78,12 @@ class Recorder:
         if number is None:
             number = self._errors[name, text] = self.define({"kind": "error", "class": name, "text": text})
         return number
+
+    def _close(self) -> None:
+        """Say that the program has come to its end, and cut the file to its size."""
+        if self.process == os.getpid():
+            self.define({"kind": "end", "clock": time.monotonic_ns()})
+            self.calls.close()
 
     def leave_to_parent(self) -> None:
         """Record nothing more in this process, a forked child."""

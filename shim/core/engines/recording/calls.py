@@ -11,6 +11,7 @@ from shim.core.engines.recording.digests import digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
 from shim.core.tracing.places import Place, place_of_caller
+from shim.errors import ArgumentError, EngineError, MismatchError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine, Splits, Tensor, Tensors
@@ -23,6 +24,7 @@ __all__ = ["RecordedCalls"]
 _RUNNING, _PREPARED, _ENDED, _FAILED = (
     int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
 )
+_OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that are no refusal of this rank's call
 
 
 class RecordedCalls:
@@ -38,6 +40,7 @@ class RecordedCalls:
         self._calls = recorder.calls
         self._has_digests = recorder.has_digests
         self._ranks = place.ranks
+        self._is_refusal_known = False  # of the last call, which has failed
         self._known: dict[Any, int] = {}  # numbers of the definitions of calls
         self._kept: list[Any] = []  # code objects whose ids are in the keys of the above
         self._group = recorder.define(
@@ -80,6 +83,7 @@ class RecordedCalls:
             content = call_definition(self._group, self._ranks, collective, arguments, outputs, inputs, now, place)
             definition = self._known[key] = self._recorder.define(content)
             self._kept += [frame.f_code for frame in (program, function) if frame is not None]
+        self._is_refusal_known = False
         flags, digest = 0, 0
         if self._has_digests and inputs is not None and (found := digest_of(inputs)) is not None:
             flags, digest = INPUT_DIGEST, found
@@ -88,11 +92,12 @@ class RecordedCalls:
     def _end(self, call: tuple[int, int], operation: Any, outputs: Any, is_receive: bool = False) -> Any:
         """Record the end of a call that was carried out, or return the prepared one as one that will."""
         place, flags = call
-        if operation is not None and not isinstance(operation, int):
+        is_carried_out = isinstance(operation, int)
+        if operation is not None and not is_carried_out:
             wanted = outputs if self._has_digests else None
             return RecordedWork(operation, self._recorder, place, flags, wanted, self._ranks if is_receive else ())
-        if is_receive:
-            self._calls.note_source(place, self._ranks[int(operation)])
+        if is_carried_out:  # a receive tells who has sent
+            self._calls.note_source(place, self._ranks[operation])
         if self._has_digests and outputs is not None and (digest := digest_of(outputs)) is not None:
             flags |= OUTPUT_DIGEST
             self._calls.note_outputs(place, digest)
@@ -101,6 +106,7 @@ class RecordedCalls:
 
     def _fail(self, call: tuple[int, int], error: BaseException) -> None:
         place, flags = call
+        self._is_refusal_known = not isinstance(error, _OF_ALL_RANKS)
         self._calls.end(place, flags | _FAILED, self._recorder.error(error))
 
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
@@ -230,6 +236,14 @@ class RecordedCalls:
             self._fail(call, error)
             raise
         return self._end(call, operation, tensor, is_receive=True)
+
+    def refuse(self, reason: str) -> None:
+        """Record a refusal of which the engine knows nothing else: a frontend's, of a call that it has not made."""
+        if not self._is_refusal_known:
+            call = self._begin("refused", (), None, None, True)
+            self._calls.end(call[0], _FAILED, self._recorder.error(ArgumentError(reason)))
+        self._is_refusal_known = False
+        self.under.refuse(reason)
 
     def figures(self) -> str:
         """See ``Engine``."""

@@ -24,6 +24,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "barrier": ("before",),
     "send": ("peer", "tag"),
     "receive": ("peer", "tag"),
+    "refused": (),  # a call that this rank's frontend has refused
 }
 
 

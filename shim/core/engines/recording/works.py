@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.recording.digests import digest_of
-from shim.core.tracing.layout import OUTPUT_DIGEST, State
+from shim.core.tracing.layout import IN_BACKGROUND, OUTPUT_DIGEST, State
 from shim.errors import CollectiveTimeoutError, ShimError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class RecordedWork:
         """See ``EngineWork``."""
         if self._state == State.PREPARED:
             self._state = State.STARTED
+            self._flags |= IN_BACKGROUND
             self._calls.begin_again(self._place, self._flags | State.STARTED)
         try:
             self.under.start()
@@ -52,6 +53,7 @@ class RecordedWork:
         """See ``EngineWork``."""
         if self._state == State.PREPARED:  # with a timeout it is started, and goes on when that has passed
             self._state = State.RUNNING if timeout < 0 else State.STARTED
+            self._flags |= IN_BACKGROUND * (timeout >= 0)
             self._calls.begin_again(self._place, self._flags | self._state)
         if self._state == State.STARTED:
             self._state = State.WAITING
