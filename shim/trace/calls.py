@@ -157,6 +157,7 @@ class Call:
     output_digest: int | None = None
     source_rank: int | None = None
     thread: int = 0
+    in_background: bool = False  # it was started, and perhaps waited for later
 
     def line(self) -> str:
         """Return the call and where it was made."""
@@ -175,6 +176,7 @@ class RankRecording:
     groups: list[tuple[int, Group]] = field(default_factory=list)
     command: Sequence[str] = ()
     has_digests: bool = False
+    has_ended: bool = False  # its program came to an end; it was not killed
 
 
 @dataclass
@@ -186,6 +188,7 @@ class Recording:
     ranks: dict[int, RankRecording]
     run: int = 1
     runs: int = 1
+    is_of_dumps: bool = False  # torch's, which do not say how a program ended
 
     @property
     def calls(self) -> list[Call]:

@@ -92,6 +92,8 @@ class _File:
             made = self._shape(record)
         elif kind == "error":
             made = Failure(record["class"], record["text"])
+        elif kind == "end":
+            self.rank.has_ended = True
         elif kind == "world" and not any(isinstance(one, str) for one in self._definitions):
             made = self.run = record["token"]
         self._definitions.append(made)
@@ -143,6 +145,7 @@ class _File:
             record.output_digest,
             None if record.source == NO_RANK else record.source,
             record.thread,
+            record.in_background,
         )
 
 
