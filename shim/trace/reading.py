@@ -22,10 +22,7 @@ def read_recording(folder: Path, run: int | None = None) -> Recording:
     if not files:
         what = "has no recording" if folder.is_dir() else "is no folder"
         raise ArgumentError(f"{folder} {what}\n`shim trace run -n 2 --to {folder} SCRIPT` makes one.")
-    runs: dict[str, list[_File]] = defaultdict(list)
-    for one in (_File(path) for path in files):
-        runs[one.run].append(one)
-    ordered = sorted(runs.values(), key=lambda members: min(one.rank.started for one in members))
+    ordered = _runs([_File(path) for path in files])
     number = len(ordered) if run is None else run
     if not 1 <= number <= len(ordered):
         raise ArgumentError(f"{folder} has {len(ordered)} runs, got run {run}\nRuns are counted from 1.")
@@ -34,13 +31,30 @@ def read_recording(folder: Path, run: int | None = None) -> Recording:
     return Recording(str(folder), size, {rank: one.rank for rank, one in members.items()}, number, len(ordered))
 
 
+def _runs(files: list[_File]) -> list[list[_File]]:
+    """Divide *files* into those of each run, in the order in which these began.
+
+    Those of one run have the name of its world. A rank that had not learnt it belongs to a run of its job that lacks the rank.
+    """
+    runs: dict[str, list[_File]] = defaultdict(list)
+    for one in sorted(files, key=lambda one: not one.world):
+        lacking = [name for name, members in runs.items() if members[0].job == one.job and not _has(members, one)]
+        nearest = min(lacking, key=lambda name: abs(runs[name][0].rank.started - one.rank.started), default=one.number)
+        runs[one.world or nearest].append(one)
+    return sorted(runs.values(), key=lambda members: min(one.rank.started for one in members))
+
+
+def _has(members: list[_File], one: _File) -> bool:
+    return any(member.rank.rank == one.rank.rank for member in members)
+
+
 class _File:
     """The file of one rank."""
 
     def __init__(self, path: Path) -> None:
         self._definitions: list[Any] = []
         self._occurrences: Counter[str] = Counter()
-        self.run = ""
+        self.world = ""  # its name, where the ranks had agreed on it
         try:
             found = iter(records(path.read_bytes()))
             header = next(found, None)
@@ -59,7 +73,8 @@ class _File:
             )
             self._offset = int(header["clock_offset"])
             self._definitions.append(None)
-            self.run = f"{header['job']} {path.name.partition('.')[2]}"
+            self.job = header["job"]
+            self.number = path.name.partition(".")[2]  # of the run, as this rank has counted
             calls = []
             for record in found:
                 if isinstance(record, CallRecord):
@@ -94,8 +109,8 @@ class _File:
             made = Failure(record["class"], record["text"])
         elif kind == "end":
             self.rank.has_ended = True
-        elif kind == "world" and not any(isinstance(one, str) for one in self._definitions):
-            made = self.run = record["token"]
+        elif kind == "world":
+            self.world = self.world or record["token"]
         self._definitions.append(made)
 
     def _shape(self, told: dict[str, Any]) -> Shape:

@@ -117,7 +117,7 @@ def _shape(entry: dict[str, Any], group: Group) -> Shape:
 
 
 def _tensors(sizes: list[list[int]], dtypes: list[str]) -> Tensors | None:
-    if not sizes:
+    if not sizes or (not dtypes and sizes == [[0]]):  # as on ranks that only give
         return None
     names = [_DTYPES.get(dtype, dtype.lower()) for dtype in dtypes] or ["uint8"]
     tensors = tuple((names[min(k, len(names) - 1)], tuple(size)) for k, size in enumerate(sizes))
