@@ -25,7 +25,9 @@ def read_recording(folder: Path, run: int | None = None) -> Recording:
     ordered = _runs([_File(path) for path in files])
     number = len(ordered) if run is None else run
     if not 1 <= number <= len(ordered):
-        raise ArgumentError(f"{folder} has {len(ordered)} runs, got run {run}\nRuns are counted from 1.")
+        raise ArgumentError(
+            f"{folder} has {len(ordered)} run{'s' * (len(ordered) != 1)}, got run {run}\nRuns are counted from 1."
+        )
     members = {one.rank.rank: one for one in sorted(ordered[number - 1], key=lambda one: one.rank.rank)}
     size = max(max(one.size for one in members.values()), max(members) + 1)
     return Recording(str(folder), size, {rank: one.rank for rank, one in members.items()}, number, len(ordered))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 
 from shim.core.tracing.layout import State
@@ -22,7 +21,7 @@ class Operation:
     bytes: int = 0  # of all ranks together
     waiting: int = 0
     moving: int = 0
-    blamed: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # how long others waited for a rank
+    blamed: dict[int, int] = field(default_factory=dict)  # how long others waited for a rank
 
     @property
     def slowest(self) -> tuple[int, float] | None:
@@ -105,7 +104,7 @@ def _count(operation: Operation, ranks: dict[int, RankTime], meeting: Meeting, c
     mine.moving += moving
     for rank in meeting.absent if meeting.is_missed_by(call) else (meeting.last.rank,):
         if rank != call.rank:
-            operation.blamed[rank] += waiting
+            operation.blamed[rank] = operation.blamed.get(rank, 0) + waiting
             ranks[rank].awaited += waiting
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EVERYTHING
-from made_up import WORLD, all_reduce, call, failure, recording, tensors
+from made_up_recordings import WORLD, all_reduce, call, failure, recording, tensors
+from recorded_programs import EVERYTHING
 
 from shim.cli.trace.diff import lines_of
 from shim.trace.calls import Call, Shape

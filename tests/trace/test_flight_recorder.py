@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EVERYTHING, HANG, MISMATCH
-from made_up import recording
+from made_up_recordings import recording
 from preloaded_programs import run_python
+from recorded_programs import EVERYTHING, HANG, MISMATCH
 
 from shim.core.tracing.layout import State
 from shim.errors import ArgumentError

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conftest import EVERYTHING
-from made_up import all_reduce, call, failure, recording
+from made_up_recordings import all_reduce, call, failure, recording
+from recorded_programs import EVERYTHING
 
 from shim.trace.perfetto import events_of, write_perfetto
 from shim.trace.reading import read_recording

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import EVERYTHING
-from made_up import WORLD, all_reduce, call, failure, recording, tensors
+from made_up_recordings import WORLD, all_reduce, call, failure, recording, tensors
+from recorded_programs import EVERYTHING
 
 from shim.core.tracing.layout import State
 from shim.trace.aligning import meetings_of

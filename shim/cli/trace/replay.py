@@ -101,4 +101,4 @@ def _lines(recording: Recording, outcomes: list[RankOutcome], size: int) -> Iter
     calls = sum(outcome.calls for outcome in outcomes)
     seconds = max((outcome.seconds for outcome in outcomes), default=0.0)
     recorded = (recording.last - recording.first) / 1e9
-    yield f"{calls} calls of {len(outcomes)} ranks were made again in {seconds:.2f} s, which took {recorded:.2f} s{cut}"
+    yield f"{calls} calls of {len(outcomes)} rank{'s' * (len(outcomes) != 1)} were made again in {seconds:.2f} s, which took {recorded:.2f} s{cut}"

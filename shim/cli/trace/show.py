@@ -83,7 +83,7 @@ def _json(recording: Recording, summary: Summary) -> str:
             {"rank": call.rank, "call": call.line(), "absent": absent} for call, absent in summary.unfinished
         ],
         "failures": [
-            {"rank": call.rank, "call": call.line(), "error": dataclasses.asdict(call.failure)}
+            {"rank": call.rank, "call": call.line(), "error": {"class": call.failure.kind, "text": call.failure.text}}
             for call in summary.failures
             if call.failure
         ],
