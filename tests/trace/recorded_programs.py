@@ -59,3 +59,54 @@ time.sleep(0.5)
 for pid in pids:
     os.kill(pid, 9)
 """
+
+# The same calls as each framework's programs make them, with the names of the torch frontend taken away.
+_TENSORS = """
+mine = np.arange(6, dtype=np.float32) + 10 * rank
+parts, whole = [np.zeros(6, np.float32) for _ in range(size)], np.zeros((size, 6), np.float32)
+sent, exchanged = np.arange(size, dtype=np.int64) + 100 * rank, np.zeros(size, np.int64)
+"""
+IN_FRAMEWORKS = {
+    "torch": _TENSORS
+    + """
+dist.all_reduce(mine, op=dist.ReduceOp.MAX)
+work = dist.broadcast(mine, 1, async_op=True)
+work.wait()
+dist.all_gather(parts, mine)
+dist.all_gather_single(whole, mine)
+dist.all_to_all_single(exchanged, sent)
+dist.barrier()
+""",
+    "paddle_2": "import shim.frontends.paddle_2.distributed as dist\ndist.init_parallel_env()"
+    + _TENSORS
+    + """
+dist.all_reduce(mine, op=dist.ReduceOp.MAX)
+dist.broadcast(mine, 1)
+gathered = []
+dist.all_gather(gathered, mine)
+dist.stream.all_gather(whole, mine, sync_op=True)
+dist.alltoall_single(sent, exchanged)
+dist.barrier()
+""",
+    "paddle_3": "import shim.frontends.paddle_3.distributed as dist\ndist.init_parallel_env()"
+    + _TENSORS
+    + """
+dist.all_reduce(mine, op=dist.ReduceOp.MAX)
+dist.broadcast(mine, 1)
+gathered = []
+dist.all_gather(gathered, mine)
+dist.stream.all_gather(whole, mine, sync_op=True)
+dist.alltoall_single(exchanged, sent)
+dist.barrier()
+""",
+    "mindspore": "import shim.frontends.mindspore.mint.distributed as dist\ndist.init_process_group()"
+    + _TENSORS
+    + """
+dist.all_reduce(mine, op="max")
+dist.broadcast(mine, 1)
+dist.all_gather(parts, mine)
+dist.all_gather_into_tensor(whole, mine)
+dist.all_to_all_single(exchanged, sent)
+dist.barrier()
+""",
+}

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from made_up_recordings import recording
 from preloaded_programs import run_python
+from real_dumps import GLOO, REAL
 from recorded_programs import EVERYTHING, HANG, MISMATCH
 
 from shim.core.tracing.layout import State
@@ -92,31 +93,6 @@ def test_what_is_written_is_read_again(recorded: Callable[..., Path], tmp_path: 
     assert not summarize(again).unfinished
 
 
-# As NCCL's watchdog writes it on a cluster: a call that completed, and one that rank 1 never made.
-REAL: dict[str, Any] = {
-    "version": "2.10",
-    "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}},
-    "pg_status": {"0": {"last_enqueued_collective": 2, "last_started_collective": 2, "last_completed_collective": 1}},
-    "entries": [
-        {
-            "record_id": k, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": k + 1, "p2p_seq_id": 0,
-            "op_id": k + 1, "profiling_name": ("nccl:all_reduce", "nccl:_all_gather_base")[k],
-            "time_created_ns": 1_700_000_000_000_000_000 + k, "duration_ms": 1.0,
-            "input_sizes": [[1024, 8]], "input_dtypes": ["BFloat16"], "output_sizes": [[1024, 8], [2048, 8]][k : k + 1],
-            "output_dtypes": ["BFloat16"], "state": ("completed", "started")[k],
-            "time_discovered_started_ns": 1_700_000_000_000_000_500 + k,
-            "time_discovered_completed_ns": (1_700_000_000_000_100_000, None)[k], "retired": k == 0, "timeout_ms": 600000,
-            "is_p2p": False,
-            "frames": [
-                {"name": "all_reduce", "filename": "/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", "line": 2806},
-                {"name": "train_step", "filename": "/job/train.py", "line": 41 + k},
-            ],
-        }
-        for k in range(2)
-    ],
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("as_json", [False, True])
 def test_dumps_of_a_real_job_are_read(as_json: bool, tmp_path: Path) -> None:
     for rank in range(2):
@@ -129,6 +105,16 @@ def test_dumps_of_a_real_job_are_read(as_json: bool, tmp_path: Path) -> None:
     assert (whole.state, open_call.state, open_call.end) == (State.ENDED, State.RUNNING, None)
     assert open_call.shape.parts("outputs") == (8192, 8192)
     assert [(call.rank, absent) for call, absent in summarize(job).unfinished] == [(0, (1,))]
+
+
+def test_dumps_of_gloo_are_read(tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}").write_bytes(pickle.dumps(GLOO))
+    job = read_dumps(tmp_path)
+    assert [call.state for call in job.ranks[1].calls] == [State.ENDED, State.STARTED]
+    assert job.ranks[1].calls[0].line() == "all_gather(float32 [2, 4] <- float32 [4])"
+    assert job.ranks[1].calls[0].shape.group.ranks == (0, 1)
+    assert job.size == 2
 
 
 class Evil:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_up_recordings import WORLD, all_reduce, tensors
+from real_dumps import REAL
 from recorded_programs import EVERYTHING, HANG, MISMATCH
 
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import TensorError
 from shim.trace.calls import Shape, Tensors
+from shim.trace.flight_recorder import write_dumps
 from shim.trace.reading import read_recording
 from shim.trace.replaying.places import call_from
 from shim.trace.replaying.plan import steps_of
@@ -155,3 +158,27 @@ def test_steps_go_in_the_order_of_the_program(recorded: Callable[..., Path]) -> 
     assert (steps[start].call, wait) == (steps[wait].call, start + 1)
     assert not any(step.call.shape.is_message for step in steps_of(rank, 1) if step.call)
     assert ReduceOp[steps[start].call.shape.op] == ReduceOp.MAX  # type: ignore[union-attr]
+
+
+def test_dumps_of_a_cluster_are_replayed(tmp_path: Path) -> None:
+    """Rank 1 has never made the second call: rank 0 hangs in it again."""
+    for rank in range(2):
+        dump = {**REAL, "entries": REAL["entries"][: 2 - rank]}
+        (tmp_path / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump))
+    done = replay(tmp_path, "--timeout", "0.7")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(
+        r"^rank 0: CollectiveTimeoutError in all_gather\(bfloat16 .*, at /job/train.py:42 in train_step: .*",
+        done.stdout,
+    )
+    assert re.search(r"3 calls of 2 ranks were made again", done.stdout)
+
+
+def test_dumps_that_a_replay_of_all_collectives_gives_are_replayed(
+    recorded: Callable[..., Path], tmp_path: Path
+) -> None:
+    job = read_recording(recorded(EVERYTHING, 3))
+    write_dumps(job, tmp_path / "rank_")
+    done = replay(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(rf"{len(job.calls)} calls of 3 ranks were made again", done.stdout)

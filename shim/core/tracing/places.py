@@ -34,11 +34,12 @@ class Place(NamedTuple):
         )
 
     def function_name(self) -> str:
-        """Return the function that the program has called, by the path at which a program finds it."""
+        """Return the function that the program has called, by its framework's name and path, without private modules."""
         if self.function is None:
             return ""
         module = str(self.function.f_globals.get("__name__", "")).removeprefix("shim.frontends.")
-        parts = [part for part in module.split(".") if not part.startswith("_")]
+        framework, *path = module.split(".")
+        parts = [framework.removeprefix("_"), *(part for part in path if not part.startswith("_"))]
         return ".".join([*parts, self.function.f_code.co_name])
 
 

@@ -66,20 +66,11 @@ def _rank(file: Path, rank: int) -> RankRecording:
         data = file.read_bytes()
         dump = json.loads(data) if data[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
         made = RankRecording(rank, "", str(file), 0.0)
-        groups = {
-            uid: Group(
-                config["desc"] if config["desc"] not in ("", "undefined") else uid,
-                tuple(ast.literal_eval(config["ranks"]) if isinstance(config["ranks"], str) else config["ranks"]),
-                f"{uid} {config['ranks']}",
-                1,
-                config["desc"] == "default_pg",
-            )
-            for uid, config in dump["pg_config"].items()
-        }
+        groups = {uid: _group(uid, config) for uid, config in sorted(dump["pg_config"].items())}
         made.groups = [(0, group) for group in groups.values()]
         shapes: dict[Any, Shape] = {}
         for entry in dump["entries"]:
-            shape = _shape(entry, groups[entry["process_group"][0]])
+            shape = _shape(entry, _group_of(entry, groups))
             made.calls.append(_call(entry, rank, len(made.calls), shapes.setdefault(shape, shape)))
         return made
     except (
@@ -97,6 +88,23 @@ def _rank(file: Path, rank: int) -> RankRecording:
             f"{file} cannot be read as a Flight Recorder dump: {what}\n"
             "Dumps are pickles or JSON, and their names end with their ranks."
         ) from None
+
+
+def _group(uid: str, config: dict[str, Any]) -> Group:
+    ranks = ast.literal_eval(config["ranks"]) if isinstance(config["ranks"], str) else config["ranks"]
+    is_world = config["desc"] == "default_pg" or uid == ""
+    name = "world" if is_world else config["desc"] if config["desc"] not in ("", "undefined") else uid
+    return Group(name, tuple(ranks), f"{uid} {config['ranks']}", 1, is_world)
+
+
+def _group_of(entry: dict[str, Any], groups: dict[str, Group]) -> Group:
+    """Return the group of *entry*. A dump of gloo has the default group under no name, and entries that call it "0"."""
+    name, desc = entry["process_group"]
+    if name in groups:
+        return groups[name]
+    if desc == "default_pg" and "" in groups:
+        return groups[""]
+    raise ValueError(f"an entry is of group {name!r}, which the dump does not describe")
 
 
 def _shape(entry: dict[str, Any], group: Group) -> Shape:
@@ -134,8 +142,9 @@ def _frame(frames: list[dict[str, Any]]) -> str:
 
 
 def _call(entry: dict[str, Any], rank: int, index: int, shape: Shape) -> Call:
-    end = entry.get("time_discovered_completed_ns")
     begin = entry.get("time_discovered_started_ns") or entry["time_created_ns"]
-    return Call(
-        rank, index, shape, _STATES.get(entry.get("state", ""), State.ENDED), begin, end or None, in_background=True
-    )
+    end = entry.get("time_discovered_completed_ns") or None
+    state = _STATES.get(entry["state"], State.STARTED)
+    if entry.get("retired") or state == State.ENDED:
+        state, end = State.ENDED, begin if end is None else end  # gloo tells neither times nor a state
+    return Call(rank, index, shape, state, begin, end, in_background=True)

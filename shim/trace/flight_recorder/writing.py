@@ -44,8 +44,9 @@ def dump_of(rank: RankRecording) -> dict[str, Any]:
         if members is None:
             continue
         name = _group_name(call, members)
-        groups.setdefault(name, {"name": name, "desc": name, "ranks": str(list(members))})
-        entries.append(_entry(call, len(entries), name, numbers[name], members))
+        desc = "default_pg" if call.shape.group.is_world and not call.shape.is_message else name
+        groups.setdefault(name, {"name": name, "desc": desc, "ranks": str(list(members))})
+        entries.append(_entry(call, len(entries), (name, desc), numbers[name], members))
         numbers[name] += 1
     return {
         "version": VERSION,
@@ -73,13 +74,13 @@ def _group_name(call: Call, members: tuple[int, ...]) -> str:
     return f"{name} {way}" + (f" tag {call.shape.tag}" if call.shape.tag else "")
 
 
-def _entry(call: Call, number: int, group: str, sequence: int, members: tuple[int, ...]) -> dict[str, Any]:
+def _entry(call: Call, number: int, group: tuple[str, str], sequence: int, members: tuple[int, ...]) -> dict[str, Any]:
     shape = call.shape
     inputs, outputs = _both(shape)
     return {
         "record_id": number,
         "pg_id": 0,
-        "process_group": (group, group),
+        "process_group": group,
         "collective_seq_id": sequence + 1,
         "p2p_seq_id": sequence + 1 if shape.is_message else 0,
         "op_id": number + 1,

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from shim.core.collectives import COLLECTIVES
 from shim.core.tracing.layout import State
 from shim.trace.calls import Call, Group, RankRecording
 
 __all__ = ["Step", "cut_group", "steps_of"]
 
+_KNOWN = {*(row.name for row in COLLECTIVES), "refused"}
 _REFUSALS = ("ArgumentError", "RankError", "TensorError", "UnsupportedError")  # one rank alone raises them
 _NOT_MADE = ("StateError", "NotMemberError")
 
@@ -55,7 +57,7 @@ def _is_kept(call: Call, size: int) -> bool:
     if call.state == State.PREPARED or (call.failure is not None and call.failure.kind in _NOT_MADE):
         return False
     if not shape.is_message:
-        return True
+        return shape.collective in _KNOWN  # dumps of torch have others, such as the ends of coalesced calls
     is_refused = call.failure is not None and call.failure.kind in _REFUSALS  # nobody else knows of it
     peer = call.source_rank if shape.peer is None else shape.peer
     return not is_refused and (peer is None or peer < size)

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -56,13 +55,19 @@ def replay_rank(
 
 def _leave_as_recorded(recording: Recording, mine: RankRecording, timeout: float) -> None:
     """Do what the others met if this rank's program was killed between its calls: die if they noticed, else stay away until they give up."""
-    is_in_call = any(call.state in (State.RUNNING, State.WAITING) for call in mine.calls)
-    if mine.has_ended or is_in_call or not mine.calls or recording.is_of_dumps:
+    if mine.has_ended or not mine.calls or any(_is_open(call) for call in mine.calls):
+        return
+    if recording.is_of_dumps and not any(_is_open(call) for call in recording.calls):
         return
     failures = {call.failure.kind for call in recording.calls if call.failure is not None}
     if "PeerLostError" in failures:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(timeout + 1)
+
+
+def _is_open(call: Call) -> bool:
+    """Tell whether the program was in *call* when the recording ended."""
+    return call.state in (State.RUNNING, State.WAITING)
 
 
 class _Replay:
@@ -75,7 +80,7 @@ class _Replay:
         self._timeout = timeout
         self._tensors = MadeUp(size)
         self._groups: dict[tuple[str, int], ProcessGroup] = {}
-        self._works: dict[int, Any] = {}  # those that were started, by the index of their call
+        self._works: dict[int, tuple[Call, Any]] = {}  # those that were started, by the index of their call
 
     def take(self, step: Step) -> bool:
         """Take *step*, and return whether the replay can go on."""
@@ -91,16 +96,22 @@ class _Replay:
         return self._judge(step, failure)
 
     def finish(self) -> None:
-        """Wait for what was started and never waited for."""
-        for work in self._works.values():
-            with suppress(ShimError):
+        """Wait for what was started and never waited for. What becomes of it is told unless the recording does not know either."""
+        for call, work in self._works.values():
+            try:
                 work.wait(self._timeout)
+            except ShimError as error:
+                if call.end is None:
+                    self.outcome.reproduced.append((call.line(), type(error).__name__, str(error)))
+                else:
+                    self.outcome.differ(call, error)
+            self.outcome.calls += 1
 
     def _make_group(self, group: Group) -> None:
         if group.is_world:
             self._groups[group.identity] = groups.world(_ME)
             return
-        if (old := groups.find_group(group.name)) is not None:
+        if (old := groups.find_group(group.name)) is not None and old is not groups.world(_ME):
             groups.close_group(old)
         ranks = cut_group(group.ranks, self._size)
         self._groups[group.identity] = groups.new_group(_ME, ranks, name=group.name, timeout=self._timeout)
@@ -111,7 +122,7 @@ class _Replay:
         engine = self._groups[call.shape.group.identity].engine
         source = call.shape.source
         if step.what == "wait":
-            call_from(source, partial(self._works.pop(call.index).wait))
+            call_from(source, partial(self._works.pop(call.index)[1].wait))
         elif step.what == "refuse":
             assert call.failure is not None
             call_from(source, partial(engine.refuse, call.failure.text))
@@ -124,7 +135,7 @@ class _Replay:
             prepared = partial(getattr(engine, call.shape.collective), *self._arguments(call), **how)
             work = call_from(source, prepared)
             if step.what == "start":
-                self._works[call.index] = work
+                self._works[call.index] = call, work
                 call_from(source, work.start)
 
     def _arguments(self, call: Call) -> tuple[Any, ...]:
@@ -134,7 +145,7 @@ class _Replay:
         is_cut = len(kept) < len(shape.group.ranks)
         output_splits, input_splits = (None, None) if is_cut else (shape.output_splits, shape.input_splits)
         root = kept.index(shape.root) if shape.root in kept else 0
-        op = ReduceOp[shape.op] if shape.op else None
+        op = ReduceOp[shape.op or "SUM"]  # dumps of torch do not tell it
         if shape.root not in kept and self._rank == kept[0]:  # it is root instead
             if shape.collective == "reduce":
                 outputs = self._tensors.tensors(replace(shape, outputs=shape.inputs), "outputs")
