@@ -47,12 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "is_of_objects = False",
     ),
     _in_recording("children_record_too", "tracing/recorder.py", "        self.calls.leave()\n", ""),
-    _in_recording("files_stay_long", "tracing/recorder.py", "            self.calls.close()\n", "            pass\n"),
     _in_recording(
         "one_line_for_all", "engines/recording/calls.py", "id(program.f_code), program.f_lasti", "id(program.f_code), 0"
-    ),
-    _in_reading(
-        "reading/runs_together", "reading.py", "runs[one.world or nearest].append(one)", "runs[nearest].append(one)"
     ),
     _in_reading("reading/groups_made_again", "reading.py", "self._occurrences[key] += 1", "self._occurrences[key] = 1"),
     _in_reading("aligning/waits_go_on", "aligning.py", "min(until, others) - since", "others - since"),

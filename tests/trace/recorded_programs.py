@@ -110,3 +110,11 @@ dist.all_to_all_single(exchanged, sent)
 dist.barrier()
 """,
 }
+
+# Its ranks leave the world and make it anew, under the same name.
+AGAIN = """
+dist.barrier()
+dist.destroy_process_group()
+dist.init_process_group()
+dist.barrier()
+"""

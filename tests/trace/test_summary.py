@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from made_up_recordings import WORLD, all_reduce, call, failure, recording, tensors
-from recorded_programs import EVERYTHING
+from recorded_programs import AGAIN, EVERYTHING
 
 from shim.core.tracing.layout import State
 from shim.trace.aligning import meetings_of
@@ -93,6 +93,13 @@ def test_a_group_that_is_made_again_is_another_group() -> None:
     again = replace(WORLD, occurrence=2)
     job = recording(call(0, all_reduce(), 0, 1), call(0, all_reduce(group=again), 2, 3), call(1, all_reduce(group=again), 1, 3))  # fmt: skip
     assert [(len(meeting.calls), meeting.absent) for meeting in meetings_of(job)] == [(1, (1,)), (2, ())]
+
+
+def test_a_world_that_is_made_again_has_groups_of_its_own(recorded: Callable[..., Path]) -> None:
+    job = read_recording(recorded(AGAIN))
+    assert [group.occurrence for _, group in job.ranks[1].groups] == [1, 2]
+    assert [call.shape.group.occurrence for call in job.ranks[0].calls] == [1, 1, 2, 2]  # of each the first is shim's
+    assert all(len(meeting.calls) == 2 for meeting in meetings_of(job))
 
 
 def test_a_recording_of_a_program_is_whole(recorded: Callable[..., Path]) -> None:

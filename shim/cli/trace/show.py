@@ -31,6 +31,10 @@ def show(
     internal: Annotated[
         bool, typer.Option("--internal", help="Also count the calls that shim makes itself, as to create groups.")
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page for a browser: a lane for each rank, to zoom into."),
+    ] = None,
     perfetto: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it for ui.perfetto.dev or chrome://tracing.")
     ] = None,
@@ -47,6 +51,11 @@ def show(
 
     recording = recording_in(folder, run)
     try:
+        if page is not None:
+            from shim.trace.page import as_html
+
+            page.write_text(as_html(recording), encoding="utf-8")
+            typer.echo(f"{page}: open it in a browser")
         if perfetto is not None:
             from shim.trace.perfetto import write_perfetto
 
@@ -60,7 +69,7 @@ def show(
             typer.echo(f"{len(files)} files; `{read}` reads them")
     except OSError as error:
         refuse(f"{error.filename} cannot be written: {error.strerror}")
-    if perfetto is not None or flight_recorder is not None:
+    if any(file is not None for file in (page, perfetto, flight_recorder)):
         return
     summary = summarize(recording, internal)
     if as_json:

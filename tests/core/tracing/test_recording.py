@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,6 +69,8 @@ def test_every_collective_is_recorded_with_what_it_was_called_with(
         assert all(
             call.shape.source.startswith(__file__) and " in test_every_coll" in call.shape.source for call in found
         )
+        lines = [int(re.search(r":(\d+) in ", call.shape.source)[1]) for call in found]  # type: ignore[index]
+        assert lines == list(range(lines[0], lines[0] + len(lines)))
         shapes = {call.shape.collective: call.shape for call in found}
         root = rank == last
         assert (shapes["broadcast"].root, shapes["broadcast"].parts("inputs")) == (last, (6,) if root else ())
@@ -81,6 +84,9 @@ def test_every_collective_is_recorded_with_what_it_was_called_with(
         assert shapes["all_to_all"].parts("inputs") == (6,) * world_size
         assert shapes["all_to_all"].bytes == 24 * world_size
         assert f"recorded in {recorded}/rank{rank}.shimtrace" in shim.explain()
+        calls.barrier(ME, world, now=True)
+        calls.barrier(ME, world, now=True)
+        assert len({call.shape.source for call in _users_calls(recorded, rank)[-3:]}) == 3
     finally:
         groups.close_world()
 
@@ -251,11 +257,15 @@ dist.init_process_group(rank=0, world_size=1)
 for _ in range(20_000):  # more than a chunk of the file
     dist.barrier()
 if "fork" in sys.argv:
+    told, tells = os.pipe()
     if os.fork() == 0:
+        os.read(told, 1)
         try:
             dist.barrier()
         except Exception:
             os._exit(7)
+    dist.barrier()  # which the child's would overwrite
+    os.write(tells, b".")
     assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
     raise SystemExit
 threading.Timer(0.3, print, ["here"], {"flush": True}).start()
@@ -284,7 +294,7 @@ def test_a_forked_child_leaves_its_parents_file_alone(recorded: Path) -> None:
         done = subprocess.run([sys.executable, "-c", HANGS, "fork"], env=_environment(recorded), timeout=60)
     assert done.returncode == 0
     found = read_recording(recorded).ranks[0].calls
-    assert len(found) == 20_000
+    assert len(found) == 20_001
     assert all(call.state == State.ENDED for call in found)
     assert 0 < (recorded / "rank0.shimtrace").stat().st_size - 64 * len(found) < 4000  # it was cut to its end
 
