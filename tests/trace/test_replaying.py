@@ -84,7 +84,10 @@ dist.barrier()
 
 @pytest.mark.parametrize(
     ("program", "text"),
-    [(LOST, "rank 0: PeerLostError in barrier.*was killed by SIGKILL"), (REFUSED, "rank 1: refused: .*rank 7 is not in group 'world'")],
+    [
+        (LOST, "rank 0: PeerLostError in barrier.*was killed by SIGKILL"),
+        (REFUSED, "rank 1: refused: .*rank 7 is not in group 'world'"),
+    ],
 )
 def test_other_failures_come_back(program: str, text: str, recorded: Callable[..., Path]) -> None:
     done = replay(recorded(program, 2))

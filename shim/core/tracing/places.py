@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 __all__ = ["INTERNAL", "OBJECTS", "Place", "place_of_caller"]
 
-_PROGRAM, _BETWEEN, INTERNAL, OBJECTS = 0, 1, 2, 4  # kinds of modules
+_PROGRAM, _BETWEEN, INTERNAL, OBJECTS, _WRAPPER = 0, 1, 2, 4, 8  # kinds of modules
 _KINDS: dict[str | None, int] = {}
 _PACKAGES = ("shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors", "torch")
 _INTERNAL = ("shim.core.groups", "shim.testing.expected_errors")  # what the ranks agree on by themselves
@@ -56,12 +56,15 @@ def place_of_caller(depth: int) -> tuple[FrameType | None, FrameType | None, int
         if kind == _PROGRAM:
             break
         kinds |= kind
-        function = frame
+        if kind != _WRAPPER:
+            function = frame
         frame = frame.f_back
     return frame, function, kinds
 
 
 def _kind_of(module: str) -> int:
+    if module == "torch.distributed.c10d_logger":  # a decorator of torch's functions
+        return _WRAPPER
     if _is_in(module, _INTERNAL):
         return _BETWEEN | INTERNAL
     if module == "shim.core.objects":
