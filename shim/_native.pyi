@@ -17,9 +17,9 @@ def tensor_key(outputs: object | None, inputs: object | None) -> bytes:
     Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.
     """
 
-def packed_elements(tensor: object) -> bytes:
+def elements_digest(tensors: object) -> int:
     """
-    The elements of a tensor in row-major order, copied.
+    64 bits that stand for the elements of tensors, one after the other, in row-major order.
     """
 
 def has_repeated(objects: list[object]) -> bool:

@@ -16,8 +16,19 @@ def _in_reading(name: str, file: str, before: str, after: str) -> Mutant:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    _in_recording(
-        "strided_tensors_as_they_lie", "engines/recording/digests.py", "if size != 1 and stride != count:", "if False:"
+    Mutant(
+        "traces/recording/strided_tensors_as_they_lie",
+        "native/bindings/calls/tensor_keys.cpp",
+        "if (!view.is_contiguous()) {",
+        "if (false) {",
+        ("tests/core/tracing",),
+    ),
+    Mutant(
+        "traces/recording/pieces_count",
+        "native/bindings/calls/digest.hpp",
+        "const std::size_t more = count < block - filled_ ? count : block - filled_;",
+        "const std::size_t more = 0;",
+        ("tests/core/tracing",),
     ),
     _in_recording(
         "no_digest_of_outputs", "engines/recording/works.py", "self._flags |= OUTPUT_DIGEST", "self._flags |= 0"

@@ -221,7 +221,8 @@ NB_MODULE(_native, module) {
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
   module.def("tensor_key", &tensor_key, "outputs"_a.none(), "inputs"_a.none(),
              "Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.");
-  module.def("packed_elements", &packed_elements, "tensor"_a, "The elements of a tensor in row-major order, copied.");
+  module.def("elements_digest", &elements_digest, "tensors"_a,
+             "64 bits that stand for the elements of tensors, one after the other, in row-major order.");
   module.def("has_repeated", &has_repeated, "objects"_a, "Whether any object is in the list more than once.");
 
   module.attr("protocol_version") = protocol_version;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "bindings/calls/digest.hpp"
 #include "bindings/tensors/tensor_reader.hpp"
 
 namespace nb = nanobind;
@@ -36,12 +38,21 @@ nb::bytes tensor_key(nb::handle outputs, nb::handle inputs) {
   return nb::bytes(key.data(), key.size());
 }
 
-nb::bytes packed_elements(nb::handle tensor) {
+std::uint64_t elements_digest(nb::handle tensors) {
   Owners owners;
-  const TensorArgument argument = read_tensor(tensor, "input", owners);
-  std::string elements(argument.tensor().bytes(), '\0');
-  pack(argument.tensor(), reinterpret_cast<std::byte*>(elements.data()));
-  return nb::bytes(elements.data(), elements.size());
+  const TensorArgument argument = read_tensors(tensors, "input", owners);
+  Digest digest;
+  std::vector<std::byte> packed;
+  for (const TensorView& view : argument.views()) {
+    const std::byte* elements = view.data;
+    if (!view.is_contiguous()) {
+      packed.resize(view.bytes());
+      pack(view, packed.data());
+      elements = packed.data();
+    }
+    digest.add(elements, view.bytes());
+  }
+  return digest.value();
 }
 
 }  // namespace shim::bindings

@@ -3,13 +3,15 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+
 namespace shim::bindings {
 
 // Bytes that are equal for tensors of equal dtypes and shapes, and for lists of as many such tensors. Either may be
 // None. Throws Failure(tensor) for what cannot be read.
 nanobind::bytes tensor_key(nanobind::handle outputs, nanobind::handle inputs);
 
-// The elements of one tensor in row-major order, copied.
-nanobind::bytes packed_elements(nanobind::handle tensor);
+// 64 bits that stand for the elements of a tensor, or of several in a list one after the other, in row-major order.
+std::uint64_t elements_digest(nanobind::handle tensors);
 
 }  // namespace shim::bindings

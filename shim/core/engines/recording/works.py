@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordedWork"]
 
-_ENDED = (State.ENDED, State.FAILED)
+# As plain numbers: a member of an enumeration takes longer to find than all else here.
+_PREPARED, _STARTED, _RUNNING, _WAITING = map(int, (State.PREPARED, State.STARTED, State.RUNNING, State.WAITING))
+_ENDED, _FAILED = int(State.ENDED), int(State.FAILED)
 
 
 class RecordedWork:
@@ -35,14 +37,14 @@ class RecordedWork:
         self._flags = flags
         self._outputs = outputs
         self._ranks = ranks  # of the group whose message it receives; nothing for another call
-        self._state = State.PREPARED
+        self._state = _PREPARED
 
     def start(self) -> None:
         """See ``EngineWork``."""
-        if self._state == State.PREPARED:
-            self._state = State.STARTED
+        if self._state == _PREPARED:
+            self._state = _STARTED
             self._flags |= IN_BACKGROUND
-            self._calls.begin_again(self._place, self._flags | State.STARTED)
+            self._calls.begin_again(self._place, self._flags | _STARTED)
         try:
             self.under.start()
         except BaseException as error:
@@ -51,13 +53,13 @@ class RecordedWork:
 
     def wait(self, timeout: float = -1.0) -> None:
         """See ``EngineWork``."""
-        if self._state == State.PREPARED:  # with a timeout it is started, and goes on when that has passed
-            self._state = State.RUNNING if timeout < 0 else State.STARTED
+        if self._state == _PREPARED:  # with a timeout it is started, and goes on when that has passed
+            self._state = _RUNNING if timeout < 0 else _STARTED
             self._flags |= IN_BACKGROUND * (timeout >= 0)
             self._calls.begin_again(self._place, self._flags | self._state)
-        if self._state == State.STARTED:
-            self._state = State.WAITING
-            self._calls.wait(self._place, self._flags | State.WAITING)
+        if self._state == _STARTED:
+            self._state = _WAITING
+            self._calls.wait(self._place, self._flags | _WAITING)
         try:
             self.under.wait(timeout)
         except BaseException as error:
@@ -77,7 +79,7 @@ class RecordedWork:
     def is_completed(self) -> bool:
         """See ``EngineWork``."""
         is_completed = self.under.is_completed()
-        if is_completed and self._state not in _ENDED:
+        if is_completed and self._state < _ENDED:
             self._see_end()
         return is_completed
 
@@ -97,9 +99,9 @@ class RecordedWork:
             self._fail(error)
 
     def _end(self) -> None:
-        if self._state in _ENDED:
+        if self._state >= _ENDED:
             return
-        self._state = State.ENDED
+        self._state = _ENDED
         if self._outputs is not None:
             digest = digest_of(self._outputs)
             self._outputs = None
@@ -108,13 +110,13 @@ class RecordedWork:
                 self._calls.note_outputs(self._place, digest)
         if self._ranks and (source := self.under.source_rank()) >= 0:
             self._calls.note_source(self._place, self._ranks[source])
-        self._calls.end(self._place, self._flags | State.ENDED)
+        self._calls.end(self._place, self._flags | _ENDED)
 
     def _fail(self, error: BaseException) -> None:
-        if self._state not in _ENDED:
-            self._state, self._outputs = State.FAILED, None
-            self._calls.end(self._place, self._flags | State.FAILED, self._recorder.error(error))
+        if self._state < _ENDED:
+            self._state, self._outputs = _FAILED, None
+            self._calls.end(self._place, self._flags | _FAILED, self._recorder.error(error))
 
     def __del__(self) -> None:
-        if self._state in (State.STARTED, State.WAITING) and self.under.is_completed():
+        if self._state in (_STARTED, _WAITING) and self.under.is_completed():
             self._see_end()
