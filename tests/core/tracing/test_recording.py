@@ -347,3 +347,40 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(recorded: Path) -> None:
         rest = list(records(data[:-cut]))
         assert rest == whole[: len(rest)]
         assert len(whole) - (cut > 65) >= len(rest) > len(whole) - 2 - cut // 32
+
+
+@pytest.mark.ranks(2)
+def test_a_rank_may_record_alone(rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHIM_TRACE", raising=False)
+    try:
+        world = groups.enter_world(ME, "test", timeout=20.0) if rank == 0 else _record(recorded, monkeypatch)
+        other = groups.new_group(ME)
+        tensor = np.full(2, rank + 1.0)
+        calls.all_reduce(ME, other, tensor, tensor, ReduceOp.SUM, now=True)
+        calls.barrier(ME, world, now=True)
+        assert tensor.tolist() == [3.0, 3.0]
+        assert ("recorded in" in shim.explain()) is (rank == 1)
+        assert list(read_recording(recorded).ranks) == [1]
+    finally:
+        groups.close_world()
+
+
+FULL = """
+import resource
+import shim.frontends.torch.distributed as dist
+dist.init_process_group(rank=0, world_size=1)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+for _ in range(20_000):
+    dist.barrier()
+print("done")
+"""
+
+
+def test_a_program_goes_on_where_there_is_no_room_for_its_recording(recorded: Path) -> None:
+    command = [sys.executable, "-c", FULL]
+    done = subprocess.run(command, env=_environment(recorded), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == "shim: the recording cannot grow, and goes no further: File too large\n"
+    found = read_recording(recorded).ranks[0]
+    assert 16_000 < len(found.calls) < 16_384
+    assert not found.has_ended
