@@ -12,6 +12,16 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
     """
 
+def tensor_key(outputs: object | None, inputs: object | None) -> bytes:
+    """
+    Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.
+    """
+
+def elements_digest(tensors: object) -> int:
+    """
+    64 bits that stand for the elements of tensors, one after the other, in row-major order.
+    """
+
 def has_repeated(objects: list[object]) -> bool:
     """
     Whether any object is in the list more than once.
@@ -146,6 +156,20 @@ class Request:
         """
         Combine the bytes of all ranks, in their order, into those of output.
         """
+
+class CallRecords:
+    """The file of a recording; see shim.core.tracing.layout."""
+
+    def __init__(self, file: int) -> None: ...
+    def append(self, record: bytes) -> bool: ...
+    def begin(self, definition: int, state: int, inputs: int) -> int: ...
+    def begin_again(self, call: int, state: int) -> None: ...
+    def wait(self, call: int, state: int) -> None: ...
+    def end(self, call: int, state: int, error: int = 0) -> None: ...
+    def note_outputs(self, call: int, digest: int) -> None: ...
+    def note_source(self, call: int, rank: int) -> None: ...
+    def close(self) -> None: ...
+    def leave(self) -> None: ...
 
 class Work:
     """A prepared call; see shim.core.work.EngineWork."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.mutants import of_core, of_engine, of_mindspore, of_paddle, of_torch
+from checks.mutants import of_core, of_engine, of_mindspore, of_paddle, of_torch, of_traces
 from checks.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS"]
@@ -13,4 +13,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_torch.MUTANTS,
     *of_paddle.MUTANTS,
     *of_mindspore.MUTANTS,
+    *of_traces.MUTANTS,
 )

@@ -12,8 +12,10 @@
 #include <optional>
 #include <variant>
 
+#include "bindings/calls/call_records.hpp"
 #include "bindings/calls/checked_calls.hpp"
 #include "bindings/calls/requests.hpp"
+#include "bindings/calls/tensor_keys.hpp"
 #include "bindings/calls/work.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/interpreter/interpreter.hpp"
@@ -217,12 +219,17 @@ NB_MODULE(_native, module) {
 #endif
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
+  module.def("tensor_key", &tensor_key, "outputs"_a.none(), "inputs"_a.none(),
+             "Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.");
+  module.def("elements_digest", &elements_digest, "tensors"_a,
+             "64 bits that stand for the elements of tensors, one after the other, in row-major order.");
   module.def("has_repeated", &has_repeated, "objects"_a, "Whether any object is in the list more than once.");
 
   module.attr("protocol_version") = protocol_version;
   define_process(module);
   define_shared_tensors(module);
   define_requests(module);
+  define_call_records(module);
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
       .def("start", &start)

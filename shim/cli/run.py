@@ -7,14 +7,13 @@ import os
 import pkgutil
 import re
 import resource
-import socket
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from shim.launch.addresses import free_addresses
 from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
 from shim.launch.processes import descriptors_needed, run_ranks
 
@@ -81,7 +80,7 @@ def run(
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]
     environment = _environment(env or [])
-    master, *endpoints = _free_addresses(1 + ranks)
+    master, *endpoints = free_addresses(1 + ranks)
     host, _, port = master.partition(":")
     environment.setdefault("MASTER_ADDR", host)
     environment.setdefault("MASTER_PORT", port)
@@ -148,12 +147,3 @@ def _environment(settings: list[str]) -> dict[str, str]:
             raise typer.BadParameter(f"--env cannot set {name}, which tells a rank who it is")
         chosen[name] = value
     return chosen
-
-
-def _free_addresses(count: int) -> list[str]:
-    """Return so many addresses of this host, for programs that also use a framework's own communication."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]

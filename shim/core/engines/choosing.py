@@ -29,6 +29,8 @@ _ENGINES = {
     "plain": ("shim.core.engines.plain", "PlainEngine"),
 }
 _UNDER = {"plain": "shared_memory"}
+_RECORDING = "SHIM_TRACE"
+_RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
 
 
@@ -92,10 +94,21 @@ def _named(text: str, reason: str) -> Choice:
 
 
 def open_engine(place: Place, choice: Choice) -> Engine:
-    """Return the engine that was chosen for the group at *place*, once all its ranks have met. All of them must have chosen the same one."""
-    engine: Engine = _opened(replace(place, choice=choice), choice.name)
+    """Return the engine that was chosen for the group at *place*, once all its ranks have met. All of them must have chosen the same one.
+
+    Where ``SHIM_TRACE`` is set, what records the calls of this rank stands before it; the other ranks need not do so.
+    """
+    place = replace(place, choice=choice)
+    recorder = None
+    if os.environ.get(_RECORDING):
+        from shim.core.tracing.recorder import recorder_of  # as for an engine's module
+
+        recorder = recorder_of(place.rank, len(place.ranks), place.key)
+    engine: Engine = _opened(place, choice.name)
     if choice.before:
         engine = _class_of(_WRAPPERS[choice.before])(engine)
+    if recorder is not None:
+        engine = _class_of(_RECORDED)(engine, recorder, place)
     return engine
 
 

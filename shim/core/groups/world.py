@@ -126,6 +126,10 @@ def _open_world(me: Job, backend: str, timeout: float) -> None:
     engine = open_engine(Place(me.key, WORLD_NAME, ranks, me.rank, timeout, origin=me.origin()), choice)
     _close_before_exec()
     STATE.token = _agreed_token(engine, me.size)
+    if os.environ.get("SHIM_TRACE"):
+        from shim.core.tracing.recorder import name_world  # here, as nobody else needs it
+
+        name_world(STATE.token)
     STATE.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout, choice)
     last_words.begin_to_listen()
     STATE.process = os.getpid()

@@ -1,4 +1,4 @@
-"""``python screenshot.py PAGE PICTURE``: what a page that ``shim conformance --html`` wrote looks like, with a cell of our own cases open.
+"""``PYTHONPATH=tests python screenshot.py PAGE PICTURE``: what a page that ``shim conformance --html`` wrote looks like, with a cell of our own cases open.
 
 The upper half is the table in light colours, the lower one the open cell in dark ones.
 """

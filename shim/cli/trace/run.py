@@ -1,0 +1,61 @@
+"""``shim trace run``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shim.cli import run as ranks_of
+
+__all__ = ["run"]
+
+
+def run(
+    program: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT", help="The program and its arguments.", show_default=False)
+    ],
+    ranks: Annotated[
+        int, typer.Option("-n", "-np", "--nproc-per-node", metavar="N", help="The number of ranks.", show_default=False)
+    ],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the recording goes: a file for each rank.")] = Path(
+        "shim-trace"
+    ),
+    digests: Annotated[
+        bool, typer.Option("--digests", help="Also record 64 bits of the values of all inputs and outputs.")
+    ] = False,
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module to run, as with `python -m`.")] = False,
+    as_installed: Annotated[
+        bool, typer.Option("--as-installed", help="Run a program that imports the frameworks themselves.")
+    ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable."),
+    ] = None,
+) -> None:
+    """Run SCRIPT as N ranks, as `shim run` does, and record their collectives.
+
+    Options of `shim trace run` come before SCRIPT.
+    A folder that has a recording is refused. The exit status is that of `shim run`.
+    """
+    from shim.core.tracing.layout import SUFFIX
+
+    folder = to.absolute()
+    if folder.exists() and not folder.is_dir():
+        raise typer.BadParameter(f"{to} is a file; name a folder", param_hint="--to")
+    if any(folder.glob(f"*{SUFFIX}")):
+        raise typer.BadParameter(f"{to} has a recording already; remove it, or name another folder", param_hint="--to")
+    os.environ["SHIM_TRACE"] = str(folder)  # the ranks' environments are made of this one
+    os.environ["SHIM_TRACE_DIGESTS"] = "1" if digests else "0"
+    try:
+        ranks_of.run(program, ranks, module, as_installed, env=env)
+    finally:
+        found = len(list(folder.glob(f"*{SUFFIX}"))) if folder.is_dir() else 0
+        if found:
+            typer.echo(
+                f"shim trace: {found} of {ranks} ranks are recorded in {to}; `shim trace show {to}` shows it", err=True
+            )
+        else:
+            typer.echo("shim trace: nothing is recorded, as no rank has initialised shim's world", err=True)

@@ -1,0 +1,261 @@
+"""A wrapper around an engine that records its calls."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from shim._native import tensor_key
+from shim.core.engines.recording.definitions import call_definition
+from shim.core.engines.recording.digests import digest_of
+from shim.core.engines.recording.works import RecordedWork
+from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
+from shim.core.tracing.places import Place, place_of_caller
+from shim.errors import ArgumentError, EngineError, MismatchError, OutOfMemoryError
+
+if TYPE_CHECKING:
+    from shim.core.engines.base import Engine, Splits, Tensor, Tensors
+    from shim.core.engines.place import Place as Seat
+    from shim.core.reduce_ops import ReduceOp
+    from shim.core.tracing.recorder import Recorder
+
+__all__ = ["RecordedCalls"]
+
+_RUNNING, _PREPARED, _ENDED, _FAILED = (
+    int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
+)
+_OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that are no refusal of this rank's call
+
+
+class RecordedCalls:
+    """Passes every call on to *under*, and tells *recorder* of it when it begins and when it has ended.
+
+    A call is recorded even if *under* then refuses it.
+    """
+
+    def __init__(self, under: Engine, recorder: Recorder, place: Seat) -> None:
+        self.under = under
+        self.rank, self.size = place.rank, len(place.ranks)
+        self._recorder = recorder
+        self._calls = recorder.calls
+        self._has_digests = recorder.has_digests
+        self._ranks = place.ranks
+        self._is_refusal_known = False  # of the last call, which has failed
+        self._known: dict[Any, int] = {}  # numbers of the definitions of calls
+        self._kept: list[Any] = []  # code objects whose ids are in the keys of the above
+        self._group = recorder.define(
+            {
+                "kind": "group",
+                "name": place.name,
+                "ranks": place.ranks,
+                "key": sha256(place.key.encode()).hexdigest()[:16],
+                "is_world": place.world is None,
+                "engine": str(place.choice),
+                "timeout": place.timeout,
+            }
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is no collective as *under* has it."""
+        return getattr(self.under, name)
+
+    def _begin(
+        self, collective: str, arguments: tuple[Any, ...], outputs: Any, inputs: Any, now: bool
+    ) -> tuple[int, int]:
+        """Record a call, and return where it is and which digests it has."""
+        program, function, kinds = place_of_caller(2)
+        try:
+            tensors = tensor_key(outputs, inputs)
+        except Exception as error:  # the engine says it better
+            tensors = str(error).encode(errors="replace")
+        key = (
+            collective, arguments, tensors, now,
+            0 if program is None else (id(program.f_code), program.f_lasti), 0 if function is None else id(function.f_code),
+        )  # fmt: skip
+        try:
+            definition = self._known.get(key)
+        except TypeError:  # an argument that the engine is going to refuse
+            arguments = tuple(repr(argument) for argument in arguments)
+            key = (*key[:1], arguments, *key[2:])
+            definition = self._known.get(key)
+        if definition is None:
+            place = Place(program, function, kinds)
+            content = call_definition(self._group, self._ranks, collective, arguments, outputs, inputs, now, place)
+            definition = self._known[key] = self._recorder.define(content)
+            self._kept += [frame.f_code for frame in (program, function) if frame is not None]
+        self._is_refusal_known = False
+        flags, digest = 0, 0
+        if self._has_digests and inputs is not None and (found := digest_of(inputs)) is not None:
+            flags, digest = INPUT_DIGEST, found
+        return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
+
+    def _end(self, call: tuple[int, int], operation: Any, outputs: Any, is_receive: bool = False) -> Any:
+        """Record the end of a call that was carried out, or return the prepared one as one that will."""
+        place, flags = call
+        is_carried_out = isinstance(operation, int)
+        if operation is not None and not is_carried_out:
+            wanted = outputs if self._has_digests else None
+            return RecordedWork(operation, self._recorder, place, flags, wanted, self._ranks if is_receive else ())
+        if is_carried_out:  # a receive tells who has sent
+            self._calls.note_source(place, self._ranks[operation])
+        if self._has_digests and outputs is not None and (digest := digest_of(outputs)) is not None:
+            flags |= OUTPUT_DIGEST
+            self._calls.note_outputs(place, digest)
+        self._calls.end(place, flags | _ENDED)
+        return operation
+
+    def _fail(self, call: tuple[int, int], error: BaseException) -> None:
+        place, flags = call
+        self._is_refusal_known = not isinstance(error, _OF_ALL_RANKS)
+        self._calls.end(place, flags | _FAILED, self._recorder.error(error))
+
+    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
+        outputs, inputs = (None, tensor) if root == self.rank else (tensor, None)
+        call = self._begin("broadcast", (root,), outputs, inputs, now)
+        try:
+            operation = self.under.broadcast(tensor, root, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, outputs)
+
+    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False) -> Any:
+        call = self._begin("all_reduce", (op, factor), output, input, now)
+        try:
+            operation = self.under.all_reduce(output, input, op, factor, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, output)
+
+    def reduce(
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+    ) -> Any:
+        written = output if root == self.rank else None
+        call = self._begin("reduce", (op, factor, root), written, input, now)
+        try:
+            operation = self.under.reduce(output, input, op, factor, root, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, written)
+
+    def all_gather(
+        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
+    ) -> Any:
+        call = self._begin("all_gather", (_fixed(output_splits), whole), outputs, input, now)
+        try:
+            operation = self.under.all_gather(outputs, input, output_splits, now, whole)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, outputs)
+
+    def gather(
+        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+    ) -> Any:
+        written = outputs if root == self.rank else None
+        call = self._begin("gather", (_fixed(output_splits), root), written, input, now)
+        try:
+            operation = self.under.gather(outputs, input, output_splits, root, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, written)
+
+    def scatter(
+        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+    ) -> Any:
+        call = self._begin("scatter", (_fixed(input_splits), root), output, inputs if root == self.rank else None, now)
+        try:
+            operation = self.under.scatter(output, inputs, input_splits, root, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, output)
+
+    def reduce_scatter(
+        self,
+        output: Tensor,
+        inputs: Tensors,
+        input_splits: Splits,
+        op: ReduceOp,
+        factor: float,
+        now: bool = False,
+        whole: bool = False,
+    ) -> Any:
+        call = self._begin("reduce_scatter", (_fixed(input_splits), op, factor, whole), output, inputs, now)
+        try:
+            operation = self.under.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, output)
+
+    def all_to_all(
+        self,
+        outputs: Tensors,
+        inputs: Tensors,
+        output_splits: Splits,
+        input_splits: Splits,
+        now: bool = False,
+        whole: bool = False,
+    ) -> Any:
+        splits = (_fixed(output_splits), _fixed(input_splits), whole)
+        call = self._begin("all_to_all", splits, outputs, inputs, now)
+        try:
+            operation = self.under.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, outputs)
+
+    def barrier(self, now: bool = False, before: str = "") -> Any:
+        call = self._begin("barrier", (before,), None, None, now)
+        try:
+            operation = self.under.barrier(now, before)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, None)
+
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
+        call = self._begin("send", (peer, tag), None, tensor, now)
+        try:
+            operation = self.under.send(tensor, peer, tag, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, None)
+
+    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
+        call = self._begin("receive", (peer, tag), tensor, None, now)
+        try:
+            operation = self.under.receive(tensor, peer, tag, now)
+        except BaseException as error:
+            self._fail(call, error)
+            raise
+        return self._end(call, operation, tensor, is_receive=True)
+
+    def refuse(self, reason: str) -> None:
+        """Record a refusal of which the engine knows nothing else: a frontend's, of a call that it has not made."""
+        if not self._is_refusal_known:
+            call = self._begin("refused", (), None, None, True)
+            self._calls.end(call[0], _FAILED, self._recorder.error(ArgumentError(reason)))
+        self._is_refusal_known = False
+        self.under.refuse(reason)
+
+    def figures(self) -> str:
+        """See ``Engine``."""
+        below = self.under.figures()
+        return f"recorded in {self._recorder.path}" + (f"; {below}" if below else "")
+
+
+def _fixed(splits: Any) -> Any:
+    """Return *splits* as they are now."""
+    if splits is None:
+        return None
+    try:
+        return tuple(splits)
+    except TypeError:  # the engine refuses it
+        return repr(splits)

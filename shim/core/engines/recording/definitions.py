@@ -1,0 +1,82 @@
+"""What a recording tells of a call that it has not seen before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.engines.base import check_call
+from shim.core.reduce_ops import ReduceOp
+from shim.core.tracing.places import INTERNAL, OBJECTS, Place
+
+__all__ = ["call_definition"]
+
+# The arguments of each collective besides its tensors, in the order in which they are given here.
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "broadcast": ("root",),
+    "all_reduce": ("op", "factor"),
+    "reduce": ("op", "factor", "root"),
+    "all_gather": ("output_splits", "whole"),
+    "gather": ("output_splits", "root"),
+    "scatter": ("input_splits", "root"),
+    "reduce_scatter": ("input_splits", "op", "factor", "whole"),
+    "all_to_all": ("output_splits", "input_splits", "whole"),
+    "barrier": ("before",),
+    "send": ("peer", "tag"),
+    "receive": ("peer", "tag"),
+    "refused": (),  # a call that this rank's frontend has refused
+}
+
+
+def call_definition(
+    group: int,
+    ranks: Sequence[int],
+    collective: str,
+    arguments: tuple[Any, ...],
+    outputs: Any,
+    inputs: Any,
+    now: bool,
+    place: Place,
+) -> dict[str, Any]:
+    """Return the definition of a call in the group whose definition is *group* and which consists of the world ranks *ranks*."""
+    made = dict(zip(_ARGUMENTS[collective], arguments, strict=True))
+    for name in ("root", "peer"):
+        if isinstance(made.get(name), int) and made[name] in range(len(ranks)):
+            made[name] = ranks[made[name]]
+    if "op" in made and made["op"] in ReduceOp._value2member_map_:
+        made["op"] = ReduceOp(made["op"]).name
+    told = {"outputs": _tensors(outputs), "inputs": _tensors(inputs)}
+    is_internal = bool(place.kinds & INTERNAL or made.get("before"))
+    is_of_objects = bool(place.kinds & OBJECTS)
+    if is_of_objects and not is_internal and not _are_bytes(told):  # their sizes, which precede them
+        is_internal, is_of_objects = True, False
+    return {
+        "kind": "call",
+        "group": group,
+        "collective": collective,
+        **made,
+        **told,
+        "now": now,
+        "source": place.text(),
+        "function": place.function_name(),
+        "internal": is_internal,
+        "objects": is_of_objects,
+    }
+
+
+def _tensors(tensors: Any) -> dict[str, Any] | None:
+    if tensors is None:
+        return None
+    is_list = isinstance(tensors, (list, tuple))
+    items = tensors if is_list else (tensors,)
+    kind = type(items[0]) if items else type(tensors)
+    told: dict[str, Any] = {"list": is_list, "type": f"{kind.__module__}.{kind.__qualname__}"}
+    try:
+        views = [check_call("broadcast", 0, 1, inputs=item, root=0).views[0] for item in items]
+    except Exception as error:  # the engine refuses the call, and says why
+        return {**told, "unreadable": str(error)[:200], "tensors": []}
+    return {**told, "tensors": [[view.dtype, view.shape] for view in views], "device": views[0].device if views else ""}
+
+
+def _are_bytes(told: dict[str, Any]) -> bool:
+    return all(dtype == "uint8" for one in told.values() if one for dtype, _ in one["tensors"])

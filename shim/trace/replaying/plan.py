@@ -1,0 +1,88 @@
+"""What each rank has to do in a replay, in the order of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from shim.core.collectives import COLLECTIVES
+from shim.core.tracing.layout import State
+from shim.trace.calls import Call, Group, RankRecording
+
+__all__ = ["Step", "cut_group", "steps_of"]
+
+_KNOWN = {*(row.name for row in COLLECTIVES), "refused"}
+_REFUSALS = ("ArgumentError", "RankError", "TensorError", "UnsupportedError")  # one rank alone raises them
+_NOT_MADE = ("StateError", "NotMemberError")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a rank: *what* it does, and at which time of the recording; ``ended`` is when it went on, 0 where that is not known."""
+
+    what: Literal["group", "call", "start", "wait", "refuse"]
+    time: int
+    ended: int
+    call: Call | None = None
+    group: Group | None = None
+
+
+def steps_of(rank: RankRecording, size: int) -> list[Step]:
+    """Return the steps of *rank* in a replay on the first *size* ranks; messages to and from the others are left out."""
+    steps: list[Step] = []
+    groups = list(rank.groups)
+    for call in rank.calls:
+        while groups and groups[0][0] <= call.index:
+            steps.append(Step("group", 0, 0, group=groups.pop(0)[1]))
+        if not _is_token(call) and _is_kept(call, size):
+            steps += _steps_of(call)
+    steps += [Step("group", 0, 0, group=group) for _, group in groups]
+    return _in_order(steps)
+
+
+def cut_group(ranks: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Return those of *ranks* that a replay on *size* ranks has."""
+    return tuple(rank for rank in ranks if rank < size)
+
+
+def _is_token(call: Call) -> bool:
+    """Tell whether the ranks agreed with *call* on a name for the world, as those of the replay do when they begin."""
+    shape = call.shape
+    return shape.is_internal and shape.collective == "broadcast" and shape.group.is_world and shape.dtype == "uint8"
+
+
+def _is_kept(call: Call, size: int) -> bool:
+    shape = call.shape
+    if call.state == State.PREPARED or (call.failure is not None and call.failure.kind in _NOT_MADE):
+        return False
+    if not shape.is_message:
+        return shape.collective in _KNOWN  # dumps of torch have others, such as the ends of coalesced calls
+    is_refused = call.failure is not None and call.failure.kind in _REFUSALS  # nobody else knows of it
+    peer = call.source_rank if shape.peer is None else shape.peer
+    return not is_refused and (peer is None or peer < size)
+
+
+def _steps_of(call: Call) -> Iterator[Step]:
+    if call.failure is not None and call.failure.kind in _REFUSALS:
+        yield Step("refuse", call.begin, call.end or 0, call)
+    elif not call.in_background:
+        yield Step("call", call.begin, call.end or 0, call)
+    else:
+        yield Step("start", call.begin, call.begin, call)
+        if call.waited is not None:
+            yield Step("wait", call.waited, call.end or 0, call)
+
+
+def _in_order(steps: list[Step]) -> list[Step]:
+    """Put the steps in the order of their times; a group is made where it stands in the file."""
+    ordered: list[Step] = []
+    since_group: list[Step] = []
+    for step in steps:
+        if step.what == "group":
+            ordered += sorted(since_group, key=lambda one: one.time)
+            ordered.append(step)
+            since_group = []
+        else:
+            since_group.append(step)
+    return ordered + sorted(since_group, key=lambda one: one.time)

@@ -1,0 +1,128 @@
+"""Which calls count as equal, and what is said of those that do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up_recordings import WORLD, all_reduce, call, failure, recording, tensors
+from recorded_programs import EVERYTHING
+
+from shim.cli.trace.diff import lines_of
+from shim.trace.calls import Call, Shape
+from shim.trace.differences import compare
+from shim.trace.reading import read_recording
+
+SPLITS = Shape(WORLD, "all_to_all", tensors((4, 3)), tensors((4, 3)), output_splits=(1, 3), input_splits=(3, 1))
+PARTS = tensors((1, 3), (3, 3), is_list=True), tensors((9,), (3,), is_list=True)
+
+
+def _compared(left: Shape, right: Shape, *more: dict[str, Any]) -> list[str]:
+    of_left, of_right = more or ({}, {})
+    one, other = call(0, left, 0, 1, **of_left), call(0, right, 5, 9, **of_right)
+    outcome = compare(recording(one, size=1), recording(other, size=1))
+    return [what for difference in outcome.differences for what in difference.whats]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (all_reduce(), all_reduce(source="/b/port.py:9", function="paddle.all_reduce", is_async=True)),
+        (all_reduce(), all_reduce(outputs=tensors((6,)), inputs=tensors((3, 2)))),
+        (all_reduce(), all_reduce(group=replace(WORLD, name="hccl_world_group", key="another"))),
+        (Shape(WORLD, "all_gather", tensors((2, 2)), tensors((2,))), Shape(WORLD, "all_gather", tensors((2,), (2,), is_list=True), tensors((2,)))),
+        (SPLITS, Shape(WORLD, "all_to_all", *PARTS)),
+        (Shape(WORLD, "send", None, tensors((2,)), peer=1, tag=3), Shape(WORLD, "send", None, tensors((2,)), peer=1)),
+        (all_reduce(is_of_objects=True), all_reduce(is_of_objects=True, inputs=tensors((99,), dtype="uint8"))),
+    ],
+    ids=["frontend", "shape", "group name", "list", "splits", "tag", "objects"],
+)  # fmt: skip
+def test_forms_of_the_same_call_are_equal(left: Shape, right: Shape) -> None:
+    assert _compared(left, right) == []
+    assert _compared(right, left) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"collective": "broadcast", "op": "", "root": 0}, "collective all_reduce | broadcast"),
+        ({"group": replace(WORLD, ranks=(1, 0))}, "ranks of the group [0, 1] | [1, 0]"),
+        ({"op": "MAX"}, "op SUM | MAX"),
+        ({"factor": 2.0}, "factor 1.0 | 2.0"),
+        ({"root": 1}, "root None | 1"),
+        ({"peer": 1}, "peer None | 1"),
+        ({"inputs": tensors((2, 3), dtype="float64"), "outputs": tensors((2, 3), dtype="float64")}, "dtype float32 | float64"),
+        ({"inputs": tensors((7,))}, "elements of the inputs 6 | 7"),
+        ({"outputs": tensors((7,))}, "elements of the outputs 6 | 7"),
+        ({"is_of_objects": True}, "collective all_reduce | all_reduce of objects"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_differs_is_named(changes: dict[str, Any], text: str) -> None:
+    assert _compared(all_reduce(), all_reduce(**changes)) == [text]
+
+
+def test_split_sizes_are_compared() -> None:
+    assert _compared(SPLITS, replace(SPLITS, output_splits=(3, 1))) == ["elements of the outputs [3, 9] | [9, 3]"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "texts"),
+    [
+        ({"input_digest": 1, "output_digest": 2}, {"input_digest": 1, "output_digest": 2}, []),
+        ({"input_digest": 1, "output_digest": 2}, {"input_digest": 1, "output_digest": 3}, ["values of the outputs: digest 0000000000000002 | 0000000000000003"]),
+        ({"input_digest": 1}, {"input_digest": 255}, ["values of the inputs: digest 0000000000000001 | 00000000000000ff"]),
+        ({"input_digest": 1}, {}, []),
+        ({"failure": failure()}, {}, ["end MismatchError | ended"]),
+    ],
+)  # fmt: skip
+def test_values_and_ends_are_compared(left: dict[str, Any], right: dict[str, Any], texts: list[str]) -> None:
+    assert _compared(all_reduce(), all_reduce(), left, right) == texts
+
+
+def _job(*ops: str, rank: int = 0) -> list[Call]:
+    return [
+        call(rank, all_reduce(op=op, source=f"/a/train.py:{line}"), line, line + 1) for line, op in enumerate(ops, 1)
+    ]
+
+
+def test_the_first_difference_of_each_rank_is_shown_with_its_surroundings() -> None:
+    left = recording(*_job("SUM", "AVG", "MIN", "MAX", "SUM", "AVG"), *_job("SUM", "SUM", rank=1))
+    right = recording(*_job("SUM", "AVG", "MIN", "BOR", "SUM"), *_job("SUM", rank=1))
+    outcome = compare(left, right)
+    told = all_reduce().text()
+    assert list(lines_of(outcome)) == [
+        "rank 0, call 4: op MAX | BOR",
+        *(f"    {told.replace('SUM', op)}, at /a/train.py:{line}" for line, op in ((2, "AVG"), (3, "MIN"))),
+        f"  A {told.replace('SUM', 'MAX')}, at /a/train.py:4",
+        *(f"    {told.replace('SUM', op)}, at /a/train.py:{line}" for line, op in ((5, "SUM"), (6, "AVG"))),
+        f"  B {told.replace('SUM', 'BOR')}, at /a/train.py:4",
+        f"    {told}, at /a/train.py:5",
+        "rank 1, call 2: call there | none",
+        f"    {told}, at /a/train.py:1",
+        f"  A {told}, at /a/train.py:2",
+        "  B nothing: the rank makes no further call",
+        "4 calls on 2 ranks are equal, 0 with digests; 2 of 2 ranks differ",
+    ]
+
+
+def test_a_rank_that_one_side_lacks_differs() -> None:
+    outcome = compare(recording(*_job("SUM"), *_job("SUM", rank=1)), recording(*_job("SUM"), size=1))
+    assert [(one.rank, one.whats) for one in outcome.differences] == [(1, ("call there | none",))]
+
+
+def test_two_runs_of_a_program_are_equal_and_another_is_not(recorded: Callable[..., Path]) -> None:
+    one, other = recorded(EVERYTHING, 2, True), recorded(EVERYTHING + "\n# again", 2, True)
+    outcome = compare(read_recording(one), read_recording(other))
+    assert outcome.differences == []
+    assert outcome.equal == 2 * 2 * 14
+    assert outcome.digests == outcome.equal - 2 * 2  # a barrier has no values
+    changed = recorded(EVERYTHING.replace("rank + 1, np.float32", "rank + 2, np.float32"), 2, True)
+    found = compare(read_recording(one), read_recording(changed))
+    assert [one.number for one in found.differences] == [1, 1]
+    assert all(re.match("values of the inputs: digest .*", difference.whats[0]) for difference in found.differences)
+    assert compare(read_recording(one), read_recording(changed), digests=False).differences == []
