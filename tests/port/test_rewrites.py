@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 
@@ -257,7 +258,17 @@ def test_what_communicates_without_an_equivalent_is_reported(api: str, source: s
     assert {(entry.kind, entry.rule) for entry in ported.entries} == {("left", rule)}
 
 
-@pytest.mark.parametrize("source", ["print 'hello'\n", "def (:\n", "1" + " + 1" * 1000 + "\n"])
+@pytest.mark.parametrize("source", ["print 'hello'\n", "def (:\n"])
 def test_what_cannot_be_read_is_a_syntax_error(source: str) -> None:
     with pytest.raises(SyntaxError):
         port_source(source, Plan("torch", "paddle_3"))
+
+
+def test_what_is_nested_too_deeply_is_a_syntax_error() -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)  # Python's own, which frameworks raise
+    try:
+        with pytest.raises(SyntaxError, match="nested too deeply"):
+            port_source("1" + " + 1" * 1000 + "\n", Plan("torch", "paddle_3"))
+    finally:
+        sys.setrecursionlimit(limit)

@@ -164,6 +164,9 @@ def test_a_case_imports_what_lies_beside_it(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(builtins, "__import__", builtins.__import__)
     monkeypatch.setattr(own_modules, "_folders", [])
+    monkeypatch.setattr(
+        own_modules, "serve_torch_when_imported", lambda: None
+    )  # torch's groups stay its own for other tests
     monkeypatch.setattr(own_modules, "_hook", ImportHook(own_modules._gets_views))
     (tmp_path / "beside_the_case.py").write_text("print(__builtins__['__import__'].__module__)\n")
     case = (

@@ -1,4 +1,4 @@
-"""``shim port``: distributed code from one framework's collective API to another's."""
+"""The command and its options."""
 
 from __future__ import annotations
 
@@ -82,6 +82,13 @@ def port(
         Path | None,
         typer.Option(metavar="FILE", help=f"Also write the report to FILE; its name ends in {', '.join(_FORMS)}."),
     ] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Run COMMAND, such as 'shim run -n 2 train.py', before and after the port, in copies of the working folder, and compare what the ranks call.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="The number of processes. Default: all processors.", show_default=False),
@@ -99,10 +106,12 @@ def port(
 
     shim port --from torch --to paddle-3 --check --report port.sarif .
 
-    The exit status is 0 if nothing is left to you; 1 if something is, or, with --check, if a file would change; 2 if the command is wrong, or a file could not be ported or written.
+    shim port --from torch --to mindspore --verify "shim run -n 2 train.py" .
+
+    The exit status is 0 if nothing is left to you; 1 if something is, or, with --check, if a file would change, or, with --verify, if a call differs; 2 if the command is wrong, a file could not be ported or written, or COMMAND fails.
     """
     chosen = _api("--from", source), _api("--to", target)
-    _check_options(chosen, write, check, diff, form, report)
+    _check_options(chosen, write, check, diff, form, report, verify, onto)
     if importlib.util.find_spec("libcst") is None:
         typer.echo(_MISSING, err=True)
         raise typer.Exit(2)
@@ -120,7 +129,12 @@ def port(
         _print(result, diff if diff is not None else not (write or check), not check, write)
     if report is not None:
         report.write_text(_reported(_FORMS[report.suffix], result, write), encoding="utf-8", errors="backslashreplace")
-    raise typer.Exit(_status(result, check))
+    verified = 0
+    if verify is not None:
+        from shim.cli.port.verifying import verify as verify_port
+
+        verified = verify_port(verify, result)
+    raise typer.Exit(max(_status(result, check), verified))
 
 
 def _api(option: str, name: str) -> str:
@@ -136,11 +150,24 @@ def _api(option: str, name: str) -> str:
 
 
 def _check_options(
-    chosen: tuple[str, str], write: bool, check: bool, diff: bool | None, form: str, report: Path | None
+    chosen: tuple[str, str],
+    write: bool,
+    check: bool,
+    diff: bool | None,
+    form: str,
+    report: Path | None,
+    verify: str | None,
+    onto: str,
 ) -> None:
     """Raise BadParameter for options that do not go together."""
     if chosen[0] == chosen[1]:
         raise typer.BadParameter(f"--from and --to are both {chosen[0].replace('_', '-')}")
+    if verify is not None and onto == "native":
+        raise typer.BadParameter("--verify runs the port on shim, and --onto native is for the framework itself")
+    if verify is not None and form != "text":
+        raise typer.BadParameter(
+            f"--verify and --format {form} exclude each other: --report FILE writes a report as well"
+        )
     if write and check:
         raise typer.BadParameter("--write and --check exclude each other: --check writes nothing")
     if diff and form != "text":

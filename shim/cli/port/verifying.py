@@ -1,0 +1,135 @@
+"""``shim port --verify``: run the program and its port, and compare what their ranks called.
+
+Each runs in a copy of the working folder. The original runs on the frontend of its own API, so that the engine records it too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from shim.cli.trace.diff import lines_of
+
+if TYPE_CHECKING:
+    from shim.port.plan import Plan
+    from shim.port.results import FileResult, Result
+    from shim.trace.calls import Recording
+
+__all__ = ["verify"]
+
+_LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "node_modules")
+_LARGE = 50_000_000  # bytes of a file that is linked, not copied
+_TOLD = 30  # lines of the output of a program that fails
+
+
+class _Refused(Exception):
+    """Why the two cannot be compared."""
+
+
+def verify(command: str, result: Result) -> int:
+    """Run *command* on the files of *result* as they were and as they are ported, and print whether their calls are equal.
+
+    Returns the exit status: 0 if all are, 1 if not, 2 if they cannot be compared.
+    """
+    folder = Path.cwd()
+    outside = [file.path for file in result.changed if not file.target.resolve().is_relative_to(folder.resolve())]
+    if outside:
+        typer.echo(f"shim port: --verify copies the working folder, and {outside[0]} is not in it", err=True)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="shim-port-") as made:
+        trees = {name: Path(made, name, folder.name) for name in ("original", "port")}
+        try:
+            recordings = [_recording_of(name, tree, command, result) for name, tree in trees.items()]
+        except _Refused as refusal:
+            typer.echo(f"shim port: {refusal}", err=True)
+            return 2
+        return _compare(recordings, list(trees.values()))
+
+
+def _recording_of(name: str, tree: Path, command: str, result: Result) -> Recording:
+    """Run *command* in a copy of the working folder at *tree*, and return what its ranks called."""
+    from shim.errors import ShimError
+    from shim.trace.reading import read_recording
+
+    shutil.copytree(Path.cwd(), tree, symlinks=True, ignore=_LEFT_OUT, copy_function=_copy)
+    for file in result.changed:
+        place = tree / file.target.resolve().relative_to(Path.cwd().resolve())
+        content = file.after if name == "port" else _on_its_own_frontend(place, file, result.plan)
+        place.write_bytes(content)
+    typer.echo(f"verify: running the {name}: {command}", err=True)
+    folder = tree.parent / "trace"
+    done = subprocess.run(
+        command, shell=True, cwd=tree, env=_environment(tree, folder), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if done.returncode:
+        told = "\n".join(done.stdout.decode(errors="replace").splitlines()[-_TOLD:])
+        raise _Refused(f"the {name} ended with status {done.returncode}; what it wrote last:\n{told}")
+    try:
+        recording = read_recording(folder)
+    except ShimError:
+        raise _Refused(
+            f"the {name} made no call that could be recorded: does {command!r} run the ported files, and does it start ranks?"
+        ) from None
+    _check_places(recording, command)
+    return recording
+
+
+def _on_its_own_frontend(place: Path, file: FileResult, plan: Plan) -> bytes:
+    """Return the original of *file*, whose copy is at *place*, as it runs on shim's frontend of its own API."""
+    from shim.port.run import port_paths
+
+    place.write_bytes(file.before)
+    own = port_paths([place], replace(plan, target=plan.source, onto="shim"), jobs=1)
+    return own.files[0].after if own.changed else file.before
+
+
+def _check_places(recording: Recording, command: str) -> None:
+    """Refuse a recording of files that are not the copies, but those of the working folder."""
+    for call in recording.calls:
+        if call.shape.source.startswith(f"{Path.cwd()}{os.sep}"):
+            raise _Refused(
+                f"{command!r} runs {call.shape.source.partition(':')[0]}, not its copy: by an absolute path, or because the project is installed\n"
+                "Start it by paths relative to the working folder, with the project's folder on PYTHONPATH."
+            )
+
+
+def _copy(source: str, target: str) -> None:
+    if os.path.getsize(source) > _LARGE:
+        os.symlink(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
+def _environment(tree: Path, folder: Path) -> dict[str, str]:
+    """Return the environment of a run in *tree*, which is recorded to *folder*, with the same folders on the path."""
+    here = str(Path.cwd())
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    moved = [str(tree) + entry.removeprefix(here) if f"{entry}/".startswith(f"{here}/") else entry for entry in path]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(moved),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SHIM_TRACE": str(folder),
+        "SHIM_TRACE_DIGESTS": "1",
+    }
+
+
+def _compare(recordings: Sequence[Recording], trees: Sequence[Path]) -> int:
+    """Print how the calls compare, and return the exit status."""
+    from shim.trace.differences import compare
+
+    outcome = compare(*recordings)
+    for line in lines_of(outcome):
+        for tree in trees:
+            line = line.replace(f"{tree}{os.sep}", "")
+        typer.echo(f"verify: {line}")
+    return 1 if outcome.differences else 0

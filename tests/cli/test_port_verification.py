@@ -1,0 +1,90 @@
+"""``shim port --verify``: the program and its port make the same calls, or the first that differs is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_port_command import port
+
+PROGRAM = """
+import numpy as np
+import torch.distributed as dist
+
+dist.init_process_group()
+tensor = np.arange(4.0) + dist.get_rank()
+dist.all_reduce(tensor)
+outputs = [np.zeros(4) for _ in range(dist.get_world_size())]
+dist.all_gather(outputs, tensor{after})
+dist.destroy_process_group()
+"""
+RUN = "shim run -n 2 train.py"
+ROUTE = ("--from", "torch", "--to", "paddle-3", "--no-diff", "--verify")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(PROGRAM.format(after=""))
+    return tmp_path
+
+
+def test_equal_calls_are_counted(folder: Path) -> None:
+    status, out, err = port(*ROUTE, RUN, "train.py")
+    assert (status, out.splitlines()[-1]) == (0, "verify: 4 calls on 2 ranks are equal, 4 with digests")
+    assert [line for line in err.splitlines() if line] == [
+        f"verify: running the {side}: {RUN}" for side in ("original", "port")
+    ]
+    assert (folder / "train.py").read_text() == PROGRAM.format(after="")
+    assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
+
+
+def test_after_write_the_original_is_still_compared(folder: Path) -> None:
+    status, out, _ = port(*ROUTE, RUN, "--write", "train.py")
+    assert (status, out.splitlines()[-1]) == (0, "verify: 4 calls on 2 ranks are equal, 4 with digests")
+    assert "paddle_3" in (folder / "train.py").read_text()
+
+
+def test_the_first_difference_is_shown_with_both_lines(folder: Path) -> None:
+    (folder / "own.py").write_text("import sys\nscale = 2.0 if 'torch' in open(sys.argv[0]).read() else 3.0\n")
+    text = PROGRAM.format(after="").replace(
+        "tensor = np.arange(4.0)", "from own import scale\ntensor = scale * np.arange(4.0)"
+    )
+    (folder / "train.py").write_text(text)
+    status, out, _ = port(*ROUTE, RUN, "train.py")
+    assert status == 1
+    assert "verify: rank 0, call 1: values of the inputs: digest " in out
+    assert "at train.py:8" in out
+
+
+def test_a_program_that_fails_is_told_with_what_it_wrote(folder: Path) -> None:
+    (folder / "train.py").write_text(
+        PROGRAM.format(after="").replace("dist.all_reduce(tensor)", "dist.all_reduce('no tensor')")
+    )
+    status, _, err = port(*ROUTE, RUN, "train.py")
+    assert status == 2
+    assert "shim port: the original ended with status 1; what it wrote last:\n" in err
+    assert "TensorError" in err
+
+
+def test_nothing_recorded_is_told(folder: Path) -> None:
+    status, _, err = port(*ROUTE, "true", "train.py")
+    assert status == 2
+    assert "made no call that could be recorded" in err
+
+
+def test_files_that_are_not_the_copies_are_refused(folder: Path) -> None:
+    text = PROGRAM.format(after="").replace("torch.distributed", "shim.frontends.torch.distributed")
+    (folder / "train.py").write_text(text)
+    status, _, err = port(*ROUTE, f"shim run -n 2 {folder}/train.py", "train.py")
+    assert status == 2
+    assert f"{folder}/train.py, not its copy" in err
+
+
+def test_files_outside_of_the_working_folder_are_refused(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other") / "train.py"
+    other.write_text(PROGRAM.format(after=""))
+    status, _, err = port(*ROUTE, RUN, str(other))
+    assert (status, "is not in it" in err) == (2, True)
