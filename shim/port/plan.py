@@ -8,19 +8,17 @@ from typing import Literal
 
 from shim.port.entries import Entry
 
-__all__ = ["Onto", "Plan", "Ported", "Scope"]
+__all__ = ["Onto", "Plan", "Ported"]
 
-Scope = Literal["collectives", "statements"]
 Onto = Literal["shim", "native"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """From which API to which: names of ``apis.APIS``. ``scope`` and ``onto`` are as ``shim port --help`` explains them."""
+    """From which API to which: names of ``apis.APIS``. ``onto`` is as ``shim port --help`` explains it."""
 
     source: str
     target: str
-    scope: Scope = "collectives"
     onto: Onto = "shim"
 
 

@@ -118,7 +118,7 @@ def test_a_report_in_another_form_is_printed_alone_or_written_to_a_file(folder: 
         ([*ROUTE, "--report", "x.html", "."], ["must end in .md, .json, .sarif"]),
         ([*ROUTE, "--report", "no/folder/x.md", "."], ["there is no folder"]),
         ([*ROUTE, "--jobs", "0", "."], ["--jobs"]),
-        ([*ROUTE, "--scope", "all", "."], ["--scope"]),
+        ([*ROUTE, "--onto", "all", "."], ["--onto"]),
         (["--to", "torch", "."], ["--from"]),
         ([*ROUTE], ["PATH"]),
     ],

@@ -52,13 +52,6 @@ def port(
         str,
         typer.Option("--to", metavar="NAME", help="What it is to be written for: one of these.", show_default=False),
     ],
-    scope: Annotated[
-        Literal["collectives", "statements"],
-        typer.Option(
-            help="collectives: only the collective API; tensors stay those of the old framework. "
-            "statements: also the functions on tensors that stand beside collectives."
-        ),
-    ] = "collectives",
     onto: Annotated[
         Literal["shim", "native"],
         typer.Option(help="shim: the result imports shim's frontend. native: it imports the framework itself."),
@@ -120,7 +113,7 @@ def port(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
-    result = _run(paths, Plan(*chosen, scope=scope, onto=onto), jobs or _processors())
+    result = _run(paths, Plan(*chosen, onto=onto), jobs or _processors())
     if write:
         result = _write(result)
     if form != "text":

@@ -3,7 +3,7 @@
 ::
 
     {"version": 1,
-     "plan": {"source": "torch", "target": "mindspore", "scope": "collectives", "onto": "shim"},
+     "plan": {"source": "torch", "target": "mindspore", "onto": "shim"},
      "written": false,
      "summary": {"searched": 20, "files": 3, "places": 12, "left": 1, "changed": 2, "not_ported": 0},
      "files": [{"path": "train.py", "is_changed": true, "places": 4, "problem": null,

@@ -42,7 +42,7 @@ def api_name(name: str) -> str:
 def title(result: Result) -> str:
     """Return what the port is."""
     plan = result.plan
-    return f"port from {api_name(plan.source)} to {api_name(plan.target)}, onto {plan.onto}, scope {plan.scope}"
+    return f"port from {api_name(plan.source)} to {api_name(plan.target)}, onto {plan.onto}"
 
 
 def summary(result: Result, written: bool) -> str:
