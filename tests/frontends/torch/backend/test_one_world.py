@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as own
+import torch.distributed.nn.functional  # imported while there is a group, it would have that as its default for ever
 
 import shim.errors
 import shim.frontends.torch.distributed as dist
