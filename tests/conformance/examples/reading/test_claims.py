@@ -17,9 +17,16 @@ from shim.conformance.examples.reading.files import examples_in_files
 from shim.conformance.examples.reading.printed_values import is_value, value_in
 from shim.conformance.examples.running.rank import see_example
 from shim.conformance.examples.running.runner import Outcome, outcome_of
+from shim.frontends.torch._groups.registry import handed_out
 from shim.launch.pool import Outcome as Answer
 
 BEGIN = "import torch\nx = torch.ones(2)\n"
+
+
+@pytest.fixture(autouse=True)
+def no_world_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples leave their world behind, here in pytest's own process."""
+    monkeypatch.setattr(handed_out, "world", None)
 
 
 def example_of(folder: Path, text: str, suffix: str = "md") -> Example:
