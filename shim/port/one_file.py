@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mmap import mmap
 
+from shim.port.apis import APIS
 from shim.port.files.kinds import Kind
 from shim.port.files.mentions import mentions_api, mentions_launcher
 from shim.port.files.selection import ChosenFile
@@ -11,7 +12,7 @@ from shim.port.files.text import NotText, decode_python, decode_text
 from shim.port.launch_lines import Launched, port_launch_lines
 from shim.port.notebooks import NotANotebook, port_notebook
 from shim.port.plan import Plan, Ported
-from shim.port.python_files import PortFunction, framework_of, port_python
+from shim.port.python_files import PortFunction, port_python
 from shim.port.results import FileResult, Finding, Problem
 
 __all__ = ["MOST_BYTES", "can_have_places", "port_file"]
@@ -22,7 +23,7 @@ _NOT_PYTHON = "port it by hand, or make it valid Python 3 first (2to3 rewrites P
 
 def can_have_places(content: bytes | mmap, kind: Kind, plan: Plan) -> bool:
     """Whether a file with this *content* can have anything to port; most files of a project cannot, and are not parsed."""
-    framework = framework_of(plan.source)
+    framework = APIS[plan.source].framework
     return mentions_launcher(content, framework) or (kind != "text" and mentions_api(content, framework))
 
 

@@ -15,14 +15,12 @@ __all__ = ["port_source"]
 def port_source(source: str, plan: Plan) -> Ported:
     """Return *source*, the text of a Python file, ported by *plan*.
 
-    Raises SyntaxError for text that is no Python 3, and for expressions that are nested too deeply to be read.
+    Raises SyntaxError for text that is no Python 3, and RecursionError for expressions that are nested too deeply to be read.
     """
     try:
         return _ported(source, plan)
     except cst.ParserSyntaxError as error:
-        raise SyntaxError(f"line {error.raw_line}: {error.message}") from None
-    except RecursionError:
-        raise SyntaxError("an expression is nested too deeply to be read") from None
+        raise SyntaxError(error.message, (None, error.raw_line, error.raw_column + 1, None)) from None
 
 
 def _ported(source: str, plan: Plan) -> Ported:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from shim.port.apis import APIS
 from shim.port.files.mentions import mentions_api, mentions_launcher
 from shim.port.form_feeds import with_form_feeds
 from shim.port.launch_lines import Launched, port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
 from shim.port.syntax import is_python
 
-__all__ = ["BrokenPort", "PortFunction", "framework_of", "port_python"]
+__all__ = ["BrokenPort", "PortFunction", "port_python"]
 
 PortFunction = Callable[[str, Plan], Ported]
 
@@ -20,14 +21,9 @@ class BrokenPort(Exception):
     """What was made of a file is no Python."""
 
 
-def framework_of(api: str) -> str:
-    """Return the framework whose API is called *api*: the names of Paddle's have a version."""
-    return "paddle" if api.startswith("paddle") else api
-
-
 def port_python(text: str, plan: Plan, port: PortFunction) -> Ported:
     """Return *text*, the code of a module, ported by *plan*: its code by *port*. Raises SyntaxError, and BrokenPort for a bug of ours."""
-    content, framework = text.encode("utf-8", "surrogatepass"), framework_of(plan.source)
+    content, framework = text.encode("utf-8", "surrogatepass"), APIS[plan.source].framework
     launched = Launched(text, 0, ())
     if mentions_launcher(content, framework):
         launched = port_launch_lines_in_python(text, plan)

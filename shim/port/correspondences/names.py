@@ -9,7 +9,7 @@ from shim.port.apis import APIS
 
 __all__ = ["NAMES", "name_for"]
 
-# Each line: torch, Paddle, MindSpore; - where there is none. A "()" after a name is written where the name alone would be another thing.
+# Each line: torch, Paddle, MindSpore; - where there is none. A name may be written with a call after it.
 NAMES = """
 torch.distributed                     paddle.distributed                         mindspore.mint.distributed
 torch.distributed.ReduceOp            paddle.distributed.ReduceOp                mindspore.ops.ReduceOp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import libcst as cst
+from libcst.metadata import ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
 from shim.port.reading.source_file import SourceFile
@@ -90,13 +91,16 @@ class Groups(cst.CSTVisitor):
             self._known.add(key)
 
     def _key(self, node: cst.CSTNode) -> Hashable:
-        """Return what is the same for all uses of a variable or of an attribute of self; None for other expressions."""
+        """Return what is the same for all uses of a variable, or of an attribute of self in a class; None for other expressions."""
         if (
             isinstance(node, cst.Attribute)
             and isinstance(node.value, cst.Name)
             and node.value.value in ("self", "cls", "ctx")
         ):
-            return f"self.{node.attr.value}"
+            scope = self._file.scope(node.value)
+            while scope is not None and not isinstance(scope, (ClassScope, GlobalScope)):
+                scope = scope.parent
+            return scope, node.attr.value
         if not isinstance(node, cst.Name):
             return None
         scope = self._file.scope(node)

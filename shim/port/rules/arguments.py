@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of
+from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
 from shim.port.reading import WORLDS
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
@@ -228,19 +228,19 @@ def _convert(
             changes.around(given.value, *around)
 
 
+# The forms of an op that MindSpore and Paddle 3 take beside a member of ReduceOp, by torch's name of it.
 _OPS = {
     "'sum'": "SUM",
     "'max'": "MAX",
     "'min'": "MIN",
-    "'prod'": "PROD",
+    "'prod'": "PRODUCT",
     "'avg'": "AVG",
     "0": "SUM",
     "1": "MAX",
     "2": "MIN",
-    "3": "PROD",
+    "3": "PRODUCT",
     "4": "AVG",
 }
-_OP_MODULES = {"torch": "torch.distributed", "paddle": "paddle.distributed", "mindspore": "mindspore.ops"}
 
 
 def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[str], str]) -> None:
@@ -257,8 +257,16 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
                 )
             )
     else:
-        name = "PRODUCT" if op == "PROD" and port.target.framework == "torch" else op
-        changes.replace(given.value, spell(f"{_OP_MODULES[port.target.framework]}.ReduceOp.{name}"))
+        name: str | None = f"torch.distributed.ReduceOp.{op}"
+        if port.plan.target != "torch":
+            name = name_for(f"torch.distributed.ReduceOp.{op}", "torch", port.plan.target)
+        if name is None:
+            raise Left(
+                "no-equivalent",
+                f"{port.target.framework} has no reduce op {op}",
+                "Reduce by another op, and compute the rest.",
+            )
+        changes.replace(given.value, spell(name))
 
 
 def _names_op(port: Port, value: cst.BaseExpression) -> bool:
