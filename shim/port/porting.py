@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.apis import APIS
+from shim.port.form_feeds import with_form_feeds
 from shim.port.plan import Plan, Ported
 from shim.port.reading import SourceFile
 from shim.port.rules import Port, Spelling, Walk, port_imports
@@ -18,7 +19,7 @@ def port_source(source: str, plan: Plan) -> Ported:
     Raises SyntaxError for text that is no Python 3, and RecursionError for expressions that are nested too deeply to be read.
     """
     try:
-        return _ported(source, plan)
+        return with_form_feeds(source, plan, _ported)
     except cst.ParserSyntaxError as error:
         raise SyntaxError(error.message, (None, error.raw_line, error.raw_column + 1, None)) from None
 

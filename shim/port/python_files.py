@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from shim.port.apis import APIS
 from shim.port.files.mentions import mentions_api, mentions_launcher
-from shim.port.form_feeds import with_form_feeds
 from shim.port.launch_lines import Launched, port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
 from shim.port.syntax import is_python
@@ -29,7 +28,7 @@ def port_python(text: str, plan: Plan, port: PortFunction) -> Ported:
         launched = port_launch_lines_in_python(text, plan)
     if not mentions_api(content, framework):
         return _checked(text, Ported(launched.text, launched.places, launched.entries))
-    ported = with_form_feeds(launched.text, plan, port)
+    ported = port(launched.text, plan)
     entries = [dataclasses.replace(entry, line=launched.line_before(entry.line)) for entry in ported.entries]
     return _checked(text, Ported(ported.text, launched.places + ported.places, sorted([*launched.entries, *entries])))
 

@@ -47,7 +47,9 @@ def test_no_process_is_left(tmp_path: Path, number: signal.Signals) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        workers = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert all(line.startswith("begun ") for line in lines), (lines, process.stderr.read())
+        workers = [int(line.split()[1]) for line in lines]
         for worker in workers:  # they leave Ctrl-C to the command
             [ignored] = [
                 line.split()[1]

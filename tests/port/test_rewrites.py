@@ -88,6 +88,13 @@ REWRITES = [
     ("paddle_3", "torch", "dist.send(t, 1, sync_op=False)", "dist.isend(t, 1)"),
     ("mindspore", "torch", "dist.all_reduce(t, 'prod')", "dist.all_reduce(t, dist.ReduceOp.PRODUCT)"),
     ("paddle_3", "torch", "dist.all_reduce(t, op=3)", "dist.all_reduce(t, op=dist.ReduceOp.PRODUCT)"),
+    ("torch", "paddle_3", "x = 1\n\fdist.all_reduce(t)", "x = 1\n\fdist.all_reduce(t)"),
+    (
+        "torch",
+        "paddle_2",
+        "x = 1\n\fdist.all_to_all(o, i)",
+        "x = 1\n\fdist.alltoall(out_tensor_list=o, in_tensor_list=i)",
+    ),
     # ranks in a group
     ("torch", "mindspore", "dist.broadcast(t, group_src=0)", "dist.broadcast(t, src=0)"),
     ("torch", "paddle_3", "dist.broadcast(t, group=g, group_src=n)", "dist.broadcast(t, group=g, src=g.ranks[n])"),
