@@ -19,7 +19,7 @@ from shim.port import Plan
 from shim.port.run import port_paths
 
 def slow(source, plan):
-    os.write(1, f"begun {os.getpid()}\n".encode())  # in one piece: two workers write to this pipe
+    os.write(1, f"begun {os.getpid()}\\n".encode())  # in one piece: two workers write to this pipe
     time.sleep(60)
 
 if __name__ == "__main__":

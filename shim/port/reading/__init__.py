@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shim.port.reading.groups import WORLDS, Groups
+from shim.port.reading.groups import GROUP_CLASSES, WORLDS, Groups
 from shim.port.reading.source_file import SourceFile, Span
 
-__all__ = ["WORLDS", "Groups", "SourceFile", "Span"]
+__all__ = ["GROUP_CLASSES", "WORLDS", "Groups", "SourceFile", "Span"]

@@ -10,9 +10,9 @@ from libcst.metadata import ClassScope, GlobalScope
 from shim.port.correspondences import rows_with
 from shim.port.reading.source_file import SourceFile
 
-__all__ = ["WORLDS", "Groups"]
+__all__ = ["GROUP_CLASSES", "WORLDS", "Groups"]
 
-_CLASSES = frozenset(("torch.distributed.ProcessGroup", "paddle.distributed.collective.Group"))
+GROUP_CLASSES = frozenset(("torch.distributed.ProcessGroup", "paddle.distributed.collective.Group"))
 _MAKERS = frozenset(
     (
         "paddle.distributed.collective._get_default_group",
@@ -83,7 +83,7 @@ class Groups(cst.CSTVisitor):
 
         annotation.annotation.visit(Names())
         meant = {self._file.imported(node) or self._file.code(node) for node in found}
-        return bool(meant & _CLASSES) and meant <= {*_CLASSES, *_OR_NONE}
+        return bool(meant & GROUP_CLASSES) and meant <= {*GROUP_CLASSES, *_OR_NONE}
 
     def _add(self, node: cst.CSTNode) -> None:
         key = self._key(node)

@@ -85,16 +85,46 @@ class SourceFile:
 
         Several imports, as in try and except, have to agree. Names of the framework that are none of the API are returned, too; None for all else.
         """
+        names = self.imports_meant(node)
+        name = names[0] if len(names) == 1 else None
+        return name if name is not None and f"{name}.".startswith(f"{self.api.framework}.") else None
+
+    def imports_meant(self, node: cst.CSTNode) -> list[str]:
+        """Return the canonical paths of all that the name or attribute *node* may mean; none where no import binds it.
+
+        Where other statements bind it too, ``something else`` is among them, unless all that they assign is None, as where an import has failed.
+        """
         scope = self._scopes.get(node)
         if scope is None or not _is_dotted(node):
-            return None
-        names = set()
+            return []
+        names, others = set(), False
         for found in scope.get_qualified_names_for(node):
-            if found.source is not metadata.QualifiedNameSource.IMPORT:
-                return None
-            names.add(self.api.canonical(found.name))
-        name = names.pop() if len(names) == 1 else None
-        return name if name is not None and f"{name}.".startswith(f"{self.api.framework}.") else None
+            if found.source is metadata.QualifiedNameSource.IMPORT:
+                names.add(self.api.canonical(found.name))
+            else:
+                others = True
+        if others and names and not self._is_none_otherwise(node, scope):
+            return [*sorted(names), "something else"]
+        return sorted(names)
+
+    def _is_none_otherwise(self, node: cst.CSTNode, scope: metadata.Scope) -> bool:
+        """Tell whether all that binds the first name of *node* are imports and assignments of None."""
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        if not isinstance(node, cst.Name):
+            return False
+        for assignment in scope[node.value]:
+            if not isinstance(assignment, metadata.ImportAssignment):
+                value = self._assigned.get(getattr(assignment, "node", None))
+                if not isinstance(value, cst.Name) or value.value != "None":
+                    return False
+        return True
+
+    @cached_property
+    def always_run(self) -> frozenset[cst.CSTNode]:
+        """The statements of the module itself, which are in no other statement."""
+        lines = [line for line in self.module.body if isinstance(line, cst.SimpleStatementLine)]
+        return frozenset(statement for line in lines for statement in line.body)
 
     @cached_property
     def top_level_imports(self) -> Sequence[Imported]:
@@ -106,6 +136,11 @@ class SourceFile:
             if isinstance(statement, (cst.Import, cst.ImportFrom)) and _has_own_name(statement, each.name):
                 found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
         return sorted(found, key=lambda each: self.span(each.statement).start)
+
+    def is_used(self, local: str) -> bool:
+        """Tell whether the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
+        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
+        return scope is not None and any(assignment.references for assignment in scope.globals[local])
 
     def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
         """Return the statements that bind the local *name*."""

@@ -351,7 +351,9 @@ def _drop(port: Port, changes: _Changes, node: cst.Call, kept: list[int]) -> Non
     """Take the dropped arguments out, with one comma each."""
     spans = [port.file.span(each.argument) for each in changes.given]
     if changes.dropped and not kept:
-        port.edits.remove(spans[0].start, port.file.span(node).end - 1)
+        before = port.file.text[: spans[0].start].rstrip()
+        start = len(before) if before.endswith(b"(") else spans[0].start
+        port.edits.remove(start, port.file.span(node).end - 1)
         return
     for position in sorted(changes.dropped):
         if position < kept[-1]:

@@ -17,12 +17,12 @@ def port_imports(port: Port, spelling: Spelling, statements: list[cst.Import | c
         import_ = spelling.imports.get(statement, Import(statement))
         lines = [_line(port, what, local) for what, local in import_.added.items()]
         if isinstance(statement, cst.Import):
-            _port_import(port, statement, lines)
+            _port_import(port, import_, statement, lines)
         else:
             _port_from(port, spelling, import_, statement, lines)
 
 
-def _port_import(port: Port, statement: cst.Import, lines: list[str]) -> None:
+def _port_import(port: Port, import_: Import, statement: cst.Import, lines: list[str]) -> None:
     for alias in statement.names:
         dotted = port.file.code(alias.name)
         name = port.source.canonical(dotted)
@@ -35,6 +35,9 @@ def _port_import(port: Port, statement: cst.Import, lines: list[str]) -> None:
             port.places += 1
         elif lines:
             port.edits.replace(*port.file.span(alias.name), port.source.framework)
+            port.places += 1
+        elif len(statement.names) == 1 and import_.is_spare:
+            _remove(port, statement)
             port.places += 1
         elif len(statement.names) == 1:
             port.edits.replace(*port.file.span(alias.name), port.written(port.target.main))
@@ -57,7 +60,8 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
                 "Import the names one by one, and port again.",
             )
         return
-    kept, ported = [], []
+    kept: list[cst.ImportAlias] = []
+    ported: list[tuple[str, str]] = []
     for alias in statement.names:
         new = _of_alias(port, spelling, import_, module, alias)
         if new is None:
@@ -69,7 +73,10 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
             ported += new
     if ported and not kept and not lines and _in_place(port, statement, ported):
         return
-    if ported:
+    if not ported and not kept and not lines:
+        _remove(port, statement)
+        port.places += 1
+    elif ported or not kept:
         port.places += 1
         by_module: dict[str, list[str]] = {}
         for name, local in ported:
@@ -107,8 +114,8 @@ def _of_alias(
     translated = spelling.translated(name)
     if translated is None:
         return None
-    if "." not in translated:
-        return []
+    if "." not in translated:  # one of Python's own types, which needs no import
+        return [] if port.file.is_used(local) else None
     return [(translated.partition("(")[0], local)]
 
 
@@ -151,6 +158,18 @@ def _append(port: Port, statement: cst.Import | cst.ImportFrom, lines: list[str]
     if lines:
         end = port.file.span(statement).end
         port.edits.insert(end, _joined(port, statement, ["", *lines]))
+
+
+def _remove(port: Port, statement: cst.Import | cst.ImportFrom) -> None:
+    """Take *statement* out, with its line where that has nothing else; ``pass`` takes its place where a statement may have to be."""
+    start, end = port.file.span(statement)
+    text = port.file.text
+    first = text.rfind(b"\n", 0, start) + 1
+    last = text.find(b"\n", end) + 1
+    if statement in port.file.always_run and last and not text[first:start] and not text[end:last].strip():
+        port.edits.replace(first, last, "")
+    else:
+        port.edits.replace(start, end, "pass")
 
 
 def _joined(port: Port, statement: cst.CSTNode, lines: list[str]) -> str:

@@ -15,13 +15,14 @@ __all__ = ["Import", "Spelling", "is_module"]
 
 @dataclass
 class Import:
-    """What becomes of one import statement. ``names`` are those that it imports from a module, with the target's names that they are used for."""
+    """What becomes of one import statement."""
 
     statement: cst.Import | cst.ImportFrom
     added: dict[str, str] = field(default_factory=dict)  # the target's module or name to the local name
     used: dict[str, dict[str, str]] = field(
         default_factory=dict
     )  # local name to the target's names, each with its local name
+    is_spare: bool = False  # another statement, which always runs, imports what is added
 
 
 class Spelling:
@@ -44,9 +45,10 @@ class Spelling:
         first = _first_name(node)
         statements = self.port.file.imports_of(first) if first is not None else []
         bound = self.port.file.imported(first) if first is not None and statements else None
-        text = (
-            self._anywhere(name) if bound is None or first is None else self._from(first.value, bound, name, statements)
-        )
+        if bound is None or first is None:
+            text = self._anywhere(name) or self._beside_framework(name)
+        else:
+            text = self._from(first.value, bound, name, statements)
         return None if text is None else text + bracket + arguments
 
     def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
@@ -61,10 +63,19 @@ class Spelling:
     def _anywhere(self, name: str) -> str | None:
         """Write *name* by a module of the API that the file imports at its top level; None where it imports none."""
         file = self.port.file
-        for local, module, _ in file.top_level_imports:
+        imports = sorted(file.top_level_imports, key=lambda each: each.statement not in file.always_run)
+        for local, module, _ in imports:
             if is_module(self.port.source, file.api.canonical(module)):
-                statements = [each.statement for each in file.top_level_imports if each.local == local]
+                statements = [each.statement for each in imports if each.local == local]
                 return self._below(local, self.port.target.main, name, statements)
+        return None
+
+    def _beside_framework(self, name: str) -> str | None:
+        """Write *name* by an import to be added to the file's first import of the framework, or of something in it; None where there is none."""
+        main = self.port.target.main
+        for _, module, statement in self.port.file.top_level_imports:
+            if statement in self.port.file.always_run and f"{module}.".startswith(f"{self.port.source.framework}."):
+                return self._below(self._added([statement], main, "dist"), main, name, [statement])
         return None
 
     def _below(self, local: str, module: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
@@ -83,14 +94,19 @@ class Spelling:
 
     def _added(self, statements: list[cst.Import | cst.ImportFrom], what: str, local: str) -> str:
         """Have each of *statements* followed by an import of *what*, and return its local name, *local* where nothing else is called so."""
-        known = self._import(statements[0]).added.get(what)
+        known = next((added for each in statements if (added := self._import(each).added.get(what))), None)
         if known is None:
             known = local
             while known in self._taken:
                 known += "_"
             self._taken.add(known)
+        always = [statement for statement in statements if statement in self.port.file.always_run]
+        carriers = always[:1] or statements
         for statement in statements:
-            self._import(statement).added[what] = known
+            if statement in carriers:
+                self._import(statement).added[what] = known
+            else:
+                self._import(statement).is_spare = True
         return known
 
     def _import(self, statement: cst.Import | cst.ImportFrom) -> Import:

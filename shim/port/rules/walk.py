@@ -8,7 +8,7 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
-from shim.port.reading import Groups
+from shim.port.reading import GROUP_CLASSES, Groups
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
@@ -97,12 +97,24 @@ class Walk(cst.CSTVisitor):
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
         if not rows:
+            if name in GROUP_CLASSES:
+                self._leave_group(node, name)
+                self.port.done.add(function)
             return
         self.port.done.add(function)
         if arguments is None and rows[0][0] in MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
             self._port(node, lambda: self._port_asking(node, function, rows[0]))
         else:
             self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+
+    def _leave_group(self, node: cst.Call, name: str) -> None:
+        self.port.report(
+            node,
+            "left",
+            "no-equivalent",
+            f"{name} is called, and the frameworks' groups are not made from the same arguments",
+            "Make the group with new_group, and port again.",
+        )
 
     def _port_call(
         self,
@@ -186,7 +198,7 @@ class Walk(cst.CSTVisitor):
         if node in self.port.done:
             return isinstance(node, cst.Attribute) and name is None
         if name is None:
-            return True
+            return not self._is_ambiguous(node)
         if not self._is_of_api(name):
             return False
         part: cst.BaseExpression = node
@@ -201,6 +213,20 @@ class Walk(cst.CSTVisitor):
         if not is_module(self.port.source, name):
             report_unknown(self.port, node, name)
         return False
+
+    def _is_ambiguous(self, node: cst.Name | cst.Attribute) -> bool:
+        """Report *node* if it may mean several things, of which at least one is of the API. Returns whether it is so."""
+        names = self.port.file.imports_meant(node)
+        if len(names) < 2 or not any(self._is_of_api(name) for name in names):
+            return False
+        self.port.report(
+            node,
+            "left",
+            "several-imports",
+            f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs",
+            "Have the name mean one thing, and port again.",
+        )
+        return True
 
     def _is_of_api(self, name: str) -> bool:
         return self.port.source.is_collective(name) or recorded(name, self.port.plan.source) is not None
