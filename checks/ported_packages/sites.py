@@ -93,7 +93,8 @@ class _Walk(ast.NodeVisitor):
         self._add(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        self._add(node)
+        if isinstance(node.ctx, ast.Load):
+            self._add(node)
 
     def _add(self, node: ast.expr, keywords: tuple[str, ...] = ()) -> None:
         parts: list[str] = []

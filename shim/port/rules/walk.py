@@ -31,6 +31,7 @@ class Walk(cst.CSTVisitor):
         self.imports: list[cst.Import | cst.ImportFrom] = []
         self._groups = Groups(port.file, port.plan.source)
         self._functions = Functions(port.file, port.plan)
+        self._targets: set[cst.CSTNode] = set()  # of assignments
 
     def visit_Module(self, node: cst.Module) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
@@ -165,6 +166,9 @@ class Walk(cst.CSTVisitor):
         if text != self.port.file.code(node):
             self.port.edits.replace(*self.port.file.span(node), text)
 
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._targets.add(node.target)
+
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         if node.value in self._groups and node not in self.port.done:
             self._visit_member(node, None)
@@ -216,7 +220,7 @@ class Walk(cst.CSTVisitor):
 
     def _is_ambiguous(self, node: cst.Name | cst.Attribute) -> bool:
         """Report *node* if it may mean several things, of which at least one is of the API. Returns whether it is so."""
-        names = self.port.file.imports_meant(node)
+        names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):
             return False
         self.port.report(
