@@ -31,6 +31,11 @@ class Edits:
         """Insert *new* at *at*, where something ends. Of several at one place, the last made comes first, as brackets close."""
         self._edits.append((at, at, -1 - len(self._edits), new.encode()))
 
+    def replaces(self, start: int, end: int) -> bool:
+        """Tell whether nothing stays of the bytes from *start* to *end*: they are part of what is replaced or removed."""
+        gone = [*((first, last) for first, last, _, _ in self._edits), *self._removed]
+        return any(first <= start and end <= last and first < last for first, last in gone)
+
     def __len__(self) -> int:
         return len(self._edits) + len(self._removed)
 

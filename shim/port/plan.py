@@ -8,18 +8,20 @@ from typing import Literal
 
 from shim.port.entries import Entry
 
-__all__ = ["Onto", "Plan", "Ported"]
+__all__ = ["Onto", "Plan", "Ported", "Scope"]
 
 Onto = Literal["shim", "native"]
+Scope = Literal["collectives", "statements"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """From which API to which: names of ``apis.APIS``. ``onto`` is as ``shim port --help`` explains it."""
+    """From which API to which: names of ``apis.APIS``. ``onto`` and ``scope`` are as ``shim port --help`` explains them."""
 
     source: str
     target: str
     onto: Onto = "shim"
+    scope: Scope = "collectives"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from shim.port.form_feeds import with_form_feeds
 from shim.port.plan import Plan, Ported
 from shim.port.reading import SourceFile
 from shim.port.rules import Port, Spelling, Walk, port_imports
+from shim.port.tensors import port_statements
 
 __all__ = ["port_source"]
 
@@ -31,4 +32,6 @@ def _ported(source: str, plan: Plan) -> Ported:
     walk = Walk(port, spelling)
     file.module.visit(walk)
     port_imports(port, spelling, walk.imports)
+    if plan.scope == "statements" and plan.source != plan.target:
+        port_statements(port)
     return Ported(port.edits.applied().decode(), port.places, sorted(port.entries))

@@ -56,6 +56,12 @@ def port(
         Literal["shim", "native"],
         typer.Option(help="shim: the result imports shim's frontend. native: it imports the framework itself."),
     ] = "shim",
+    scope: Annotated[
+        Literal["collectives", "statements"],
+        typer.Option(
+            help="collectives: the collective API alone. statements: also the tensors' own functions, in the functions that call a collective."
+        ),
+    ] = "collectives",
     write: Annotated[bool, typer.Option("--write", help="Write the files. Without it, nothing is written.")] = False,
     check: Annotated[
         bool,
@@ -113,7 +119,7 @@ def port(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
-    result = _run(paths, Plan(*chosen, onto=onto), jobs or _processors())
+    result = _run(paths, Plan(*chosen, onto=onto, scope=scope), jobs or _processors())
     if write:
         result = _write(result)
     if form != "text":

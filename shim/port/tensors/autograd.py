@@ -1,0 +1,155 @@
+"""Classes of functions with gradients of their own: torch's ``autograd.Function``, Paddle's ``PyLayer``, MindSpore's ``_Function``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shim.port.rules.left import Left
+from shim.port.tensors.arguments import Context
+
+__all__ = ["port_autograd"]
+
+_CONTEXT = frozenset(("save_for_backward", "saved_tensors", "saved_tensor", "mark_non_differentiable", "set_materialize_grads", "needs_input_grad", "mark_dirty", "mark_not_inplace"))
+_SHARED = frozenset(("save_for_backward", "saved_tensors", "saved_tensor"))
+
+
+def port_autograd(context: Context, node: cst.ClassDef) -> None:
+    """Port the class *node*: its base, its saved tensors, its gradients. Raises Left, and changes nothing, where its parts have no equivalent."""
+    port = context.port
+    methods = {each.name.value: each for each in node.body.body if isinstance(each, cst.FunctionDef)}
+    spare = sorted(methods.keys() - {"forward", "backward"})
+    if spare or len(methods) != 2:
+        raise Left(
+            "autograd-class",
+            f"{node.name.value} has {', '.join(spare) if spare else 'no forward and backward'}, which {port.target.framework} has not in this form",
+            "Have forward and backward alone, or write the class by hand.",
+        )
+    forward, backward = methods["forward"], methods["backward"]
+    uses = [use for method in (forward, backward) for use in _uses_of_context(method)]
+    strange = sorted({use.attr.value for use in uses} & (_CONTEXT - _SHARED))
+    if strange:
+        raise Left(
+            "autograd-class",
+            f"{node.name.value} uses {', '.join(strange)} of its context, which {port.target.framework} has not in this form",
+            "Write by hand what it is for.",
+        )
+    inputs = [each.name for each in forward.params.params[1:]]
+    if forward.params.star_kwarg is not None or isinstance(forward.params.star_arg, cst.Param):
+        raise Left("autograd-class", f"forward of {node.name.value} takes any number of inputs", "Name its inputs.")
+    _Gradients(context, inputs).port(forward, backward)
+    for use in uses:
+        _port_saved(context, use)
+
+
+def _port_saved(context: Context, use: cst.Attribute) -> None:
+    """Port the saved tensors, which are an attribute or, in Paddle, what a method returns."""
+    port = context.port
+    end = port.file.span(use.attr)
+    if use.attr.value == "saved_tensors" and port.target.framework == "paddle":
+        port.edits.replace(*end, "saved_tensor()")
+    elif use.attr.value == "saved_tensor" and port.target.framework != "paddle":
+        after = port.file.text[end.end : end.end + 2]
+        port.edits.replace(end.start, end.end + (2 if after == b"()" else 0), "saved_tensors")
+
+
+class _Gradients:
+    """Backward's results: a gradient for each input or, in Paddle, for each that is a tensor."""
+
+    def __init__(self, context: Context, inputs: list[cst.Name]) -> None:
+        self.context = context
+        self.inputs = inputs
+        self.port_ = context.port
+
+    def port(self, forward: cst.FunctionDef, backward: cst.FunctionDef) -> None:
+        ours, theirs = self.port_.source.framework == "paddle", self.port_.target.framework == "paddle"
+        if theirs and not ours:
+            for value in _returned(backward):
+                self._leave_out(value)
+            for value in _returned(forward):
+                self._clone(value)
+        elif ours and not theirs:
+            for value in _returned(backward):
+                self._fill_up(value)
+
+    def _leave_out(self, value: cst.BaseExpression) -> None:
+        """Take out None for each input that is no tensor."""
+        if not isinstance(value, cst.Tuple) or len(value.elements) != len(self.inputs):
+            return
+        kept, edits = [], self.port_.edits
+        for element, name in zip(value.elements, self.inputs, strict=True):
+            kind = self.context.kinds.of(name)
+            if self.port_.file.code(element.value) != "None" or kind == "tensor":
+                kept.append(element)
+            elif kind is None:
+                self._not_certain(element, name)
+        if len(kept) == len(value.elements) or not kept:
+            return
+        spans = [self.port_.file.span(each.value) for each in value.elements]
+        last = max(position for position, each in enumerate(value.elements) if each in kept)
+        for position, each in enumerate(value.elements):
+            if each not in kept and position < last:
+                edits.remove(spans[position].start, spans[position + 1].start)
+        if last < len(spans) - 1:
+            edits.remove(self.port_.file.outer_span(value.elements[last].value).end, spans[-1].end)
+        self.port_.places += 1
+
+    def _fill_up(self, value: cst.BaseExpression) -> None:
+        """Add None for the inputs at the end, which are no tensors."""
+        given = len(value.elements) if isinstance(value, cst.Tuple) else 1
+        missing = self.inputs[given:]
+        if not missing:
+            return
+        if any(self.context.kinds.of(name) == "tensor" for name in missing):
+            raise Left("autograd-class", "an input that is no tensor stands before one that is", "Have the tensors come first.")
+        for name in missing:
+            if self.context.kinds.of(name) is None:
+                self._not_certain(value, name)
+        end = self.port_.file.outer_span(value).end - (1 if isinstance(value, cst.Tuple) and value.rpar else 0)
+        self.port_.edits.insert_after(end, ", None" * len(missing))
+        self.port_.places += 1
+
+    def _not_certain(self, node: cst.CSTNode, name: cst.Name) -> None:
+        self.port_.report(
+            node,
+            "changed",
+            "gradient-of-input",
+            f"{name.value} was taken for an input that is no tensor, which has no gradient in Paddle and None elsewhere",
+            "Annotate it if it is a tensor, and port again.",
+        )
+
+    def _clone(self, value: cst.BaseExpression) -> None:
+        """Return a copy of an input, where forward returns it itself: Paddle takes that for an operation in place."""
+        if isinstance(value, cst.Name) and value.value in {name.value for name in self.inputs}:
+            self.port_.edits.insert_after(self.port_.file.span(value).end, ".clone()")
+
+
+def _uses_of_context(method: cst.FunctionDef) -> Iterator[cst.Attribute]:
+    if not method.params.params:
+        return
+    name = method.params.params[0].name.value
+    found: list[cst.Attribute] = []
+
+    class Uses(cst.CSTVisitor):
+        def visit_Attribute(self, node: cst.Attribute) -> None:
+            if isinstance(node.value, cst.Name) and node.value.value == name:
+                found.append(node)
+
+    method.body.visit(Uses())
+    yield from found
+
+
+def _returned(method: cst.FunctionDef) -> list[cst.BaseExpression]:
+    found: list[cst.BaseExpression] = []
+
+    class Returns(cst.CSTVisitor):
+        def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+            return False
+
+        def visit_Return(self, node: cst.Return) -> None:
+            if node.value is not None:
+                found.append(node.value)
+
+    method.body.visit(Returns())
+    return found

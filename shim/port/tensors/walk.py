@@ -1,0 +1,259 @@
+"""The walk over a file's statements that have to do with collectives, which gives each use of tensors to the rule for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from shim.port.correspondences import rows_with
+from shim.port.rules import Port
+from shim.port.rules.left import Left
+from shim.port.tensors.arguments import Context
+from shim.port.tensors.autograd import port_autograd
+from shim.port.tensors.calls import port_tensor_call
+from shim.port.tensors.imports import Imports
+from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.names import name_of
+from shim.port.tensors.others import Others
+from shim.port.tensors.places import Places, outermost
+from shim.port.tensors.table import method_row, row_of, templates_of
+from shim.port.tensors.using import match, port_member
+
+__all__ = ["port_statements"]
+
+_LISTS = ("split", ".split", "chunk", ".chunk")
+
+
+def port_statements(port: Port) -> None:
+    """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""
+    walk = _Walk(port)
+    port.file.module.visit(walk)
+    walk.others.report(port)
+    walk.context.imports.write()
+
+
+class _Walk(cst.CSTVisitor):
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self.context = Context(port, Kinds(port.file, port.plan.source), Imports(port))
+        self.places = Places(port.file, port.plan.source)
+        self.others = Others()
+        self._outer: list[cst.FunctionDef | cst.ClassDef] = []
+        self._views: set[cst.CSTNode] = set()  # calls whose result a collective writes into
+
+    @property
+    def _is_inside(self) -> bool:
+        function = outermost(self._outer)
+        if function is not None:
+            return function in self.places.functions or any(each in self.places.functions for each in self._outer)
+        return not self._outer and self.places.in_module
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._outer.append(node)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self._outer.pop()
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._outer.append(node)
+        if node in self.places.classes:
+            self._port_class(node)
+
+    def _port_class(self, node: cst.ClassDef) -> None:
+        """Port a class of autograd, with its base; if that cannot be, leave it as it is, with its methods."""
+        try:
+            port_autograd(self.context, node)
+        except Left as left:
+            self.port.report(node.name, "left", left.rule, left.why, left.advice)
+            self.places.functions -= set(node.body.body)
+            self.places.classes.discard(node)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self._outer.pop()
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        return node not in self.context.done
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if isinstance(node.target, cst.Attribute):
+            self.context.done.add(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        """Keep ``+=`` and its like in place, or not: torch changes the tensor, and Paddle and MindSpore make a new one."""
+        ours, theirs = self.port.source.framework == "torch", self.port.target.framework == "torch"
+        target = node.target
+        if (
+            not self._is_inside
+            or ours == theirs
+            or not isinstance(target, (cst.Name, cst.Attribute))
+            or self.context.kinds.of(target) != "tensor"
+        ):
+            return
+        file, edits = self.port.file, self.port.edits
+        code, sign = file.code(target), file.code(node.operator).strip().removesuffix("=")
+        start, end = file.span(target).start, file.outer_span(node.value).start
+        simple = isinstance(node.value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)) or node.value.lpar
+        before, after = ("", "") if simple else ("(", ")")
+        edits.replace(start, end, f"{code}.copy_({code} {sign} {before}" if ours else f"{code} = {code} {sign} {before}")
+        edits.insert_after(file.outer_span(node.value).end, after + (")" if ours else ""))
+        self.context.done.add(target)
+        self.port.places += 1
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if not self._is_inside:
+            return
+        name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
+        if name is not None and rows_with(name, self.port.plan.source):
+            self._note_views(node)
+        elif name is not None and (found := row_of(name, self.port.plan.source)) is not None:
+            row, form = found
+            self.context.done.add(node.func)
+            self._try(node, lambda: self._port_call(node, row, form))
+        elif name is not None:
+            self._member(node, certain=True)
+        elif isinstance(node.func, cst.Attribute) and node.func not in self.context.done:
+            self._visit_method(node, node.func)
+
+    def _port_call(self, node: cst.Call, row: str, form: object) -> None:
+        if node in self._views and self.port.target.framework != self.port.source.framework and self.port.source.framework == "torch":
+            raise Left(
+                "views-as-outputs",
+                f"the collective writes into the parts of a tensor, and {self.port.target.framework} gives copies of them",
+                "Have the collective write into tensors of their own, and join them afterwards.",
+            )
+        port_tensor_call(self.context, node, row, form)  # type: ignore[arg-type]
+
+    def _note_views(self, node: cst.Call) -> None:
+        """Remember the splits whose parts the collective *node* gets as outputs."""
+        for argument in node.args:
+            value: cst.BaseExpression = argument.value
+            values = self.port.file.values_of(value) or () if isinstance(value, cst.Name) else [value]
+            for each in values:
+                if isinstance(each, cst.Call) and self.port.file.code(each.func) in ("list", "tuple") and each.args:
+                    each = each.args[0].value
+                if isinstance(each, cst.Call) and self.context.kinds.of(each) == "tensors":
+                    self._views.add(each)
+
+    def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
+        kind = self.context.kinds.of(function.value)
+        found = method_row(function.attr.value, self.port.plan.source)
+        if kind == "tensor" and found is not None:
+            row, form = found
+            self.context.done.add(function)
+            self._try(node, lambda: self._port_call(node, row, form))
+        elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
+            self.context.done.add(function)
+            self._unknown_method(node, function)
+        elif kind is None and found is not None and not _is_of_text(node) and self._differs(function.attr.value):
+            self.context.done.add(function)
+            self._not_certain(node, function)
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if self._is_inside and node not in self.context.done and self.port.file.imported(node) is None:
+            self._member(node, certain=self.context.kinds.of(node.value) == "tensor")
+        return self._visit_name(node)
+
+    def visit_Name(self, node: cst.Name) -> bool:
+        return self._visit_name(node)
+
+    def _member(self, node: cst.Attribute | cst.Call, certain: bool) -> bool:
+        """Port a member of a tensor. Returns whether *node* is one."""
+        found = match(self.context, node)
+        if found is None:
+            return False
+        row, parts = found
+        tensor = parts[0]
+        inner = node.value if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call) and len(parts) > 1 else node
+        function = inner.func if isinstance(inner, cst.Call) else inner
+        if row == "max_along":
+            certain = self.context.kinds.of(tensor) == "tensor"
+        self.context.done |= {function, inner}
+        if certain:
+            self._try(node, lambda: port_member(self.context, node, row, parts))
+        elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute) and self._row_differs(row):
+            self._not_certain(node, function)
+        return True
+
+    def _row_differs(self, row: str) -> bool:
+        """Tell whether code for the source's tensors would not do with the target's."""
+        return row not in ("place", "values", "max", "to_dtype") and templates_of(row, self.port.plan.source)[:1] != templates_of(row, self.port.plan.target)[:1]
+
+    def _differs(self, name: str) -> bool:
+        other = method_row(name, self.port.plan.target)
+        return other is None or other[1].parameters != (method_row(name, self.port.plan.source) or other)[1].parameters
+
+    def _not_certain(self, node: cst.CSTNode, function: cst.Attribute) -> None:
+        self.port.report(
+            node,
+            "left",
+            "may-be-tensor",
+            f"{self.port.file.code(function.value)} may be a tensor, whose {function.attr.value} {self.port.target.framework} has in another form",
+            "Annotate it as a tensor, and port again; or change this by hand if it is one.",
+        )
+
+    def _unknown_method(self, node: cst.Call, function: cst.Attribute) -> None:
+        self.port.report(
+            node,
+            "left",
+            "tensor-function",
+            f"{function.attr.value} of a tensor, called so, is not in the table of what the frameworks' tensors have in common",
+            f"Look up what {self.port.target.framework} has in its place.",
+        )
+
+    def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
+        """Port a name of the framework that is no call. Returns whether there is anything else in *node*."""
+        name = self.port.file.imported(node)
+        if name is None:
+            return True
+        if node in self.context.done or node in self.port.done or self._is_collective(name):
+            return False
+        if not self._is_inside and not (self._outer and self._outer[-1] in self.places.classes):
+            self.others.add(self._outer, node, name, self.places)
+            return False
+        target = name_of(name, self.port.plan.source, self.port.plan.target)
+        if target is None:
+            self.port.report(
+                node,
+                "left",
+                "tensor-function",
+                f"{name} is not in the table of what the frameworks' tensors have in common",
+                f"Look up what {self.port.target.framework} has in its place.",
+            )
+        else:
+            self._try(node, lambda: self._write(node, target))
+        return False
+
+    def _is_collective(self, name: str) -> bool:
+        return self.port.source.is_collective(name) or bool(rows_with(name, self.port.plan.source))
+
+    def _write(self, node: cst.CSTNode, target: str) -> None:
+        last = target.rpartition(".")[2]
+        if last.startswith("_"):
+            self.port.report(
+                node,
+                "changed",
+                "private-name",
+                f"{target} is private in {self.port.target.framework}, which has no public name for it",
+                "Look whether it is there after each update of the framework.",
+            )
+        self.port.edits.replace(*self.port.file.span(node), self.context.imports.spell(target))
+        self.port.places += 1
+
+    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
+        """Make the *change* of *node*, or report why it is left."""
+        try:
+            change()
+        except Left as left:
+            self.port.report(node, "left", left.rule, left.why, left.advice)
+
+
+def _is_of_text(node: cst.Call) -> bool:
+    """Tell whether the call can be of a string: ``split`` with a string, or with nothing."""
+    return not node.args or any(isinstance(argument.value, (cst.SimpleString, cst.FormattedString)) for argument in node.args)
