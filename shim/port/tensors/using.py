@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shim.port.rules.left import Left
+from shim.port.rules.literals import literal_of
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import name_of
@@ -55,7 +56,7 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
         template = f"{context.imports.spell(match['name'])}({{tensor}})"
     elif not isinstance(parts[0], (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not parts[0].lpar:
         template = template.replace("{tensor}", "({tensor})", 1)
-    if "{tensor}.is_contiguous" in template:
+    if template.count("{tensor}") > 1:
         port.edits.replace(*port.file.span(node), template.replace("{tensor}", port.file.code(parts[0])))
         context.done.add(parts[0])
     else:
@@ -90,9 +91,12 @@ def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[
     if len(places) != len(node.args):
         return None
     for place, argument in zip(places, node.args, strict=True):
-        if argument.star or (argument.keyword is not None and argument.keyword.value not in _KEYWORDS[place.strip("{}")]):
+        if not place.startswith("{"):
+            if literal_of(context.port.file.code(argument.value)) != place:
+                return None
+        elif argument.star or (argument.keyword is not None and argument.keyword.value not in _KEYWORDS[place.strip("{}")]):
             return None
-    return [node.func.value, *(argument.value for argument in node.args)]
+    return [node.func.value, *(each.value for each, place in zip(node.args, places, strict=True) if place.startswith("{"))]
 
 
 def _check_dtype(context: Context, row: str, parts: Sequence[cst.BaseExpression]) -> None:

@@ -1,0 +1,128 @@
+"""Every row of the tables of tensors: the port, with the tensors of the target framework, computes what the original does with its own."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+from tensor_programs import EXPRESSIONS, HEAD
+
+from shim.port import Plan, port_source
+from shim.port.apis import APIS
+from shim.port.tensors.functions import FUNCTIONS
+from shim.port.tensors.members import MEMBERS, METHODS
+from shim.port.tensors.names import NAMES
+
+# Rows whose functions need a device that is not here, or a class: their text is tested in test_statements.py.
+BY_TEXT = {"cuda", "torch.autograd.Function", "torch.cuda.synchronize"}
+# What is left, and why: torch's expression by the API that it goes to.
+WITHOUT = {
+    ("cpu", "mindspore"): "no-equivalent",
+    (".new_empty", "paddle_2"): "no-equivalent",
+    (".new_zeros", "paddle_2"): "no-equivalent",
+    ("pad", "paddle_2"): "pad-order",
+}
+REMARKS = {"device-not-given", "chunk-must-be-even", "private-name", "shape-may-be-number", "contiguous-in-place"}
+
+
+def test_each_row_has_an_expression() -> None:
+    names = {line.split()[0] for line in NAMES.strip().splitlines()}
+    assert {*FUNCTIONS, *(f".{row}" for row in METHODS), *MEMBERS, *names} == EXPRESSIONS.keys() | BY_TEXT
+
+
+TARGETS = ["paddle_2", "paddle_3", "mindspore"]
+LINES = [(row, expression) for row, expressions in EXPRESSIONS.items() for expression in expressions]
+
+
+def program(lines: list[tuple[str, str]]) -> str:
+    """A program of torch that computes each of *lines*, on a line of its own."""
+    return f"{HEAD}    return [\n" + "".join(f"        {expression},\n" for _, expression in lines) + "    ]\n"
+
+
+FIRST = HEAD.count("\n") + 2  # the line of the first expression
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(1)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_port_computes_the_same(target: str) -> None:
+    whole = port_source(program(LINES), Plan("torch", target, scope="statements"))
+    left = {(LINES[entry.line - FIRST][0], entry.rule) for entry in whole.entries if entry.kind == "left"}
+    assert left == {(row, rule) for (row, other), rule in WITHOUT.items() if other == target}
+    assert {entry.rule for entry in whole.entries if entry.kind == "changed"} <= REMARKS
+
+    lines = [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
+    expected = computed(program(lines), "torch")
+    text = port_source(program(lines), Plan("torch", target, scope="statements")).text
+    assert "torch" not in text.replace("frontends.torch", "")
+    assert_same(computed(text, target), expected, lines)
+    for third in APIS.keys() - {target}:
+        check_further(text, target, third, lines, expected)
+
+
+# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what Paddle 2 and MindSpore have not.
+LEFT_FURTHER = {".new_empty", ".new_zeros", "cpu", "pad"}
+# Paddle's clone is contiguous, and torch's has the tensor's own strides.
+OTHER_STRIDES = "y.contiguous().is_contiguous()"
+
+
+def check_further(text: str, source: str, target: str, lines: list[tuple[str, str]], expected: list[Any]) -> None:
+    """Port the port to yet another API, or back: what is not left computes the same again."""
+    ported = port_source(text, Plan(source, target, scope="statements"))
+    first = text[: text.index("    return [")].count("\n") + 2
+    left = {entry.line - first for entry in ported.entries if entry.kind == "left"}
+    assert {lines[number][0] for number in left} <= LEFT_FURTHER
+    if APIS[source].framework == "paddle":
+        left.add([expression for _, expression in lines].index(OTHER_STRIDES))
+    kept = [number for number in range(len(lines)) if number not in left]
+    shorter = [line for number, line in enumerate(text.splitlines(True)) if number - first + 1 not in left]
+    ported = port_source("".join(shorter), Plan(source, target, scope="statements"))
+    assert_same(computed(ported.text, target), [expected[number] for number in kept], [lines[number] for number in kept])
+
+
+def computed(text: str, api: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(text, f"<{api}>", "exec"), names)
+    make = {"torch": "from_numpy", "paddle": "to_tensor", "mindspore": "tensor"}
+    framework = importlib.import_module(APIS[api].framework)
+    x, y, v, i = (getattr(framework, make[framework.__name__])(each) for each in arrays())
+    return plain(names["run"](x, y.T, v, i, 2))
+
+
+def arrays() -> list[np.ndarray]:
+    return [
+        np.arange(6, dtype=np.float32).reshape(2, 3),
+        np.arange(6, dtype=np.float32).reshape(2, 3) * 2,
+        np.arange(5, dtype=np.float32) + 1,
+        np.arange(4, dtype=np.int64),
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return *value* with arrays in place of tensors, and names in place of dtypes."""
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if hasattr(value, "asnumpy"):
+        return value.asnumpy()
+    if hasattr(value, "numpy"):
+        return value.numpy()
+    if not isinstance(value, (bool, int, float, str)):  # a dtype: torch.int32, paddle.int32, Int32
+        return str(value).rpartition(".")[2].lower()
+    return value
+
+
+def assert_same(found: list[Any], expected: list[Any], lines: list[tuple[str, str]]) -> None:
+    assert len(found) == len(expected) == len(lines)
+    wrong = [(line, one, other) for line, one, other in zip(lines, found, expected, strict=True) if not is_same(one, other)]
+    assert not wrong
+
+
+def is_same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(is_same, found, expected))
+    if isinstance(expected, np.ndarray):
+        return isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected)
+    return bool(found == expected)
