@@ -11,6 +11,7 @@ from shim.port.correspondences import rows_with
 from shim.port.reading import SourceFile
 from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import name_of
+from shim.port.tensors.places import is_autograd
 from shim.port.tensors.table import method_row, result_of, row_of, templates_of
 
 __all__ = ["Kinds"]
@@ -74,9 +75,20 @@ class Kinds(cst.CSTVisitor):
         if node.annotation is not None:
             self._bound[node.name] = self._bound[node] = "annotated", node.annotation
 
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """Remember the gradients that a function of autograd gets."""
+        if is_autograd(self._file, self._api, node):
+            for part in node.body.body:
+                if isinstance(part, cst.FunctionDef) and part.name.value == "backward":
+                    for parameter in part.params.params[1:]:
+                        self._passed[self._key(parameter.name)] = "tensor"
+
     def visit_Call(self, node: cst.Call) -> None:
         if not isinstance(node.func, (cst.Name, cst.Attribute)):
             return
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "save_for_backward":
+            for argument in node.args:
+                self._remember(argument.value, "tensor")
         name = self._file.imported(node.func)
         rows = rows_with(name, self._api) if name else ()
         for position, argument in enumerate(node.args):
@@ -175,6 +187,9 @@ class Kinds(cst.CSTVisitor):
             if found is not None:
                 return result_of(found[0])
             return "number" if name.rpartition(".")[2] in _NUMBERS else self._of_member(f"{name}({{tensor}})")
+        if isinstance(function, cst.Name) and function.value in ("list", "tuple") and len(node.args) == 1:
+            kind = self.of(node.args[0].value)
+            return kind if kind in ("shape", "tensors") else "list"
         if isinstance(function, cst.Name):
             return {"len": "number", "int": "number", "range": "shape"}.get(function.value)
         if self.of(function.value) != "tensor":

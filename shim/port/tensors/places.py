@@ -11,7 +11,7 @@ from shim.port.correspondences.point_to_point import POINT_TO_POINT
 from shim.port.reading import SourceFile
 from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of
 
-__all__ = ["Places"]
+__all__ = ["Places", "is_autograd", "outermost"]
 
 _COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
 

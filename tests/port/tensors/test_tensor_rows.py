@@ -54,13 +54,14 @@ def test_the_port_computes_the_same(target: str) -> None:
     assert left == {(row, rule) for (row, other), rule in WITHOUT.items() if other == target}
     assert {entry.rule for entry in whole.entries if entry.kind == "changed"} <= REMARKS
 
-    lines = [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
-    expected = computed(program(lines), "torch")
+    lines = with_equivalent(target)
     text = port_source(program(lines), Plan("torch", target, scope="statements")).text
     assert "torch" not in text.replace("frontends.torch", "")
-    assert_same(computed(text, target), expected, lines)
-    for third in APIS.keys() - {target}:
-        check_further(text, target, third, lines, expected)
+    assert_same(computed(text, target), computed(program(lines), "torch"), lines)
+
+
+def with_equivalent(target: str) -> list[tuple[str, str]]:
+    return [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
 
 
 # Of what a second port may leave lines: what it cannot know of Paddle's pad, and what Paddle 2 and MindSpore have not.
@@ -69,8 +70,22 @@ LEFT_FURTHER = {".new_empty", ".new_zeros", "cpu", "pad"}
 OTHER_STRIDES = "y.contiguous().is_contiguous()"
 
 
-def check_further(text: str, source: str, target: str, lines: list[tuple[str, str]], expected: list[Any]) -> None:
-    """Port the port to yet another API, or back: what is not left computes the same again."""
+FURTHER = [
+    pytest.param(source, target, marks=() if (source, target) == ("paddle_3", "torch") else pytest.mark.nightly)
+    for source in TARGETS
+    for target in APIS
+    if source != target
+]
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(1)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("source", "target"), FURTHER)
+def test_the_port_of_a_port_computes_the_same(source: str, target: str) -> None:
+    lines = with_equivalent(source)
+    expected = computed(program(lines), "torch")
+    text = port_source(program(lines), Plan("torch", source, scope="statements")).text
     ported = port_source(text, Plan(source, target, scope="statements"))
     first = text[: text.index("    return [")].count("\n") + 2
     left = {entry.line - first for entry in ported.entries if entry.kind == "left"}

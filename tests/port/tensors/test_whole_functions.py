@@ -1,0 +1,78 @@
+"""Whole functions with collectives, ported with their tensors: the target's tensors on the target's frontend give the original's values."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shim.port import Plan, port_source
+from shim.port.apis import APIS
+
+SOURCE = Path(__file__).with_name("sources") / "gathering.py"
+REMARKS = {"device-not-given", "chunk-must-be-even", "private-name"}
+TARGETS = ["paddle_3", "mindspore"]
+
+
+def loaded(api: str) -> Any:
+    """The functions, ported to *api*, on its frontend."""
+    ported = port_source(SOURCE.read_text(), Plan("torch", api, scope="statements"))
+    assert {entry.rule for entry in ported.entries} <= REMARKS, ported.entries
+    assert api == "torch" or "import torch" not in ported.text
+    names: dict[str, Any] = {}
+    exec(compile(ported.text, f"<{api}>", "exec"), names)
+    start = "init_parallel_env" if APIS[api].framework == "paddle" else "init_process_group"
+    if not names["dist"].is_initialized():
+        getattr(names["dist"], start)()
+    return SimpleNamespace(**names)
+
+
+def tensor(api: str, array: np.ndarray) -> Any:
+    framework = importlib.import_module(APIS[api].framework)
+    return {"torch": lambda: framework.from_numpy(array.copy()), "paddle": lambda: framework.to_tensor(array)}.get(
+        framework.__name__, lambda: framework.Tensor(array)
+    )()
+
+
+def array(value: Any) -> np.ndarray:
+    return value.asnumpy() if hasattr(value, "asnumpy") else value.detach().numpy()
+
+
+def computed(api: str, rank: int) -> list[np.ndarray]:
+    functions = loaded(api)
+    part = tensor(api, np.arange(6, dtype=np.float32).reshape(3, 2) + 10 * rank)
+    own = tensor(api, np.arange(2.0 * (rank + 1), dtype=np.float32).reshape(rank + 1, 2) - rank)
+    found = [functions.gather_last_dimension(part), functions.gather_last_dimension(part.T), *functions.gather_unequal(own)]
+    x = np.array([1.0, -2.0, 3.0], dtype=np.float32) * (rank + 1)
+    for class_ in (functions.SumForward, functions.SumBackward):
+        found.append(gradient(api, class_, tensor(api, x)))
+    return [value if isinstance(value, np.ndarray) else array(value) for value in found]
+
+
+def gradient(api: str, class_: Any, x: Any) -> Any:
+    """The gradient of the sum of the squares of what *class_* makes of *x*."""
+    if api == "mindspore":
+        return importlib.import_module("mindspore").grad(lambda given: (class_.apply(given, None) ** 2).sum())(x)
+    if api == "torch":
+        x.requires_grad_()
+    else:
+        x.stop_gradient = False
+    (class_.apply(x, None) ** 2).sum().backward()
+    return x.grad
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_with_the_targets_tensors(rank: int, target: str) -> None:
+    expected = computed("torch", rank)
+    found = computed(target, rank)
+    assert len(found) == len(expected) == 6
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
