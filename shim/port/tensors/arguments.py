@@ -156,7 +156,13 @@ def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[tuple[cst
         if argument.keyword is not None:
             parameter = form.named(argument.keyword.value)
         else:
-            parameter = form.parameters[0] if side_by_side else form.parameters[position] if position < form.positional else None
+            parameter = (
+                form.parameters[0]
+                if side_by_side
+                else form.parameters[position]
+                if position < form.positional
+                else None
+            )
         if parameter is None:
             raise Left(
                 "no-equivalent-argument",

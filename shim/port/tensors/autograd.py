@@ -11,7 +11,18 @@ from shim.port.tensors.arguments import Context
 
 __all__ = ["port_autograd"]
 
-_CONTEXT = frozenset(("save_for_backward", "saved_tensors", "saved_tensor", "mark_non_differentiable", "set_materialize_grads", "needs_input_grad", "mark_dirty", "mark_not_inplace"))
+_CONTEXT = frozenset(
+    (
+        "save_for_backward",
+        "saved_tensors",
+        "saved_tensor",
+        "mark_non_differentiable",
+        "set_materialize_grads",
+        "needs_input_grad",
+        "mark_dirty",
+        "mark_not_inplace",
+    )
+)
 _SHARED = frozenset(("save_for_backward", "saved_tensors", "saved_tensor"))
 
 
@@ -102,7 +113,9 @@ class _Gradients:
         if not missing:
             return
         if any(self.context.kinds.of(name) == "tensor" for name in missing):
-            raise Left("autograd-class", "an input that is no tensor stands before one that is", "Have the tensors come first.")
+            raise Left(
+                "autograd-class", "an input that is no tensor stands before one that is", "Have the tensors come first."
+            )
         for name in missing:
             if self.context.kinds.of(name) is None:
                 self._not_certain(value, name)

@@ -142,7 +142,9 @@ def _port_pad(rewriting: Rewriting) -> None:
         return
     pad = rewriting.value("pad")
     last_alone = isinstance(pad, (cst.List, cst.Tuple)) and len(pad.elements) == 2
-    first = next(((argument, parameter) for argument, parameter in rewriting.given if parameter.role == "first_axis_first"), None)
+    first = next(
+        ((argument, parameter) for argument, parameter in rewriting.given if parameter.role == "first_axis_first"), None
+    )
     if first is not None and port.file.code(first[0].value) == "False":
         rewriting.drop(first[0])
     elif port.target.name == "paddle_2" or not last_alone:

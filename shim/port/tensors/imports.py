@@ -70,16 +70,19 @@ class Imports:
 
     def _is_others(self, name: str) -> bool:
         framework = self._port.source.framework
-        return f"{name}.".startswith(f"{framework}.") and not self._port.source.is_collective(self._port.source.canonical(name))
+        return f"{name}.".startswith(f"{framework}.") and not self._port.source.is_collective(
+            self._port.source.canonical(name)
+        )
 
     def _is_dead(self, statement: cst.Import | cst.ImportFrom) -> bool:
-        """Tell whether the statement's names were used, and all of their uses are ported."""
-        uses: list[cst.CSTNode] = []
+        """Tell whether the statement's names are all used, and all of their uses are ported."""
         scope = self._port.file.scope(statement)
         for assignment in scope.assignments if scope is not None else ():
             if isinstance(assignment, ImportAssignment) and assignment.node is statement:
-                uses += [access.node for access in assignment.references]
-        return bool(uses) and all(self._port.edits.replaces(*self._port.file.span(each)) for each in uses)
+                uses = [access.node for access in assignment.references]
+                if not uses or not all(self._port.edits.replaces(*self._port.file.span(each)) for each in uses):
+                    return False
+        return True
 
     def _remove(self, statement: cst.CSTNode) -> None:
         start, end = self._port.file.span(statement)
@@ -89,5 +92,9 @@ class Imports:
     def _anchor(self) -> cst.CSTNode | None:
         """The statement after which the import is written: the first of the module's own that names the source framework."""
         own = self._statements()
-        named = (each.statement for each in self._port.file.top_level_imports if self._port.file.api.canonical(each.name).startswith(self._framework))
+        named = (
+            each.statement
+            for each in self._port.file.top_level_imports
+            if self._port.file.api.canonical(each.name).startswith(self._framework)
+        )
         return own[0] if own else next(named, None)

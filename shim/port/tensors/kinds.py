@@ -120,7 +120,11 @@ class Kinds(cst.CSTVisitor):
                     self._bind(element.value, "element", value)
 
     def _key(self, node: cst.CSTNode) -> Hashable:
-        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value in ("self", "cls", "ctx"):
+        if (
+            isinstance(node, cst.Attribute)
+            and isinstance(node.value, cst.Name)
+            and node.value.value in ("self", "cls", "ctx")
+        ):
             outer = self._file.scope(node.value)
             while outer is not None and not isinstance(outer, (ClassScope, GlobalScope)):
                 outer = outer.parent
@@ -141,7 +145,11 @@ class Kinds(cst.CSTVisitor):
         self._asked.add(key)
         try:
             scope = self._file.scope(node)
-            found = {self._of_assignment(each.node) for each in scope[node.value] if isinstance(each, Assignment)} if scope else set()
+            found = (
+                {self._of_assignment(each.node) for each in scope[node.value] if isinstance(each, Assignment)}
+                if scope
+                else set()
+            )
         finally:
             self._asked.discard(key)
         found.discard("same")
@@ -163,7 +171,11 @@ class Kinds(cst.CSTVisitor):
             if name is not None and name_of(name, self._api, self._api) == f"{self._file.api.framework}.Tensor":
                 return "tensor"
             return "number" if self._file.code(node) in ("int", "float") else None
-        if isinstance(node, cst.Subscript) and self._file.code(node.value).rpartition(".")[2] in ("List", "Sequence", "list"):
+        if isinstance(node, cst.Subscript) and self._file.code(node.value).rpartition(".")[2] in (
+            "List",
+            "Sequence",
+            "list",
+        ):
             index = node.slice[0].slice
             return "tensors" if isinstance(index, cst.Index) and self._of_annotation(index.value) == "tensor" else None
         return None
@@ -225,7 +237,11 @@ class Kinds(cst.CSTVisitor):
         kinds = {self.of(each) for each in _operands(node)} - {"same"}
         if "tensor" in kinds and not isinstance(node, cst.IfExp):
             return "tensor"
-        if isinstance(node, cst.BinaryOperation) and kinds & {"list", "tensors"} and kinds <= {"number", "list", "tensors", None}:
+        if (
+            isinstance(node, cst.BinaryOperation)
+            and kinds & {"list", "tensors"}
+            and kinds <= {"number", "list", "tensors", None}
+        ):
             return "tensors" if kinds <= {"tensors", "number"} else "list"
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -245,6 +261,8 @@ def _kind_of_role(role: str) -> str | None:
 
 def _same_places(template: str, text: str) -> bool:
     parts, other = template.split("{"), text.split("{")
-    return len(parts) == len(other) and parts[0] == other[0] and all(
-        one.partition("}")[2] == two.partition("}")[2] for one, two in zip(parts[1:], other[1:], strict=True)
+    return (
+        len(parts) == len(other)
+        and parts[0] == other[0]
+        and all(one.partition("}")[2] == two.partition("}")[2] for one, two in zip(parts[1:], other[1:], strict=True))
     )

@@ -21,7 +21,9 @@ class Others:
 
     uses: dict[cst.CSTNode, tuple[str, dict[str, None]]] = field(default_factory=dict)
 
-    def add(self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, places: Places) -> None:
+    def add(
+        self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, places: Places
+    ) -> None:
         """Add the use of *name* by *node*, which is in the functions and classes *outer*."""
         owner: cst.CSTNode | None = None
         said = ""

@@ -85,7 +85,9 @@ def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[
         if not (isinstance(node, cst.Attribute) and node.attr.value == "values"):
             return None
         node = node.value
-    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == method["name"]):
+    if not (
+        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == method["name"]
+    ):
         return None
     places = [place.partition("=")[2] or place for place in method["arguments"].split(", ") if place]
     if len(places) != len(node.args):
@@ -94,9 +96,14 @@ def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[
         if not place.startswith("{"):
             if literal_of(context.port.file.code(argument.value)) != place:
                 return None
-        elif argument.star or (argument.keyword is not None and argument.keyword.value not in _KEYWORDS[place.strip("{}")]):
+        elif argument.star or (
+            argument.keyword is not None and argument.keyword.value not in _KEYWORDS[place.strip("{}")]
+        ):
             return None
-    return [node.func.value, *(each.value for each, place in zip(node.args, places, strict=True) if place.startswith("{"))]
+    return [
+        node.func.value,
+        *(each.value for each, place in zip(node.args, places, strict=True) if place.startswith("{")),
+    ]
 
 
 def _check_dtype(context: Context, row: str, parts: Sequence[cst.BaseExpression]) -> None:
@@ -130,9 +137,7 @@ def _contiguous(context: Context, node: cst.BaseExpression, template: str) -> st
     return template
 
 
-def _between(
-    context: Context, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]
-) -> None:
+def _between(context: Context, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:
     """Replace all of *node* but its *parts*, which go into the template's places."""
     port = context.port
     texts = _PLACE.split(template)

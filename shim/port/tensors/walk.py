@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import libcst as cst
@@ -15,14 +16,14 @@ from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import Kinds
 from shim.port.tensors.names import name_of
+from shim.port.tensors.operators import port_in_place, port_shapes
 from shim.port.tensors.others import Others
 from shim.port.tensors.places import Places, outermost
-from shim.port.tensors.table import method_row, row_of, templates_of
+from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.using import match, port_member
+from shim.port.tensors.views import views_of
 
 __all__ = ["port_statements"]
-
-_LISTS = ("split", ".split", "chunk", ".chunk")
 
 
 def port_statements(port: Port) -> None:
@@ -40,7 +41,7 @@ class _Walk(cst.CSTVisitor):
         self.places = Places(port.file, port.plan.source)
         self.others = Others()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
-        self._views: set[cst.CSTNode] = set()  # calls whose result a collective writes into
+        self._views = views_of(port, self.context.kinds)
 
     @property
     def _is_inside(self) -> bool:
@@ -86,60 +87,40 @@ class _Walk(cst.CSTVisitor):
             self.context.done.add(node.target)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        """Keep ``+=`` and its like in place, or not: torch changes the tensor, and Paddle and MindSpore make a new one."""
-        ours, theirs = self.port.source.framework == "torch", self.port.target.framework == "torch"
-        target = node.target
-        if (
-            not self._is_inside
-            or ours == theirs
-            or not isinstance(target, (cst.Name, cst.Attribute))
-            or self.context.kinds.of(target) != "tensor"
-        ):
-            return
-        file, edits = self.port.file, self.port.edits
-        code, sign = file.code(target), file.code(node.operator).strip().removesuffix("=")
-        start, end = file.span(target).start, file.outer_span(node.value).start
-        simple = isinstance(node.value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)) or node.value.lpar
-        before, after = ("", "") if simple else ("(", ")")
-        edits.replace(start, end, f"{code}.copy_({code} {sign} {before}" if ours else f"{code} = {code} {sign} {before}")
-        edits.insert_after(file.outer_span(node.value).end, after + (")" if ours else ""))
-        self.context.done.add(target)
-        self.port.places += 1
+        if self._is_inside:
+            port_in_place(self.context, node)
+
+    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
+        if self._is_inside and isinstance(node.operator, cst.Add):
+            port_shapes(self.context, node.left, node.right)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        if self._is_inside and len(node.comparisons) == 1:
+            port_shapes(self.context, node.left, node.comparisons[0].comparator)
 
     def visit_Call(self, node: cst.Call) -> None:
         if not self._is_inside:
             return
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and rows_with(name, self.port.plan.source):
-            self._note_views(node)
-        elif name is not None and (found := row_of(name, self.port.plan.source)) is not None:
+            return
+        if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
             row, form = found
             self.context.done.add(node.func)
             self._try(node, lambda: self._port_call(node, row, form))
         elif name is not None:
             self._member(node, certain=True)
-        elif isinstance(node.func, cst.Attribute) and node.func not in self.context.done:
+        elif isinstance(node.func, cst.Attribute) and node.func not in self.context.done | self.port.done:
             self._visit_method(node, node.func)
 
-    def _port_call(self, node: cst.Call, row: str, form: object) -> None:
-        if node in self._views and self.port.target.framework != self.port.source.framework and self.port.source.framework == "torch":
+    def _port_call(self, node: cst.Call, row: str, form: Form) -> None:
+        if node in self._views and self.port.source.framework == "torch":
             raise Left(
                 "views-as-outputs",
                 f"the collective writes into the parts of a tensor, and {self.port.target.framework} gives copies of them",
                 "Have the collective write into tensors of their own, and join them afterwards.",
             )
-        port_tensor_call(self.context, node, row, form)  # type: ignore[arg-type]
-
-    def _note_views(self, node: cst.Call) -> None:
-        """Remember the splits whose parts the collective *node* gets as outputs."""
-        for argument in node.args:
-            value: cst.BaseExpression = argument.value
-            values = self.port.file.values_of(value) or () if isinstance(value, cst.Name) else [value]
-            for each in values:
-                if isinstance(each, cst.Call) and self.port.file.code(each.func) in ("list", "tuple") and each.args:
-                    each = each.args[0].value
-                if isinstance(each, cst.Call) and self.context.kinds.of(each) == "tensors":
-                    self._views.add(each)
+        port_tensor_call(self.context, node, row, form)
 
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
         kind = self.context.kinds.of(function.value)
@@ -156,7 +137,7 @@ class _Walk(cst.CSTVisitor):
             self._not_certain(node, function)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        if self._is_inside and node not in self.context.done and self.port.file.imported(node) is None:
+        if self._is_inside and node not in self.context.done | self.port.done and self.port.file.imported(node) is None:
             self._member(node, certain=self.context.kinds.of(node.value) == "tensor")
         return self._visit_name(node)
 
@@ -170,7 +151,11 @@ class _Walk(cst.CSTVisitor):
             return False
         row, parts = found
         tensor = parts[0]
-        inner = node.value if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call) and len(parts) > 1 else node
+        inner = (
+            node.value
+            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call) and len(parts) > 1
+            else node
+        )
         function = inner.func if isinstance(inner, cst.Call) else inner
         if row == "max_along":
             certain = self.context.kinds.of(tensor) == "tensor"
@@ -183,11 +168,19 @@ class _Walk(cst.CSTVisitor):
 
     def _row_differs(self, row: str) -> bool:
         """Tell whether code for the source's tensors would not do with the target's."""
-        return row not in ("place", "values", "max", "to_dtype") and templates_of(row, self.port.plan.source)[:1] != templates_of(row, self.port.plan.target)[:1]
+        return (
+            row not in ("place", "values", "max", "to_dtype")
+            and templates_of(row, self.port.plan.source)[:1] != templates_of(row, self.port.plan.target)[:1]
+        )
 
     def _differs(self, name: str) -> bool:
         other = method_row(name, self.port.plan.target)
-        return other is None or other[1].parameters != (method_row(name, self.port.plan.source) or other)[1].parameters
+        own = method_row(name, self.port.plan.source)
+        return (
+            own is None
+            or other is None
+            or dataclasses.replace(own[1], positional=0) != dataclasses.replace(other[1], positional=0)
+        )
 
     def _not_certain(self, node: cst.CSTNode, function: cst.Attribute) -> None:
         self.port.report(
@@ -256,4 +249,6 @@ class _Walk(cst.CSTVisitor):
 
 def _is_of_text(node: cst.Call) -> bool:
     """Tell whether the call can be of a string: ``split`` with a string, or with nothing."""
-    return not node.args or any(isinstance(argument.value, (cst.SimpleString, cst.FormattedString)) for argument in node.args)
+    return not node.args or any(
+        isinstance(argument.value, (cst.SimpleString, cst.FormattedString)) for argument in node.args
+    )

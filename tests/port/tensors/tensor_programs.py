@@ -24,7 +24,12 @@ EXPRESSIONS = {
         "torch.empty(n).shape",
     ],
     "empty_like": ["torch.empty_like(x).shape", "torch.empty_like(x, dtype=torch.int64).dtype"],
-    "full": ["torch.full((2, n), 1.5)", "torch.full([3], 7)", "torch.full(x.shape, n, dtype=torch.float64)", "torch.full((2,), True)"],
+    "full": [
+        "torch.full((2, n), 1.5)",
+        "torch.full([3], 7)",
+        "torch.full(x.shape, n, dtype=torch.float64)",
+        "torch.full((2,), True)",
+    ],
     "ones": ["torch.ones(2, 3)", "torch.ones(4, dtype=torch.int32)", "torch.ones((2, n), dtype=x.dtype)"],
     "ones_like": ["torch.ones_like(x)", "torch.ones_like(input=i, dtype=torch.float32)"],
     "pad": [
@@ -35,8 +40,18 @@ EXPRESSIONS = {
     "reshape": ["torch.reshape(x, (3, 2))", "torch.reshape(y, [-1])"],
     "split": ["torch.split(v, 2)", "torch.split(v, [1, 4])", "torch.split(x, n, dim=1)"],
     "stack": ["torch.stack([x, x])", "torch.stack((x, x), dim=-1)"],
-    "tensor": ["torch.tensor([1, 2, n])", "torch.tensor(1.5)", "torch.tensor(x.shape)", "torch.tensor([1, 0], dtype=torch.bool, device=x.device)"],
-    "zeros": ["torch.zeros(2, 3)", "torch.zeros(n)", "torch.zeros(x.size(), dtype=x.dtype)", "torch.zeros([2], dtype=torch.long)"],
+    "tensor": [
+        "torch.tensor([1, 2, n])",
+        "torch.tensor(1.5)",
+        "torch.tensor(x.shape)",
+        "torch.tensor([1, 0], dtype=torch.bool, device=x.device)",
+    ],
+    "zeros": [
+        "torch.zeros(2, 3)",
+        "torch.zeros(n)",
+        "torch.zeros(x.size(), dtype=x.dtype)",
+        "torch.zeros([2], dtype=torch.long)",
+    ],
     "zeros_like": ["torch.zeros_like(x)", "torch.zeros_like(i, dtype=torch.double)"],
     ".chunk": ["x.chunk(2)", "x.chunk(3, dim=1)", "x.chunk(chunks=3, dim=-1)"],
     ".mean": ["x.mean()", "x.mean(dim=0)", "x.mean(1, keepdim=True)"],
@@ -50,7 +65,12 @@ EXPRESSIONS = {
     "all": ["(x == x).all()"],
     "any": ["(x == 4).any()"],
     "clone": ["x.clone()"],
-    "contiguous": ["y.contiguous()", "y.contiguous().is_contiguous()", "(y.contiguous(), y.is_contiguous())", "(x + 1).contiguous()"],
+    "contiguous": [
+        "y.contiguous()",
+        "y.contiguous().is_contiguous()",
+        "(y.contiguous(), y.is_contiguous())",
+        "(x + 1).contiguous()",
+    ],
     "copy_": ["x.clone().copy_(y.reshape(2, 3))"],
     "cpu": ["x.cpu()"],
     "detach": ["x.detach()"],
@@ -77,7 +97,19 @@ EXPRESSIONS = {
     "torch.Tensor": ["isinstance(x, torch.Tensor)"],
     **{
         f"torch.{name}": [f"torch.zeros(2, dtype=torch.{name})"]
-        for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+        for name in (
+            "bool",
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+        )
     },
     "torch.bfloat16": ["x.to(torch.bfloat16).to(torch.float32)"],
 }

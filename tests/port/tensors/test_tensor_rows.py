@@ -95,7 +95,9 @@ def test_the_port_of_a_port_computes_the_same(source: str, target: str) -> None:
     kept = [number for number in range(len(lines)) if number not in left]
     shorter = [line for number, line in enumerate(text.splitlines(True)) if number - first + 1 not in left]
     ported = port_source("".join(shorter), Plan(source, target, scope="statements"))
-    assert_same(computed(ported.text, target), [expected[number] for number in kept], [lines[number] for number in kept])
+    assert_same(
+        computed(ported.text, target), [expected[number] for number in kept], [lines[number] for number in kept]
+    )
 
 
 def computed(text: str, api: str) -> Any:
@@ -131,7 +133,9 @@ def plain(value: Any) -> Any:
 
 def assert_same(found: list[Any], expected: list[Any], lines: list[tuple[str, str]]) -> None:
     assert len(found) == len(expected) == len(lines)
-    wrong = [(line, one, other) for line, one, other in zip(lines, found, expected, strict=True) if not is_same(one, other)]
+    wrong = [
+        (line, one, other) for line, one, other in zip(lines, found, expected, strict=True) if not is_same(one, other)
+    ]
     assert not wrong
 
 

@@ -46,7 +46,11 @@ def computed(api: str, rank: int) -> list[np.ndarray]:
     functions = loaded(api)
     part = tensor(api, np.arange(6, dtype=np.float32).reshape(3, 2) + 10 * rank)
     own = tensor(api, np.arange(2.0 * (rank + 1), dtype=np.float32).reshape(rank + 1, 2) - rank)
-    found = [functions.gather_last_dimension(part), functions.gather_last_dimension(part.T), *functions.gather_unequal(own)]
+    found = [
+        functions.gather_last_dimension(part),
+        functions.gather_last_dimension(part.T),
+        *functions.gather_unequal(own),
+    ]
     x = np.array([1.0, -2.0, 3.0], dtype=np.float32) * (rank + 1)
     for class_ in (functions.SumForward, functions.SumBackward):
         found.append(gradient(api, class_, tensor(api, x)))
