@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from mmap import mmap
 
 from shim.port.apis import APIS
@@ -54,10 +55,16 @@ def _port(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> F
     else:
         done: Ported | Launched
         if file.kind == "python":
-            done = port_python(decoded.text, plan, port)
+            done = port_python(decoded.text, _in_its_folder(file, decoded.text, plan), port)
         else:
             done = port_launch_lines(decoded.text, plan)
         text, places = done.text, done.places
         findings = [Finding(entry.line, entry) for entry in done.entries]
     after = content if text == decoded.text else decoded.encode(text)
     return FileResult(file.path, file.target, content, after, decoded.encoding, places, tuple(sorted(findings)))
+
+
+def _in_its_folder(file: ChosenFile, text: str, plan: Plan) -> Plan:
+    """Return *plan* with whether *file* is a module of a package; one that can be started as a program is none."""
+    in_package = (file.target.parent / "__init__.py").exists() and "__main__" not in text
+    return replace(plan, in_package=in_package)

@@ -22,6 +22,7 @@ class Plan:
     target: str
     onto: Onto = "shim"
     scope: Scope = "collectives"
+    in_package: bool = False  # the file is a module of a package, which imports what is beside it by a dot
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class FileResult:
     places: int = 0
     findings: Sequence[Finding] = ()
     problem: Problem | None = None
+    is_new: bool = False  # there is no such file before
 
     @property
     def is_changed(self) -> bool:

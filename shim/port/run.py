@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from shim.port.files.selection import ChosenFile, select_files
-from shim.port.files.writing import replace_content
+from shim.port.files.writing import create_file, replace_content
+from shim.port.glue.module import GLUE_FILE, needs_glue, with_glue
 from shim.port.one_file import MOST_BYTES, can_have_places, port_file
 from shim.port.plan import Plan
 from shim.port.porting import port_source
@@ -51,16 +52,24 @@ def port_paths(
         found.append(result)
         done += to_port[number][0]
         progress(done, total)
-    told = [file for file in found if file.is_changed or file.findings or file.problem or file.places]
+    told = [file for file in with_glue(found, plan) if file.is_changed or file.findings or file.problem or file.places]
     return Result(plan, sorted(told, key=lambda file: file.path), len(files))
 
 
 def write_files(result: Result) -> Iterator[FileResult]:
     """Write the changed files, and give each; one that cannot be written is given with its problem and stays as it was."""
-    for file in result.changed:
+    without_glue: set[Path] = set()  # folders in which it could not be written
+    for file in sorted(result.changed, key=lambda file: file.target.name != GLUE_FILE):
         try:
-            replace_content(file.target, file.before, file.after)
+            if file.target.parent in without_glue and needs_glue(file):
+                raise OSError(f"the module {GLUE_FILE} beside it could not be written")
+            if file.is_new:
+                create_file(file.target, file.after)
+            else:
+                replace_content(file.target, file.before, file.after)
         except OSError as error:
+            if file.target.name == GLUE_FILE:
+                without_glue.add(file.target.parent)
             why = f"it could not be written: {error.strerror or error}"
             yield FileResult(
                 file.path,

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["ChangedMeanwhile", "replace_content"]
+__all__ = ["ChangedMeanwhile", "create_file", "replace_content"]
 
 
 class ChangedMeanwhile(OSError):
@@ -39,3 +39,19 @@ def replace_content(target: Path, before: bytes, after: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def create_file(target: Path, content: bytes) -> None:
+    """Make the file *target* with *content*, all of it at once. Raises OSError, FileExistsError among them, and then leaves the folder as it was."""
+    number, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".port", dir=target.parent)
+    try:
+        with open(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.link(name, target)
+    finally:
+        os.unlink(name)

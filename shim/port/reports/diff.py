@@ -17,6 +17,8 @@ def diff_of(file: FileResult) -> bytes:
     """Return the change of *file*, in the bytes of the file; nothing where it does not change."""
     name = os.fsencode(relative(file.path))
     names = (b"a/" + name, b"b/" + name) if not name.startswith(b"/") else (name, name)
+    if file.is_new:
+        names = (b"/dev/null", names[1])
     lines = difflib.diff_bytes(difflib.unified_diff, _lines(file.before), _lines(file.after), *names)
     return b"".join(line if line.endswith(b"\n") else line + _NO_END for line in lines)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from shim.port.correspondences import Form, forms_of
+from shim.port.glue.functions import glue_form
 from shim.port.rules.arguments import Given, bind, port_arguments
 from shim.port.rules.filled_lists import before_call
 from shim.port.rules.left import Left
@@ -31,6 +32,8 @@ def port_call(
     row, source = _row_of(port, arguments, name, rows)
     given = bind(port, arguments, source)
     forms = forms_of(row, port.plan.target)
+    if not forms and port.plan.onto == "native" and (glue := glue_form(row, port.plan.target)) is not None:
+        forms = (glue,)
     if not forms:
         raise Left(
             "no-equivalent",

@@ -7,6 +7,7 @@ import libcst as cst
 from shim.port.apis import APIS, Api
 from shim.port.edits import Edits
 from shim.port.entries import Entry, Kind
+from shim.port.glue.functions import GLUE_MODULE
 from shim.port.plan import Plan
 from shim.port.reading import SourceFile
 from shim.port.rules.left import Left
@@ -56,4 +57,6 @@ class Port:
 
     def written(self, name: str) -> str:
         """Return the path by which the ported code imports the target's *name*."""
+        if name.startswith(GLUE_MODULE):
+            return f".{name}" if self.plan.in_package else name
         return self.target.written(name, native=self.plan.onto == "native")

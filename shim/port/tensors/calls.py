@@ -80,7 +80,7 @@ def _port_split(rewriting: Rewriting) -> None:
     axis = rewriting.code("axis") or "0"
     tensor = _split_tensor(rewriting)
     simple = isinstance(tensor, (cst.Name, cst.Attribute)) and isinstance(parts, (cst.Name, cst.Attribute, cst.Integer))
-    if kind != "number" or not simple:
+    if tensor is None or kind != "number" or not simple:
         raise Left(
             "size-or-number",
             f"{context.port.file.code(parts)} is the size of each part in torch and MindSpore, and the number of parts in Paddle, if it is no list",

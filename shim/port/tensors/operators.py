@@ -31,6 +31,7 @@ def port_in_place(context: Context, node: cst.AugAssign) -> None:
 def port_shapes(context: Context, *operands: cst.BaseExpression) -> None:
     """Have a shape be the kind of sequence that it is joined to or compared with: it is a list in Paddle, and a tuple elsewhere."""
     port = context.port
+    display: type[cst.BaseExpression]
     if port.source.framework == "paddle" and port.target.framework != "paddle":
         display, kind = cst.List, "list"
     elif port.source.framework != "paddle" and port.plan.target == "paddle_2":

@@ -27,7 +27,7 @@ def gather_unequal(own: torch.Tensor, group=None):
     padded = F.pad(own, [0, 0, 0, int(most.item()) - own.size(0)])
     gathered = [torch.zeros_like(padded) for _ in range(count)]
     dist.all_gather(gathered, padded, group=group)
-    return [each[: int(rows.item())] for each, rows in zip(gathered, lengths)]
+    return [each[: int(rows.item())] for each, rows in zip(gathered, lengths, strict=True)]
 
 
 class SumForward(torch.autograd.Function):
