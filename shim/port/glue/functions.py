@@ -1,4 +1,4 @@
-"""The functions of the module of glue, as text: each is complete but for the imports and ``_receive``, ``_send``."""
+"""The functions of the module of glue, as text: each is complete but for the imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ GLUE_MODULE = "shim_port_glue"
 FUNCTIONS = {
     "gather_object": (
         ("paddle_2", "paddle_3"),
-        (("obj", "object", None), ("object_gather_list", "objects", "None"), ("dst", "root", "0"), ("group", "group", "None")),
+        (
+            ("obj", "object", None),
+            ("object_gather_list", "objects", "None"),
+            ("dst", "root", "0"),
+            ("group", "group", "None"),
+        ),
         '''
 def gather_object(obj, object_gather_list=None, dst=0, group=None):
     """Gather the objects of a group's ranks into a list on rank *dst* of the world."""
@@ -35,7 +40,7 @@ def recv_object_list(object_list, src, group=None):
     for place in range(len(object_list)):
         length = paddle.zeros([1], dtype="int64")
         dist.recv(length, src, group)
-        content = paddle.zeros([int(length)], dtype="uint8")
+        content = paddle.zeros([length.item()], dtype="uint8")
         dist.recv(content, src, group)
         object_list[place] = pickle.loads(content.numpy().tobytes())
 ''',

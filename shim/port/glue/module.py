@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from shim.port.glue.functions import GLUE_MODULE, module_text
 from shim.port.plan import Plan

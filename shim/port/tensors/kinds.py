@@ -18,6 +18,7 @@ __all__ = ["Kinds"]
 
 _OF_ROLE = {"tensor": "tensor", "input": "tensor", "output": "tensor", "inputs": "tensors", "outputs": "tensors"}
 _ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
+_ROUNDS = 10  # after which a kind that still changes is none
 _NUMBERS = ("get_world_size", "get_rank", "get_group_size")
 _KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "T", "grad", "abs"))
 
@@ -30,10 +31,11 @@ class Kinds(cst.CSTVisitor):
         self._api = api
         self._passed: dict[Hashable, str] = {}
         self._bound: dict[cst.CSTNode, tuple[str, cst.CSTNode]] = {}
-        self._asked: set[Hashable] = set()
+        self._known: dict[Hashable, str | None] = {}
         self._kept: dict[Hashable, Hashable] = {}  # variables that are kept in attributes
         self._takes_any = b"shim.frontends." in file.text  # a frontend's collectives take any framework's tensors
         file.module.visit(self)
+        self._settle()
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return ``tensor``, ``tensors``, ``shape``, ``number``, ``list``, ``group``, or another kind of the table; None where the source does not show it."""
@@ -136,24 +138,28 @@ class Kinds(cst.CSTVisitor):
 
     def _of_name(self, node: cst.Name) -> str | None:
         key = self._key(node)
-        if key is None or key in self._asked:
-            return "same" if key is not None else None
         if key in self._passed:
             return self._passed[key]
         if self._kept.get(key) in self._passed:
             return self._passed[self._kept[key]]
-        self._asked.add(key)
-        try:
-            scope = self._file.scope(node)
-            found = (
-                {self._of_assignment(each.node) for each in scope[node.value] if isinstance(each, Assignment)}
-                if scope
-                else set()
-            )
-        finally:
-            self._asked.discard(key)
-        found.discard("same")
-        return found.pop() if len(found) == 1 else None
+        return self._known.get(key)
+
+    def _settle(self) -> None:
+        """Find the kinds of all variables: first none is known to differ, and each round takes away what an assignment speaks against."""
+        keys = {self._key(node) for node in self._bound if isinstance(node, cst.Name)} - {None}
+        self._known = dict.fromkeys(keys, "same")
+        changed, rounds = True, 0
+        while changed:
+            changed, rounds = False, rounds + 1
+            for key in keys:
+                assert isinstance(key, frozenset)
+                found = {self._of_assignment(each.node) for each in key if isinstance(each, Assignment)} - {"same"}
+                kind = "same" if not found else found.pop() if len(found) == 1 else None
+                if rounds > _ROUNDS and kind != self._known[key]:
+                    kind = None
+                if self._known[key] not in (kind, None):
+                    self._known[key], changed = kind, True
+        self._known = {key: None if kind == "same" else kind for key, kind in self._known.items()}
 
     def _of_assignment(self, node: cst.CSTNode) -> str | None:
         how, value = self._bound.get(node, ("", node))

@@ -157,7 +157,8 @@ def test_functions_without_collectives_are_left_and_named() -> None:
 def test_the_collectives_alone_by_default() -> None:
     source = program("y = torch.zeros(2, 3)", "torch")
     ported = port_source(source, Plan("torch", "paddle_3"))
-    assert "torch.zeros(2, 3)" in ported.text and not ported.entries
+    assert "torch.zeros(2, 3)" in ported.text
+    assert not ported.entries
 
 
 def test_groups_are_no_tensors() -> None:
@@ -165,7 +166,8 @@ def test_groups_are_no_tensors() -> None:
         HEADS["torch"][0] + "group = dist.new_group([0])\ndef f(x):\n    dist.all_reduce(x)\n    return group.size()\n"
     )
     ported = port(source, "torch", "paddle_3")
-    assert "return group.nranks" in ported.text and not ported.entries
+    assert "return group.nranks" in ported.text
+    assert not ported.entries
 
 
 def test_statements_of_the_module() -> None:
@@ -230,7 +232,8 @@ def test_autograd_with_other_parts_is_left(part: str) -> None:
         f"    @staticmethod\n    def {part}:\n        pass\n    @staticmethod\n    def backward",
     )
     ported = port(source, "torch", "paddle_3")
-    assert "torch.autograd.Function" in ported.text and "saved_tensors" in ported.text
+    assert "torch.autograd.Function" in ported.text
+    assert "saved_tensors" in ported.text
     assert "autograd-class" in [entry.rule for entry in ported.entries]
 
 
@@ -243,6 +246,7 @@ def test_the_classes_of_autograd_that_call_a_function_with_collectives() -> None
         "    @staticmethod\n    def backward(ctx, g):\n        return g\n"
     )
     ported = port(source, "torch", "paddle_3")
-    assert "class Sum(paddle.autograd.PyLayer)" in ported.text and "g.view([2, 1])" in ported.text
+    assert "class Sum(paddle.autograd.PyLayer)" in ported.text
+    assert "g.view([2, 1])" in ported.text
     assert "class Other(torch.autograd.Function)" in ported.text
     assert [entry.rule for entry in ported.entries] == ["for-model-converter"]
