@@ -3,7 +3,7 @@
 ::
 
     {"version": 1,
-     "plan": {"source": "torch", "target": "mindspore", "onto": "shim"},
+     "plan": {"source": "torch", "target": "mindspore", "onto": "shim", "scope": "collectives"},
      "written": false,
      "summary": {"searched": 20, "files": 3, "places": 12, "left": 1, "changed": 2, "not_ported": 0},
      "files": [{"path": "train.py", "is_changed": true, "places": 4, "problem": null,
@@ -32,7 +32,12 @@ def as_json(result: Result, written: bool) -> str:
     plan = result.plan
     content = {
         "version": VERSION,
-        "plan": dataclasses.asdict(plan) | {"source": api_name(plan.source), "target": api_name(plan.target)},
+        "plan": {
+            "source": api_name(plan.source),
+            "target": api_name(plan.target),
+            "onto": plan.onto,
+            "scope": plan.scope,
+        },
         "written": written,
         "summary": {
             "searched": result.searched,

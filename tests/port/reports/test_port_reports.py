@@ -63,7 +63,7 @@ def test_json_has_everything_and_a_version(result: Result) -> None:
     ]  # fmt: skip
     assert read == {
         "version": VERSION,
-        "plan": {"source": "torch", "target": "mindspore", "onto": "shim"},
+        "plan": {"source": "torch", "target": "mindspore", "onto": "shim", "scope": "collectives"},
         "written": True,
         "summary": {"searched": 20, "files": 1, "places": 1, "left": 2, "changed": 1, "not_ported": 1},
     }
