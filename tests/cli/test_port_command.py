@@ -57,6 +57,19 @@ def test_write_writes(folder: Path) -> None:
     assert (folder / "a.sh").read_text() == PORTED
 
 
+def test_scope_and_onto(folder: Path) -> None:
+    source = "import torch\nimport torch.distributed as dist\nx = torch.zeros(2)\ndist.gather_object(x, None, dst=1)\n"
+    (folder / "a.py").write_text(source)
+    assert (
+        port("--from", "torch", "--to", "paddle-3", "--scope", "statements", "--onto", "native", "--write", ".")[0] == 0
+    )
+    assert (folder / "a.py").read_text() == (
+        "import paddle\nimport paddle.distributed as dist\nfrom shim_port_glue import gather_object\n"
+        "x = paddle.zeros([2])\ngather_object(x, None, dst=1)\n"
+    )
+    assert "def gather_object" in (folder / "shim_port_glue.py").read_text()
+
+
 def test_the_page_shows_what_is_printed(folder: Path) -> None:
     (folder / "run.sh").write_text(LAUNCH + LEFT)
     _, out, _ = port(*ROUTE, "run.sh")
@@ -119,6 +132,7 @@ def test_a_report_in_another_form_is_printed_alone_or_written_to_a_file(folder: 
         ([*ROUTE, "--report", "no/folder/x.md", "."], ["there is no folder"]),
         ([*ROUTE, "--jobs", "0", "."], ["--jobs"]),
         ([*ROUTE, "--onto", "all", "."], ["--onto"]),
+        ([*ROUTE, "--scope", "all", "."], ["--scope"]),
         (["--to", "torch", "."], ["--from"]),
         ([*ROUTE], ["PATH"]),
     ],

@@ -89,6 +89,11 @@ class Imports:
         if self._port.file.text[end : end + 1] == b"\n":
             self._port.edits.remove(start, end + 1)
 
+    def _with_its_end(self, statement: cst.CSTNode) -> tuple[int, int]:
+        """The bytes of *statement* and of its line's end: where they are all gone, nothing can be written after it."""
+        start, end = self._port.file.span(statement)
+        return start, end + 1
+
     def _anchor(self) -> cst.CSTNode | None:
         """The statement after which the import is written: the first of the module's own that names the source framework."""
         own = self._statements()
@@ -96,5 +101,6 @@ class Imports:
             each.statement
             for each in self._port.file.top_level_imports
             if self._port.file.api.canonical(each.name).startswith(self._framework)
+            and not self._port.edits.replaces(*self._with_its_end(each.statement))
         )
         return own[0] if own else next(named, None)
