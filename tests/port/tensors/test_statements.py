@@ -218,7 +218,7 @@ def test_autograd_for_paddle_and_back() -> None:
     assert "return gradient * ctx.saved_tensor()[0]\n" in ported.text
     assert [entry.rule for entry in ported.entries] == ["gradient-of-input"]  # of other, not of group
     source = FUNCTION.replace("group, x: torch.Tensor,", "x: torch.Tensor, group,").replace(
-        "None, gradient", "gradient"
+        "None, gradient * ctx.saved_tensors[0]", "gradient * ctx.saved_tensors[0], None"
     )
     back = port(port(source, "torch", "paddle_3").text.replace("x.clone()", "x"), "paddle_3", "torch")
     assert "class Sum(torch.autograd.Function):" in back.text
