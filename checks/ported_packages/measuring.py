@@ -68,7 +68,9 @@ def measure(name: str, before: str, after: str, framework: str, told: Sequence[i
             return counts
     counts.ported = len(sites) - left.total()
     counts.comments = sum(
-        number for comment, number in (comments_of(before) - comments_of(after)).items() if not _ELSEWHERE.search(comment)
+        number
+        for comment, number in (comments_of(before) - comments_of(after)).items()
+        if not _ELSEWHERE.search(comment)
     )
     counts.arguments = _arguments_lost(sites, after)
     if told is not None:
@@ -93,8 +95,7 @@ def _changed_outside(before: str, after: str, sites: Sequence[Site], variables: 
                 if index + 1 not in of_api and not _ELSEWHERE.search(old[index]):
                     yield index + 1
         elif kind == "insert" and not of_api.intersection((first, first + 1, first + 2)):
-            if not all(_IMPORT.match(line) for line in new[start:end]):
-                yield first + 1
+            yield from () if all(_IMPORT.match(line) for line in new[start:end]) else (first + 1,)
 
 
 def _arguments_lost(sites: Sequence[Site], after: str) -> int:
