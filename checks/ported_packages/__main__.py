@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if given.details:
                     print("".join(f"  {place}\n" for place in (*row.counts.unreported, *row.counts.outside)), end="")
             if package.source == "torch":
-                rows.append(page.Row(package, "PaConvert", *_by_paconvert(folder, given.cache)))
+                rows.append(page.Row(package, "PaConvert", *_by_paconvert(_chosen(package, folder), given.cache)))
                 print(rows[-1], flush=True)
     if given.record:
         page.write(rows)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _ported(package: Package, folder: Path, target: str) -> page.Row:
     began = time.perf_counter()
-    result = port_paths([folder], Plan(package.source, target), jobs=os.cpu_count() or 1)
+    result = port_paths(_chosen(package, folder), Plan(package.source, target), jobs=os.cpu_count() or 1)
     seconds = time.perf_counter() - began
     counts = Counts()
     for file in result.files:
@@ -76,11 +76,15 @@ def _ported(package: Package, folder: Path, target: str) -> page.Row:
     return page.Row(package, "shim", counts, seconds, target)
 
 
-def _by_paconvert(folder: Path, cache: Path) -> tuple[Counts, float]:
-    """Return the counts of PaConvert for the files of *folder* that use collectives."""
+def _chosen(package: Package, folder: Path) -> list[Path]:
+    return [folder / part for part in package.parts] or [folder]
+
+
+def _by_paconvert(chosen: Sequence[Path], cache: Path) -> tuple[Counts, float]:
+    """Return the counts of PaConvert for the files in *chosen* that use collectives."""
     counts, seconds = Counts(), 0.0
     program = fetching.paconvert(cache)
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(file for path in chosen for file in (path.rglob("*.py") if path.is_dir() else [path])):
         before = file.read_text(encoding="utf-8", errors="replace")
         if measure(file.name, before, before, "torch", None) is None:
             continue

@@ -22,8 +22,14 @@ _OF_TORCH = ("paddle_3", "mindspore")
 
 PACKAGES = (
     Package("torchmetrics", "1.9.0", "torch", _OF_TORCH),
-    Package("accelerate", "1.15.0", "torch", _OF_TORCH),
-    Package("megatron-core", "0.16.1", "torch", _OF_TORCH),
+    Package("accelerate", "1.15.0", "torch", _OF_TORCH, ("accelerate/utils/operations.py", "accelerate/state.py")),
+    Package(
+        "megatron-core",
+        "0.16.1",
+        "torch",
+        _OF_TORCH,
+        ("megatron/core/parallel_state.py", "megatron/core/tensor_parallel", "megatron/core/pipeline_parallel"),
+    ),
     Package("ring-flash-attn", "0.1.8", "torch", _OF_TORCH),
     Package("ring-attention-pytorch", "0.5.20", "torch", _OF_TORCH),
     Package("mmengine", "0.10.7", "torch", _OF_TORCH),
@@ -31,10 +37,23 @@ PACKAGES = (
     Package("timm", "1.0.31", "torch", _OF_TORCH),
     Package("yolox", "0.3.0", "torch", _OF_TORCH),
     Package("fvcore", "0.1.5.post20221221", "torch", _OF_TORCH),
-    Package("deepspeed", "0.19.8", "torch", _OF_TORCH),
     Package("lightning-fabric", "2.6.6", "torch", _OF_TORCH),
-    Package("paddlenlp", "2.8.1", "paddle_2", ("paddle_3", "torch", "mindspore")),
-    Package("paddleformers", "1.2.0", "paddle_3", ("torch", "mindspore")),
-    Package("mindone", "0.5.0", "mindspore", ("torch", "paddle_3")),
-    Package("mindnlp", "0.5.1", "mindspore", ("torch", "paddle_3")),
+    Package(
+        "paddlenlp",
+        "2.8.1",
+        "paddle_2",
+        ("paddle_3", "torch"),
+        ("paddlenlp/utils", "paddlenlp/trainer/utils", "paddlenlp/peft"),
+    ),
+    Package(
+        "paddleformers", "1.2.0", "paddle_3", ("torch", "mindspore"), ("paddleformers/nn/moe", "paddleformers/utils")
+    ),
+    Package(
+        "mindone",
+        "0.5.0",
+        "mindspore",
+        ("torch", "paddle_3"),
+        ("mindone/models/modules", "mindone/trainers", "mindone/data", "mindone/utils"),
+    ),
+    Package("mindnlp", "0.5.1", "mindspore", ("torch", "paddle_3"), ("mindnlp",)),
 )
