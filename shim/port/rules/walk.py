@@ -8,7 +8,7 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
-from shim.port.reading import GROUP_CLASSES, Groups
+from shim.port.reading import GROUP_CLASSES
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
@@ -29,7 +29,7 @@ class Walk(cst.CSTVisitor):
         self.port = port
         self.spelling = spelling
         self.imports: list[cst.Import | cst.ImportFrom] = []
-        self._groups = Groups(port.file, port.plan.source)
+        self._groups = port.groups
         self._functions = Functions(port.file, port.plan)
 
     def visit_Module(self, node: cst.Module) -> None:
