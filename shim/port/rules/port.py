@@ -34,7 +34,7 @@ class Port:
     @cached_property
     def groups(self) -> Groups:
         """The expressions that are groups."""
-        return Groups(self.file, self.plan.source, self._flows)
+        return Groups(self.file, self.plan.source, self.flows)
 
     def is_op(self, node: cst.BaseExpression) -> bool:
         """Tell whether *node* is certain to be a member of the source's ReduceOp."""
@@ -42,10 +42,11 @@ class Port:
 
     @cached_property
     def _ops(self) -> Kinds:
-        return Kinds(self._flows, lambda node: ".ReduceOp." in (self.file.imported(node) or ""), lambda node: False)
+        return Kinds(self.flows, lambda node: ".ReduceOp." in (self.file.imported(node) or ""), lambda node: False)
 
     @cached_property
-    def _flows(self) -> Flows:
+    def flows(self) -> Flows:
+        """What flows into the file's variables."""
         return Flows(self.file)
 
     def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:

@@ -16,10 +16,9 @@ from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.unknown_names import report_unknown
+from shim.port.rules.values import BY_NAME, report_values
 
 __all__ = ["Walk"]
-
-_BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")
 
 
 class Walk(cst.CSTVisitor):
@@ -34,6 +33,7 @@ class Walk(cst.CSTVisitor):
 
     def visit_Module(self, node: cst.Module) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
+        report_values(self.port)
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
@@ -68,7 +68,7 @@ class Walk(cst.CSTVisitor):
         name = self._functions.assigned_to(function)
         if name is not None:
             self._port(node, lambda: self._of_variable(node, name))
-        elif function.value in _BY_NAME and node.args and self._is_api(node.args[0].value):
+        elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
                 "left",
@@ -79,7 +79,7 @@ class Walk(cst.CSTVisitor):
 
     def _is_api(self, node: cst.BaseExpression) -> bool:
         name = self.port.file.imported(node)
-        return name is not None and is_module(self.port.source, name)
+        return name is not None and (is_module(self.port.source, name) or name.endswith(".ReduceOp"))
 
     def _of_variable(self, node: cst.Call, name: str) -> None:
         port_call(
