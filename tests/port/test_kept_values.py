@@ -58,6 +58,44 @@ def test_what_is_the_same_is_not_reported(one: str, other: str, source: str) -> 
     assert not port_source(f"{HEADS[one]}{source}\n", Plan(one, other)).entries
 
 
+# What Paddle 3 has as Paddle 2 had it.
+SAME = [
+    "env = dist.ParallelEnv()",
+    "dist.spawn(f, nprocs=2)",
+    "dist.wait(t)",
+    "dist.stream.all_reduce(t, use_calc_stream=True)",
+    "dist.stream.alltoall(a, b)",
+    "f = dist.stream.alltoall_single",
+    "g = dist.new_group([0])\ng.is_member()",
+    "dist.all_gather(a, t)",
+]
+
+
+@pytest.mark.parametrize("source", SAME)
+def test_what_both_versions_have_stays(source: str) -> None:
+    for one, other in (("paddle_2", "paddle_3"), ("paddle_3", "paddle_2")):
+        ported = port_source(f"{HEADS[one]}{source}\n", Plan(one, other))
+        assert ported.text == f"import shim.frontends.{other}.distributed as dist\n{source}\n"
+        assert not ported.entries
+        native = port_source(f"{HEADS[one]}{source}\n", Plan(one, other, onto="native"))
+        assert (native.text, [*native.entries]) == (f"{HEADS[one]}{source}\n", [])
+
+
+def test_a_private_function_becomes_the_public_one() -> None:
+    ported = port_source(f"{HEADS['paddle_2']}dist._reduce_scatter_base(a, b)\n", Plan("paddle_2", "paddle_3"))
+    assert ported.text.splitlines()[1] == "dist.stream.reduce_scatter(a, b)"
+
+
+def test_all_that_changes_in_paddles_own_code_are_the_calls_in_another_order() -> None:
+    source = "import paddle\nimport paddle.distributed as dist\nfrom paddle.distributed import fleet\n"
+    source += "fleet.init()\nmodel = paddle.DataParallel(model)\ndist.{}\n"
+    ported = port_source(source.format("alltoall(a, b)"), Plan("paddle_2", "paddle_3", onto="native"))
+    assert ported.text == source.format("alltoall(in_tensor_list=a, out_tensor_list=b)")
+    assert not ported.entries
+    ported = port_source(source.format("barrier()"), Plan("paddle_2", "paddle_3"))
+    assert [entry.rule for entry in ported.entries] == ["no-equivalent", "no-equivalent", "communicates-itself"]
+
+
 WRITTEN = {
     "an op in a string beside functions imported by name": (
         "mindspore",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.apis import Api
-from shim.port.correspondences import forms_of, name_for, rows_with
+from shim.port.correspondences import form_for, name_for, rows_with
 from shim.port.rules.port import Port
 
 __all__ = ["Import", "Spelling", "is_module"]
@@ -144,8 +144,8 @@ class Spelling:
         """Return the target's name for the source's *name* where its use does not decide, None where there is none."""
         rows = rows_with(name, self.port.plan.source)
         if rows:
-            forms = forms_of(rows[0][0], self.port.plan.target)
-            return forms[0].name if forms else None
+            form = form_for(*rows[0], self.port.plan.target)
+            return form.name if form is not None else None
         return name_for(name, self.port.plan.source, self.port.plan.target)
 
 

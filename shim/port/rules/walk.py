@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
+from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
 from shim.port.reading import GROUP_CLASSES
 from shim.port.rules.calls import port_call
@@ -182,7 +182,7 @@ class Walk(cst.CSTVisitor):
             self._port(
                 whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
             )
-        elif node not in self.port.done:
+        elif node not in self.port.done and self.port.source.framework != self.port.target.framework:
             self.port.done.add(node)
             self.port.report(
                 whole,
@@ -238,11 +238,11 @@ class Walk(cst.CSTVisitor):
         if not rows:
             target = name_for(name, plan.source, plan.target)
         else:
-            forms = forms_of(rows[0][0], plan.target)
-            if not forms or len(rows) > 1:
+            form = form_for(*rows[0], plan.target)
+            if form is None or (len(rows) > 1 and form.name != name):
                 return False
-            target = forms[0].name
-            if not self._functions.may_be_value(node, rows[0][1], forms[0]):
+            target = form.name
+            if not self._functions.may_be_value(node, rows[0][1], form):
                 self.port.report(
                     node,
                     "left",
