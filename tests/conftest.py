@@ -95,4 +95,6 @@ def _tell_ports(terminalreporter: pytest.TerminalReporter) -> None:
                 told[name].update(value)
     if told["ported"]:
         exceptions = f"{len(told['exceptions of the port'])} declared exceptions"
-        terminalreporter.write_line(f"ported with equal traces: {len(told['ported'])} functions and directions; {exceptions}")
+        terminalreporter.write_line(
+            f"ported with equal traces: {len(told['ported'])} functions and directions; {exceptions}"
+        )

@@ -32,7 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="the packages; all")
     parser.add_argument("--record", action="store_true", help="write docs/ported_packages.md anew")
-    parser.add_argument("--details", action="store_true", help="print each place that is neither ported nor reported, or changed without need")
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="print each place that is neither ported nor reported, or changed without need",
+    )
     parser.add_argument("--cache", type=Path, default=_CACHE, help="where packages are kept; %(default)s")
     given = parser.parse_args(arguments)
     rows: list[page.Row] = []
@@ -50,7 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(rows[-1], flush=True)
     if given.record:
         page.write(rows)
-    wrong = [row for row in rows if row.tool == "shim" and (row.counts.unparsed or row.counts.unreported or row.counts.outside)]
+    wrong = [
+        row
+        for row in rows
+        if row.tool == "shim" and (row.counts.unparsed or row.counts.unreported or row.counts.outside)
+    ]
     return 1 if wrong else 0
 
 
@@ -79,7 +87,12 @@ def _by_paconvert(folder: Path, cache: Path) -> tuple[Counts, float]:
         out = cache / "converted.py"
         out.unlink(missing_ok=True)
         began = time.perf_counter()
-        subprocess.run([program, "-i", file, "-o", out, "--log_dir", os.devnull], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "-i", file, "-o", out, "--log_dir", os.devnull],
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         seconds += time.perf_counter() - began
         one = measure(file.name, before, out.read_text(encoding="utf-8") if out.exists() else "(", "torch", None)
         if one is not None:

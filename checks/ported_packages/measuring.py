@@ -68,7 +68,9 @@ def measure(name: str, before: str, after: str, framework: str, told: Sequence[i
             return counts
     counts.ported = len(sites) - left.total()
     counts.comments = sum(
-        number for comment, number in (comments_of(before) - comments_of(after)).items() if not _ELSEWHERE.search(comment)
+        number
+        for comment, number in (comments_of(before) - comments_of(after)).items()
+        if not _ELSEWHERE.search(comment)
     )
     counts.arguments = _arguments_lost(sites, after)
     if told is not None:

@@ -40,7 +40,9 @@ ENTRIES: dict[tuple[str, str], list[Expected]] = {
         for script in ("data_parallel", "ring", "tensor_parallel", "zero1")
         for target in ("paddle_2", "paddle_3")
     },
-    ("torch/zero1", "torch -> mindspore"): [_NO_BACKEND._replace(why="MindSpore refuses all backends but one, and this is a variable")],
+    ("torch/zero1", "torch -> mindspore"): [
+        _NO_BACKEND._replace(why="MindSpore refuses all backends but one, and this is a variable")
+    ],
     ("mindspore/evaluation", "mindspore -> paddle_2"): [
         Expected("left", "no-equivalent", "gather_object,", _OBJECTS),
         Expected("left", "no-equivalent", "gather_object(outcome", _OBJECTS),
@@ -53,7 +55,9 @@ ENTRIES: dict[tuple[str, str], list[Expected]] = {
         Expected("left", "no-equivalent", "gather_object,", _OBJECTS),
         Expected("left", "no-equivalent", "gather_object(outcome", _OBJECTS),
     ],
-    ("mindspore/checkpoint", "mindspore -> torch"): [_NO_BACKEND._replace(why="shim's torch frontend has no hccl; it chooses by the device")],
+    ("mindspore/checkpoint", "mindspore -> torch"): [
+        _NO_BACKEND._replace(why="shim's torch frontend has no hccl; it chooses by the device")
+    ],
 }
 
 
@@ -64,7 +68,14 @@ def explained(script: str, api: str, target: str, entries: Sequence[Entry], text
     left = Counter(ENTRIES.get((script, f"{api} -> {target}"), []))
     for entry in entries:
         line = lines[entry.line - 1]
-        fitting = next((each for each in left if left[each] and (each.kind, each.rule) == (entry.kind, entry.rule) and each.code in line), None)
+        fitting = next(
+            (
+                each
+                for each in left
+                if left[each] and (each.kind, each.rule) == (entry.kind, entry.rule) and each.code in line
+            ),
+            None,
+        )
         if fitting is None:
             wrong.append(f"{entry.line} {entry.kind} {entry.rule}: {line.strip()} ({entry.why})")
         else:

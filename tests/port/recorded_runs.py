@@ -23,7 +23,9 @@ class Runs:
     """Records several runs of this rank one after the other, into one file in *folder*."""
 
     def __init__(self, folder: str, rank: int) -> None:
-        self._folder = Path(folder, f"of-rank-{rank}")  # a rank reads what it has written itself, whatever the others are doing
+        self._folder = Path(
+            folder, f"of-rank-{rank}"
+        )  # a rank reads what it has written itself, whatever the others are doing
         self._rank = rank
         self._before = 0
 
@@ -35,7 +37,9 @@ class Runs:
             yield found
         whole = read_recording(self._folder)
         mine = whole.ranks[self._rank]
-        found.append(dataclasses.replace(whole, ranks={self._rank: dataclasses.replace(mine, calls=mine.calls[self._before :])}))
+        found.append(
+            dataclasses.replace(whole, ranks={self._rank: dataclasses.replace(mine, calls=mine.calls[self._before :])})
+        )
         self._before = len(mine.calls)
 
     def run_script(self, text: str, name: str) -> tuple[str, Recording]:

@@ -21,7 +21,12 @@ REPORTED = [
     ("torch", "mindspore", "libraries = {'torch': dist}", "module-as-value"),
     ("torch", "paddle_3", "w = dist.all_reduce(t, async_op=True)\nw.get_future()", "handle-member"),
     ("torch", "mindspore", "w = dist.isend(t, 1)\nwhile not w.is_completed(): ...", "handle-member"),
-    ("paddle_3", "torch", "works = []\nworks.append(dist.all_reduce(t, sync_op=False))\nworks[0].is_sync()", "handle-member"),
+    (
+        "paddle_3",
+        "torch",
+        "works = []\nworks.append(dist.all_reduce(t, sync_op=False))\nworks[0].is_sync()",
+        "handle-member",
+    ),
     ("torch", "paddle_3", "sender = dist.recv(t, 1)", "result-used"),
     ("paddle_3", "torch", "g = dist.new_group([0])\nprint(r in g.ranks)", "group-of-others"),
     ("paddle_3", "mindspore", "g = dist.new_group([0])\nprint(r not in g.ranks)", "group-of-others"),

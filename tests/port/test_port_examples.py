@@ -43,7 +43,9 @@ def halves(block: str, column: int) -> tuple[str, str]:
 EXAMPLES = list(examples())
 
 
-@pytest.mark.parametrize(("source", "target", "before", "after"), EXAMPLES, ids=[f"{one}-{other}" for one, other, *_ in EXAMPLES])
+@pytest.mark.parametrize(
+    ("source", "target", "before", "after"), EXAMPLES, ids=[f"{one}-{other}" for one, other, *_ in EXAMPLES]
+)
 def test_the_port_of_the_left_is_the_right(source: str, target: str, before: str, after: str) -> None:
     ported = port_source(before, Plan(source, target))
     assert "".join(f"{line}\n" for line in ported.text.splitlines() if line) == after

@@ -44,7 +44,10 @@ IDS = [f"{program}-{source}-{VARIANTS[variant]}" for program, source, variant in
 
 # Functions that no program calls, and why.
 NOT_CALLED = {
-    ("paddle_3", "paddle.distributed._reduce_scatter_base"): "Paddle 3 has it in a private module alone, where programs do not look for it",
+    (
+        "paddle_3",
+        "paddle.distributed._reduce_scatter_base",
+    ): "Paddle 3 has it in a private module alone, where programs do not look for it",
 }
 
 
@@ -65,7 +68,9 @@ def texts(program: str, source: str, variant: int, record_property: Any) -> dict
             assert ("left" in kinds) if (program, target) in WITHOUT else not kinds, target
             found[target] = None if kinds else ported.text
             if not kinds:
-                record_property("ported", [f"{source}: {name} -> {target}" for name in functions_of(program, source, variant)])
+                record_property(
+                    "ported", [f"{source}: {name} -> {target}" for name in functions_of(program, source, variant)]
+                )
     return found
 
 

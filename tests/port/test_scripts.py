@@ -20,7 +20,12 @@ pytestmark = [
 ]
 
 
-IN_GATE = ("mindspore/checkpoint", "paddle_2/broadcast", "paddle_3/pipeline", "torch/moe")  # go round there, the others at night
+IN_GATE = (
+    "mindspore/checkpoint",
+    "paddle_2/broadcast",
+    "paddle_3/pipeline",
+    "torch/moe",
+)  # go round there, the others at night
 
 
 def paths_of(script: str) -> list[tuple[str, ...]]:

@@ -30,7 +30,9 @@ class Definitions:
         self._file, nodes = file, file.nodes
         self._methods = {(owner, node.name.value): node for node, owner in nodes.of(cst.FunctionDef)}
         self._roots: dict[cst.ClassDef, cst.ClassDef] = {}
-        self._class_of: dict[Hashable, cst.ClassDef | None] = {}  # of places that hold an object of a class, None where they may hold others
+        self._class_of: dict[
+            Hashable, cst.ClassDef | None
+        ] = {}  # of places that hold an object of a class, None where they may hold others
         for parameter, _ in nodes.of(cst.Param):
             if parameter.annotation is not None:
                 self._holds(parameter.name, self._annotated(parameter.annotation))
@@ -40,7 +42,11 @@ class Definitions:
             self._assign(assign)
 
     def _assign(self, node: cst.Assign) -> None:
-        made = self.constructed(node.value) if isinstance(node.value, cst.Call) else self._class_of.get(self.place(node.value))
+        made = (
+            self.constructed(node.value)
+            if isinstance(node.value, cst.Call)
+            else self._class_of.get(self.place(node.value))
+        )
         for target in node.targets:
             if isinstance(target.target, (cst.Name, cst.Attribute)):
                 self._holds(target.target, made)
@@ -58,8 +64,16 @@ class Definitions:
         if isinstance(node, cst.Attribute):
             if isinstance(node.value, cst.Name) and node.value.value in _SELF:
                 owner = self._around(node.value)
-                return self.attribute(owner, node.attr.value) if isinstance(owner, cst.ClassDef) else (owner, node.attr.value)
-            cls = self._class_of.get(self.place(node.value)) if isinstance(node.value, (cst.Name, cst.Attribute)) else None
+                return (
+                    self.attribute(owner, node.attr.value)
+                    if isinstance(owner, cst.ClassDef)
+                    else (owner, node.attr.value)
+                )
+            cls = (
+                self._class_of.get(self.place(node.value))
+                if isinstance(node.value, (cst.Name, cst.Attribute))
+                else None
+            )
             return self.attribute(cls, node.attr.value) if cls is not None else None
         if not isinstance(node, cst.Name):
             return None
@@ -122,7 +136,11 @@ class Definitions:
 
     def _definition(self, node: cst.BaseExpression) -> cst.CSTNode | None:
         scope = self._file.scope(node) if isinstance(node, cst.Name) else None
-        found = [getattr(each, "node", None) for each in scope[node.value]] if scope is not None and isinstance(node, cst.Name) else []
+        found = (
+            [getattr(each, "node", None) for each in scope[node.value]]
+            if scope is not None and isinstance(node, cst.Name)
+            else []
+        )
         return found[0] if len(found) == 1 and isinstance(found[0], (cst.ClassDef, cst.FunctionDef)) else None
 
     def _around(self, node: cst.Name) -> Hashable:

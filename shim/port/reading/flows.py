@@ -15,7 +15,12 @@ from shim.port.reading.source_file import SourceFile
 __all__ = ["EACH", "Flows", "Value"]
 
 EACH = -1  # a step of a path: every element
-_ADD_ONE = {"append": 0, "add": 0, "insert": 1, "setdefault": 1}  # methods of containers, and the argument that they add
+_ADD_ONE = {
+    "append": 0,
+    "add": 0,
+    "insert": 1,
+    "setdefault": 1,
+}  # methods of containers, and the argument that they add
 _ADD_ALL = ("extend", "update")
 
 
@@ -126,7 +131,9 @@ def _is_property(node: cst.FunctionDef) -> bool:
     return bool({"property", "cached_property"} & {*names})
 
 
-def _bound(arguments: Sequence[cst.Arg], parameters: Sequence[cst.Name]) -> Iterator[tuple[cst.BaseExpression, cst.Name]]:
+def _bound(
+    arguments: Sequence[cst.Arg], parameters: Sequence[cst.Name]
+) -> Iterator[tuple[cst.BaseExpression, cst.Name]]:
     """Yield the arguments of a call whose parameters are certain."""
     by_name = {name.value: name for name in parameters}
     for position, argument in enumerate(arguments):

@@ -14,25 +14,37 @@ __all__ = ["FOUND", "Kinds"]
 
 
 @dataclass(frozen=True)
-class Each:
+class _Each:
     """A container, all of whose elements or values are of one kind."""
 
-    kind: Kind
+    kind: _Kind
 
 
 @dataclass(frozen=True)
-class Fixed:
+class _Fixed:
     """A tuple or list of so many elements, each of a kind of its own."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[_Kind, ...]
 
 
 FOUND: Literal["found"] = "found"  # what is looked for
 _NOTHING: Literal["nothing"] = "nothing"  # None, or an empty container
-Kind = Literal["found", "nothing"] | Each | Fixed | None  # None is anything else
+_Kind = Literal["found", "nothing"] | _Each | _Fixed | None  # None is anything else
 _SAME = ("copy", "deepcopy", "dict", "frozenset", "iter", "list", "reversed", "set", "sorted", "tuple", "values")
 _CONTAINERS = (
-    *("Collection", "Deque", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "MutableMapping", "Sequence", "Set"),
+    *(
+        "Collection",
+        "Deque",
+        "Dict",
+        "FrozenSet",
+        "Iterable",
+        "Iterator",
+        "List",
+        "Mapping",
+        "MutableMapping",
+        "Sequence",
+        "Set",
+    ),
     *("defaultdict", "deque", "dict", "frozenset", "list", "set"),
 )
 
@@ -55,9 +67,9 @@ class Kinds:
         self._known = known
         self._is_made = is_made
         self._is_class = is_class
-        self._places: dict[Hashable, Kind] = {}
+        self._places: dict[Hashable, _Kind] = {}
 
-    def of(self, node: cst.CSTNode) -> Kind:
+    def of(self, node: cst.CSTNode) -> _Kind:
         """Return the kind of the expression *node*, or of a function's result."""
         if self._is_made(node):
             return FOUND
@@ -80,7 +92,7 @@ class Kinds:
             return self._of_call(node)
         return self._of_display(node)
 
-    def _of_place(self, place: Hashable) -> Kind:
+    def _of_place(self, place: Hashable) -> _Kind:
         if place in self._known:
             return FOUND
         if place not in self._places:
@@ -92,20 +104,20 @@ class Kinds:
             self._places[place] = found
         return self._places[place]
 
-    def _of_value(self, value: Value) -> Kind:
+    def _of_value(self, value: Value) -> _Kind:
         kind = self.of(value.source)
         for step in value.path:
             kind = _element(kind, step)
         if value.is_element:
-            return Each(kind) if kind is not None else None
+            return _Each(kind) if kind is not None else None
         return kind
 
-    def _of_display(self, node: cst.CSTNode) -> Kind:
+    def _of_display(self, node: cst.CSTNode) -> _Kind:
         if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
             if any(isinstance(element, cst.StarredElement) for element in node.elements):
                 return None
             kinds = tuple(self.of(element.value) for element in node.elements)
-            return Fixed(kinds) if kinds else _NOTHING
+            return _Fixed(kinds) if kinds else _NOTHING
         if isinstance(node, cst.Dict):
             values = [each.value if isinstance(each, cst.DictElement) else None for each in node.elements]
             return self._all(values) if values else _NOTHING
@@ -113,11 +125,11 @@ class Kinds:
             return self._all([node.elt])
         return self._all([node.value]) if isinstance(node, cst.DictComp) else None
 
-    def _all(self, values: Sequence[cst.BaseExpression | None]) -> Kind:
+    def _all(self, values: Sequence[cst.BaseExpression | None]) -> _Kind:
         kind = _joined(None if value is None else self.of(value) for value in values)
-        return None if kind is None else Each(kind)
+        return None if kind is None else _Each(kind)
 
-    def _of_subscript(self, node: cst.Subscript) -> Kind:
+    def _of_subscript(self, node: cst.Subscript) -> _Kind:
         inner = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(inner, cst.Slice):
             return _as_each(self.of(node.value))
@@ -126,7 +138,7 @@ class Kinds:
         number = inner.value
         return _element(self.of(node.value), int(number.value, 0) if isinstance(number, cst.Integer) else EACH)
 
-    def _of_call(self, node: cst.Call) -> Kind:
+    def _of_call(self, node: cst.Call) -> _Kind:
         called = self._definitions.called(node)
         if called is not None and self._definitions.constructed(node) is None:
             return self._of_place(called.function)
@@ -140,17 +152,17 @@ class Kinds:
             return _NOTHING if name in ("dict", "list", "set", "tuple") and not node.args else None
         if name == "zip":
             parts = [self.of(each) for each in (container, *arguments)]
-            return Each(Fixed(tuple(_element(part, EACH) for part in parts)))
+            return _Each(_Fixed(tuple(_element(part, EACH) for part in parts)))
         kind = self.of(container)
         if name in _SAME:
             return _as_each(kind)
         if name in ("items", "enumerate"):
-            return Each(Fixed((None, _element(kind, EACH))))
+            return _Each(_Fixed((None, _element(kind, EACH))))
         if name in ("get", "pop", "next", "setdefault"):
             return _element(kind, EACH)
         return None
 
-    def _annotated(self, node: cst.BaseExpression) -> Kind:
+    def _annotated(self, node: cst.BaseExpression) -> _Kind:
         """Return the kind that an annotation says."""
         if self._is_class(node):
             return FOUND
@@ -163,34 +175,36 @@ class Kinds:
         if not isinstance(node, cst.Subscript):
             return None
         name = node.value.attr.value if isinstance(node.value, cst.Attribute) else getattr(node.value, "value", "")
-        kinds = [self._annotated(each.slice.value) if isinstance(each.slice, cst.Index) else None for each in node.slice]
+        kinds = [
+            self._annotated(each.slice.value) if isinstance(each.slice, cst.Index) else None for each in node.slice
+        ]
         if name in ("Optional", "Union", "Annotated"):
             return _joined(kinds[: 1 if name == "Annotated" else None])
         if name in ("Tuple", "tuple"):
-            return Fixed(tuple(kinds)) if not _has_ellipsis(node) else Each(kinds[0])
-        return Each(kinds[-1]) if name in _CONTAINERS and kinds[-1] is not None else None
+            return _Fixed(tuple(kinds)) if not _has_ellipsis(node) else _Each(kinds[0])
+        return _Each(kinds[-1]) if name in _CONTAINERS and kinds[-1] is not None else None
 
 
 def _has_ellipsis(node: cst.Subscript) -> bool:
     return any(isinstance(each.slice, cst.Index) and isinstance(each.slice.value, cst.Ellipsis) for each in node.slice)
 
 
-def _element(kind: Kind, step: int) -> Kind:
+def _element(kind: _Kind, step: int) -> _Kind:
     """Return the kind of an element: the one of this number, or any of them."""
-    if isinstance(kind, Each):
+    if isinstance(kind, _Each):
         return kind.kind
-    if isinstance(kind, Fixed):
+    if isinstance(kind, _Fixed):
         return kind.kinds[step] if 0 <= step < len(kind.kinds) else _joined(kind.kinds)
     return _NOTHING if kind == _NOTHING else None
 
 
-def _as_each(kind: Kind) -> Kind:
-    return Each(_joined(kind.kinds)) if isinstance(kind, Fixed) else kind
+def _as_each(kind: _Kind) -> _Kind:
+    return _Each(_joined(kind.kinds)) if isinstance(kind, _Fixed) else kind
 
 
-def _joined(kinds: Iterable[Kind]) -> Kind:
+def _joined(kinds: Iterable[_Kind]) -> _Kind:
     """Return the kind of what is one of several: theirs, if all that are something agree."""
-    found = {kind for kind in kinds if kind != _NOTHING}
+    found: set[_Kind] = {kind for kind in kinds if kind != _NOTHING}
     if len(found) > 1:
         found = {_as_each(kind) for kind in found}
     return found.pop() if len(found) == 1 else (None if found else _NOTHING)

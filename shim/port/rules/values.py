@@ -15,7 +15,17 @@ __all__ = ["BY_NAME", "report_values"]
 BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")  # functions that are given a module and a name
 _HANDLES = {
     "torch": frozenset(
-        ("block_current_stream", "exception", "get_future", "is_completed", "is_success", "result", "source_rank", "synchronize", "wait")
+        (
+            "block_current_stream",
+            "exception",
+            "get_future",
+            "is_completed",
+            "is_success",
+            "result",
+            "source_rank",
+            "synchronize",
+            "wait",
+        )
     ),
     "paddle": frozenset(("is_completed", "is_sync", "synchronize", "wait")),
     "mindspore": frozenset(("wait",)),
@@ -36,7 +46,11 @@ def report_values(port: Port) -> None:
 def _report_modules(port: Port) -> None:
     """What is called through a variable that holds a module is not found."""
     nodes = port.file.nodes
-    kept = [node.value for kind in (cst.Assign, cst.AnnAssign, cst.Return, cst.DictElement, cst.Element) for node, _ in nodes.of(kind)]
+    kept: list[cst.CSTNode | None] = [node.value for node, _ in nodes.of(cst.Assign)]
+    kept += [node.value for node, _ in nodes.of(cst.AnnAssign)]
+    kept += [node.value for node, _ in nodes.of(cst.Return)]
+    kept += [node.value for node, _ in nodes.of(cst.DictElement)]
+    kept += [node.value for node, _ in nodes.of(cst.Element)]
     kept += [node.default for node, _ in nodes.of(cst.Param)]
     for call, _ in nodes.of(cst.Call):
         if not isinstance(call.func, cst.Name) or call.func.value not in BY_NAME:
@@ -56,7 +70,9 @@ def _report_modules(port: Port) -> None:
 def _report_handles(port: Port) -> None:
     """What only the source's handles have."""
     lacking = _HANDLES[port.source.framework] - _HANDLES[port.target.framework]
-    handles = Kinds(port.flows, lambda node: isinstance(node, cst.Call) and _makes_handle(port, node), lambda node: False)
+    handles = Kinds(
+        port.flows, lambda node: isinstance(node, cst.Call) and _makes_handle(port, node), lambda node: False
+    )
     for node, _ in port.file.nodes.of(cst.Attribute):
         if node.attr.value in lacking and handles.of(node.value) is FOUND:
             port.report(
@@ -75,8 +91,16 @@ def _makes_handle(port: Port, call: cst.Call) -> bool:
             return True
         for position, argument in enumerate(call.args):
             keyword = argument.keyword
-            parameter = form.named(keyword.value) if keyword is not None else (form.parameters[position : position + 1] or (None,))[0]
-            if parameter is not None and parameter.role == "background" and flag_of(argument.value) is not parameter.inverted:
+            parameter = (
+                form.named(keyword.value)
+                if keyword is not None
+                else (form.parameters[position : position + 1] or (None,))[0]
+            )
+            if (
+                parameter is not None
+                and parameter.role == "background"
+                and flag_of(argument.value) is not parameter.inverted
+            ):
                 return True
     return False
 
