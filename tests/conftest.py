@@ -83,3 +83,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for framework, calls in sorted(compared.items()):
         told = f"{sum(calls)} calls in {len(calls)} tests, as their marks count them"
         terminalreporter.write_line(f"compared with the real {framework}: {told}")
+    _tell_ports(terminalreporter)
+
+
+def _tell_ports(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many functions of the APIs were ported and called the same, in how many directions."""
+    told = defaultdict(set)
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name in ("ported", "exceptions of the port"):
+                told[name].update(value)
+    if told["ported"]:
+        exceptions = f"{len(told['exceptions of the port'])} declared exceptions"
+        terminalreporter.write_line(
+            f"ported with equal traces: {len(told['ported'])} functions and directions; {exceptions}"
+        )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from preloaded_programs import run_python
 from test_port_command import port
+
+from shim.cli.port import verifying
 
 PROGRAM = """
 import numpy as np
@@ -88,3 +95,34 @@ def test_files_outside_of_the_working_folder_are_refused(
     other.write_text(PROGRAM.format(after=""))
     status, _, err = port(*ROUTE, RUN, str(other))
     assert (status, "is not in it" in err) == (2, True)
+
+
+SCRIPTS = Path(__file__).parents[1] / "port" / "scripts"
+_CONSTANTS = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "STDOUT")}
+_IN_GATE = ("torch/moe", "paddle_3/pipeline")
+
+
+def _run_copies(command: str, *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run what the command runs, with ranks that are copies of a process that has imported the frameworks, which takes seconds."""
+    done = run_python("-m", *command.split(), cwd=cwd, env=env)
+    return subprocess.CompletedProcess(command, done.returncode, (done.stdout + done.stderr).encode(), b"")
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(name, marks=[] if name in _IN_GATE else pytest.mark.nightly)
+        for name in sorted(path.relative_to(SCRIPTS).with_suffix("").as_posix() for path in SCRIPTS.glob("*/*.py"))
+    ],
+)
+def test_whole_scripts_are_verified(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the next API in which all that the script uses has an equivalent."""
+    monkeypatch.setattr(verifying, "subprocess", SimpleNamespace(run=_run_copies, **_CONSTANTS))
+    source = script.partition("/")[0]
+    target = {"torch": "mindspore", "paddle_2": "paddle-3", "paddle_3": "torch", "mindspore": "torch"}[source]
+    (folder / "train.py").write_text((SCRIPTS / f"{script}.py").read_text())
+    route = ("--from", source.replace("_", "-"), "--to", target, "--no-diff", "--verify")
+    status, out, err = port(*route, RUN, "train.py")
+    assert status == 0, err
+    assert re.fullmatch(r"verify: (\d+) calls on 2 ranks are equal, [1-9]\d* with digests", out.splitlines()[-1])

@@ -12,8 +12,10 @@ from shim.port.apis import APIS
 from shim.port.correspondences import Form, forms_of
 from shim.port.correspondences.members import member_for
 
-__all__ = ["PROGRAMS", "rows_of", "written"]
+__all__ = ["PROGRAMS", "VARIANTS", "functions_of", "rows_of", "written"]
 
+# The ways to write a program: with arguments by position, all by keyword, with the API's second and third function for a row.
+VARIANTS = ("positions", "keywords", "other functions", "third functions")
 _CALL = re.compile(r"<(\w+)\((.*?)\)>")
 
 PROGRAMS = {
@@ -197,7 +199,7 @@ def rows_of(program: str) -> set[str]:
 def written(program: str, api: str, variant: int = 0) -> str | None:
     """Return the program in *api*, on its frontend; None where that has no function for one of its rows.
 
-    *variant* counts the ways to write it: with arguments by position, all by keyword, with the API's other functions for a row.
+    *variant* is a number of ``VARIANTS``.
     """
     if not all(forms_of(row, api) for row in rows_of(program)):
         return None
@@ -234,17 +236,36 @@ def _values(api: str) -> dict[str, str]:
     return found
 
 
-def _call(match: re.Match[str], api: str, variant: int) -> str:
-    call = ast.parse(f"f({match[2]})", mode="eval").body
+def functions_of(program: str, api: str, variant: int) -> list[str]:
+    """Return the functions that ``written`` has the program call."""
+    text = PROGRAMS[program].replace("<nothing>", "None").replace("<places>", "[]")
+    text = re.sub(r"<(?:ReduceOp|member|function)[^<>]*>", "None", text)
+    found, calls = set(), _CALL.findall(text)
+    while calls:
+        found |= {_chosen(row, _values_of(arguments), api, variant).name for row, arguments in calls}
+        text = _CALL.sub("None", text)
+        calls = _CALL.findall(text)
+    return sorted(found)
+
+
+def _values_of(arguments: str) -> dict[str | None, str]:
+    call = ast.parse(f"f({arguments})", mode="eval").body
     assert isinstance(call, ast.Call)
-    values = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-    forms = [
-        form for form in forms_of(match[1], api) if values.keys() <= {parameter.role for parameter in form.parameters}
-    ]
+    return {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+
+
+def _chosen(row: str, values: dict[str | None, str], api: str, variant: int) -> Form:
+    """Return the function that is called for a row with arguments of these roles."""
+    forms = [form for form in forms_of(row, api) if values.keys() <= {parameter.role for parameter in form.parameters}]
     forms = [
         form for form in forms if (api, form.name) != ("paddle_3", "paddle.distributed._reduce_scatter_base")
     ]  # elsewhere in Paddle 3
-    form = forms[min(max(variant - 1, 0), len(forms) - 1)]
+    return forms[min(max(variant - 1, 0), len(forms) - 1)]
+
+
+def _call(match: re.Match[str], api: str, variant: int) -> str:
+    values = _values_of(match[2])
+    form = _chosen(match[1], values, api, variant)
     arguments: list[str] = []
     by_position = variant != 1
     for parameter in form.parameters:

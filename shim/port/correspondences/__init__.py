@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from shim.port.correspondences.forms import ADVISORY, Form, Parameter, recorded
 from shim.port.correspondences.names import name_for
-from shim.port.correspondences.table import TABLE, forms_of, rows_with
+from shim.port.correspondences.table import TABLE, form_for, forms_of, rows_with
 
-__all__ = ["ADVISORY", "TABLE", "Form", "Parameter", "forms_of", "name_for", "recorded", "rows_with"]
+__all__ = ["ADVISORY", "TABLE", "Form", "Parameter", "form_for", "forms_of", "name_for", "recorded", "rows_with"]

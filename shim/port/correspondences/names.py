@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from shim.port.apis import APIS
+from shim.port.correspondences.forms import recorded
 
 __all__ = ["NAMES", "name_for"]
 
@@ -25,8 +26,15 @@ torch.distributed.GroupMember.WORLD   paddle.distributed.get_group(0)           
 
 
 def name_for(name: str, source: str, target: str) -> str | None:
-    """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing."""
-    return _translations(source, target).get(name)
+    """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing.
+
+    What another version of the same framework has as well, with the same signature, keeps its name.
+    """
+    found = _translations(source, target).get(name)
+    if found is None and APIS[source].framework == APIS[target].framework:
+        one, other = recorded(name, source), recorded(name, target)
+        return name if one is not None and one == other else None
+    return found
 
 
 @cache

@@ -12,7 +12,7 @@ from shim.port.correspondences.groups import GROUPS
 from shim.port.correspondences.objects import OBJECTS
 from shim.port.correspondences.point_to_point import POINT_TO_POINT
 
-__all__ = ["TABLE", "forms_of", "rows_with"]
+__all__ = ["TABLE", "form_for", "forms_of", "rows_with"]
 
 TABLE: Mapping[str, Sequence[str]] = {**COLLECTIVES, **POINT_TO_POINT, **OBJECTS, **GROUPS}
 
@@ -21,6 +21,16 @@ TABLE: Mapping[str, Sequence[str]] = {**COLLECTIVES, **POINT_TO_POINT, **OBJECTS
 def forms_of(row: str, api: str) -> tuple[Form, ...]:
     """Return the forms that *api* has of *row*. The first is the one to write; none where it has no equivalent."""
     return tuple(form_of(text, api) for text in TABLE[row] if api in _apis_of(text))
+
+
+def form_for(row: str, source: Form, target: str) -> Form | None:
+    """Return the form to write for *source*, a form of *row*; None for none.
+
+    It is the one of the same name, as between versions of a framework, or the first. Private functions are not everywhere in the same module.
+    """
+    forms = forms_of(row, target)
+    same = (form for form in forms if form.name == source.name and "._" not in form.name)
+    return next(same, forms[0] if forms else None)
 
 
 def rows_with(name: str, api: str) -> Sequence[tuple[str, Form]]:

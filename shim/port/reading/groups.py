@@ -1,13 +1,14 @@
-"""Which variables and attributes of a file are certain to be groups."""
+"""Which expressions of a file are certain to be groups."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
 import libcst as cst
-from libcst.metadata import ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
+from shim.port.reading.flows import Flows
+from shim.port.reading.kinds import FOUND, Kinds
 from shim.port.reading.source_file import SourceFile
 
 __all__ = ["GROUP_CLASSES", "WORLDS", "Groups"]
@@ -24,36 +25,34 @@ _MAKERS = frozenset(
     )
 )
 WORLDS = frozenset(("torch.distributed.group.WORLD", "torch.distributed.GroupMember.WORLD"))
-_OR_NONE = frozenset(("None", "Optional", "Union", "typing.Optional", "typing.Union"))
 
 
-class Groups(cst.CSTVisitor):
-    """Knows the groups of *file*: variables and attributes of self that are assigned a group, annotated as one, or passed as one to a collective."""
+class Groups:
+    """Knows the groups of *file*.
 
-    def __init__(self, file: SourceFile, api: str) -> None:
+    An expression is one if it is made as one, or if its variable or attribute is: by what is assigned to it, its annotation, or by being passed as one
+    to a collective. Assignments, parameters and results of the file's own functions, attributes, and elements of containers are followed.
+    """
+
+    def __init__(self, file: SourceFile, api: str, flows: Flows) -> None:
         self._file = file
         self._api = api
         self._known: set[Hashable] = set()
-        file.module.visit(self)
+        self._flows = flows
+        for assign, _ in file.nodes.of(cst.Assign):
+            for target in assign.targets if self._is_made(assign.value) else ():
+                self._add(target.target)
+        for call, _ in file.nodes.of(cst.Call):
+            self._add_passed(call)
+        self._follow_backwards()
+        self._kinds = Kinds(flows, self._is_made, self._is_class, self._known)
 
     def __contains__(self, node: cst.CSTNode) -> bool:
         """Tell whether the expression *node* is certain to be a group."""
-        return self._is_made(node) or self._key(node) in self._known
+        return isinstance(node, cst.BaseExpression) and self._kinds.of(node) is FOUND
 
-    def visit_Assign(self, node: cst.Assign) -> None:
-        if self._is_made(node.value):
-            for target in node.targets:
-                self._add(target.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        if self._is_annotated(node.annotation):
-            self._add(node.target)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        if node.annotation is not None and self._is_annotated(node.annotation):
-            self._add(node.name)
-
-    def visit_Call(self, node: cst.Call) -> None:
+    def _add_passed(self, node: cst.Call) -> None:
+        """Note what is passed as a group to a function of the API."""
         if not isinstance(node.func, (cst.Name, cst.Attribute)):
             return
         name = self._file.imported(node.func)
@@ -67,41 +66,32 @@ class Groups(cst.CSTVisitor):
     def _is_made(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
             return self._file.imported(node.func) in _MAKERS
-        return isinstance(node, cst.Attribute) and self._file.imported(node) in WORLDS
+        return isinstance(node, (cst.Name, cst.Attribute)) and self._file.imported(node) in WORLDS
 
-    def _is_annotated(self, annotation: cst.Annotation) -> bool:
-        """Tell whether an annotation is of a group, or of a group or None."""
-        found: list[cst.Name | cst.Attribute] = []
-
-        class Names(cst.CSTVisitor):
-            def visit_Attribute(self, node: cst.Attribute) -> bool:
-                found.append(node)
-                return False
-
-            def visit_Name(self, node: cst.Name) -> None:
-                found.append(node)
-
-        annotation.annotation.visit(Names())
-        meant = {self._file.imported(node) or self._file.code(node) for node in found}
-        return bool(meant & GROUP_CLASSES) and meant <= {*GROUP_CLASSES, *_OR_NONE}
+    def _is_class(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, (cst.Name, cst.Attribute)) and self._file.imported(node) in GROUP_CLASSES
 
     def _add(self, node: cst.CSTNode) -> None:
-        key = self._key(node)
-        if key is not None:
-            self._known.add(key)
+        place = self._flows.definitions.place(node)
+        if place is not None:
+            self._known.add(place)
 
-    def _key(self, node: cst.CSTNode) -> Hashable:
-        """Return what is the same for all uses of a variable, or of an attribute of self in a class; None for other expressions."""
-        if (
-            isinstance(node, cst.Attribute)
-            and isinstance(node.value, cst.Name)
-            and node.value.value in ("self", "cls", "ctx")
-        ):
-            scope = self._file.scope(node.value)
-            while scope is not None and not isinstance(scope, (ClassScope, GlobalScope)):
-                scope = scope.parent
-            return scope, node.attr.value
-        if not isinstance(node, cst.Name):
-            return None
-        scope = self._file.scope(node)
-        return frozenset(scope[node.value]) if scope is not None and scope[node.value] else None
+    def _follow_backwards(self) -> None:
+        """Have what flows into a group be one, too: a parameter that is assigned to ``self.group``, an argument that a function passes to a collective."""
+        waiting = list(self._known)
+        while waiting:
+            for value in self._flows.into.get(waiting.pop(), ()):
+                for each in () if value.path or value.is_element else _choices(value.source):
+                    place = self._flows.definitions.place(each)
+                    if place is not None and place not in self._known:
+                        self._known.add(place)
+                        waiting.append(place)
+
+
+def _choices(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return the variables and attributes of which *node* is one."""
+    if isinstance(node, cst.IfExp):
+        return [*_choices(node.body), *_choices(node.orelse)]
+    if isinstance(node, cst.BooleanOperation):
+        return [*_choices(node.left), *_choices(node.right)]
+    return [node] if isinstance(node, (cst.Name, cst.Attribute)) else []

@@ -10,6 +10,7 @@ import libcst as cst
 from libcst import metadata
 
 from shim.port.apis import Api
+from shim.port.reading.nodes import Nodes
 
 __all__ = ["Imported", "SourceFile", "Span"]
 
@@ -168,39 +169,24 @@ class SourceFile:
     def _assigned(self) -> dict[Any, cst.BaseExpression]:
         """The expression assigned to each variable in a plain assignment."""
         found: dict[Any, cst.BaseExpression] = {}
-
-        class Assignments(cst.CSTVisitor):
-            def visit_Assign(self, node: cst.Assign) -> None:
-                for target in node.targets:
-                    if isinstance(target.target, cst.Name):
-                        found[target.target] = node.value
-
-            def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-                if isinstance(node.target, cst.Name) and node.value is not None:
-                    found[node.target] = node.value
-
-        self.module.visit(Assignments())
+        for node, _ in self.nodes.of(cst.Assign):
+            found.update((target.target, node.value) for target in node.targets if isinstance(target.target, cst.Name))
+        for annotated, _ in self.nodes.of(cst.AnnAssign):
+            if isinstance(annotated.target, cst.Name) and annotated.value is not None:
+                found[annotated.target] = annotated.value
         return found
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The nodes of the module by their type."""
+        return Nodes(self.module)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """All names of variables anywhere in the file, whatever their scope."""
-        found: set[str] = set()
-
-        class Words(cst.CSTVisitor):
-            def visit_Attribute(self, node: cst.Attribute) -> bool:
-                node.value.visit(self)
-                return False
-
-            def visit_Arg(self, node: cst.Arg) -> bool:
-                node.value.visit(self)
-                return False
-
-            def visit_Name(self, node: cst.Name) -> None:
-                found.add(node.value)
-
-        self.module.visit(Words())
-        return frozenset(found)
+        others = {id(node.attr) for node, _ in self.nodes.of(cst.Attribute)}
+        others |= {id(node.keyword) for node, _ in self.nodes.of(cst.Arg)}
+        return frozenset(node.value for node, _ in self.nodes.of(cst.Name) if id(node) not in others)
 
 
 def _is_dotted(node: cst.CSTNode) -> bool:

@@ -130,9 +130,13 @@ def _target_of(
     each = given[position]
     role, name = each.parameter.role, each.parameter.name
     found = target.of_role(role) if role != "-" else None
+    code = port.file.code(each.value)
+    if role == "backend" and _is_refused(port, code):
+        why = f"{port.target.framework} may not take {name}={code}"
+        changes.advice.append((each.argument, "argument-without-effect", why, _ADVICE[role]))
+        return None
     if found is not None:
         return found
-    code = port.file.code(each.value)
     if role != "-" and role.startswith("group_") and (found := target.of_role(role.removeprefix("group_"))) is not None:
         if literal_of(code) == "None":
             return None
@@ -215,6 +219,8 @@ def _convert(
         else:
             simple = isinstance(given.value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or given.value.lpar
             changes.around(given.value, "not " if simple else "not (", "" if simple else ")")
+    elif port.source.framework == port.target.framework:
+        return
     elif parameter.role == "op":
         _convert_op(port, changes, given, spell)
     elif parameter.role == "backend":
@@ -247,7 +253,7 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
     literal = literal_of(port.file.code(given.value))
     op = _OPS.get(str(literal))
     if op is None:
-        if port.source.framework != "torch" and not _names_op(port, given.value):
+        if port.source.framework != "torch" and not port.is_op(given.value):
             changes.advice.append(
                 (
                     given.argument,
@@ -269,19 +275,21 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
         changes.replace(given.value, spell(name))
 
 
-def _names_op(port: Port, value: cst.BaseExpression) -> bool:
-    """Tell whether *value* is a member of the source's ReduceOp, or a variable that has no other values."""
-    if isinstance(value, cst.Name) and port.file.imported(value) is None:
-        values = port.file.values_of(value)
-        return values is not None and all(not isinstance(each, cst.Name) and _names_op(port, each) for each in values)
-    return ".ReduceOp." in (port.file.imported(value) or "")
-
-
 _BACKENDS = {
     "torch": {"hccl": "hccl", "mccl": "gloo", "nccl": "nccl"},
     "paddle": {"gloo": "gloo", "nccl": "nccl", "hccl": "hccl", "mccl": "gloo"},
     "mindspore": {"gloo": "hccl", "nccl": "hccl", "hccl": "hccl", "mpi": "hccl"},
 }
+
+
+def _is_refused(port: Port, code: str) -> bool:
+    """Tell whether the target may refuse a backend: MindSpore a variable's, torch's frontend one that torch gets from a plugin."""
+    literal = literal_of(code)
+    if port.source.framework == port.target.framework:
+        return False
+    if port.plan.target == "mindspore":
+        return literal is None
+    return port.plan.target == "torch" and port.plan.onto == "shim" and (literal or "").lower() == "'hccl'"
 
 
 def _convert_backend(port: Port, changes: _Changes, given: Given) -> None:

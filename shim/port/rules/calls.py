@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import libcst as cst
 
-from shim.port.correspondences import Form, forms_of
+from shim.port.correspondences import Form, form_for, forms_of
 from shim.port.glue.functions import glue_form
 from shim.port.rules.arguments import Given, bind, port_arguments
 from shim.port.rules.filled_lists import before_call
@@ -29,18 +30,19 @@ def port_call(
     spell: Callable[[str], str],
 ) -> str:
     """Port the *arguments* of a call of the source's function *name*, and return the target's function. Raises Left, and changes nothing, where it cannot."""
+    if all(form_for(row, form, port.plan.target) == replace(form, api=port.plan.target) for row, form in rows):
+        return name  # the same function of another version
     row, source = _row_of(port, arguments, name, rows)
     given = bind(port, arguments, source)
-    forms = forms_of(row, port.plan.target)
-    if not forms and port.plan.onto == "native" and (glue := glue_form(row, port.plan.target)) is not None:
-        forms = (glue,)
-    if not forms:
+    target = form_for(row, source, port.plan.target)
+    if target is None and port.plan.onto == "native":
+        target = glue_form(row, port.plan.target)
+    if target is None:
         raise Left(
             "no-equivalent",
             f"{port.target.framework} has no equivalent of {name}",
             "Write by hand, with other calls, what it does; or keep this file on the source's frontend.",
         )
-    target = forms[0]
     if row == "backend_of":
         port.report(
             node,

@@ -11,19 +11,16 @@ from shim.port.reading import SourceFile
 __all__ = ["Functions"]
 
 
-class Functions(cst.CSTVisitor):
+class Functions:
     """Knows the variables of *file* that hold functions of the API. The calls of those that are in one row are ported as calls of the function."""
 
     def __init__(self, file: SourceFile, plan: Plan) -> None:
         self._file = file
         self._plan = plan
         self._followed: set[cst.CSTNode] = set()
-        file.module.visit(self)
-
-    def visit_Call(self, node: cst.Call) -> None:
-        """Remember the values of variables that are called."""
-        if isinstance(node.func, cst.Name) and self.assigned_to(node.func) is not None:
-            self._followed.update(self._file.values_of(node.func) or ())
+        for node, _ in file.nodes.of(cst.Call):  # the values of variables that are called
+            if isinstance(node.func, cst.Name) and self.assigned_to(node.func) is not None:
+                self._followed.update(file.values_of(node.func) or ())
 
     def assigned_to(self, variable: cst.Name) -> str | None:
         """Return the source's function that *variable* holds, or one of several that do the same with the same parameters; None where that is not certain."""

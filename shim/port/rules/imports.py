@@ -63,7 +63,7 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
     kept: list[cst.ImportAlias] = []
     ported: list[tuple[str, str]] = []
     for alias in statement.names:
-        new = _of_alias(port, spelling, import_, module, alias)
+        new = _of_alias(port, spelling, import_, dotted, alias)
         if new is None:
             kept.append(alias)
             name = port.source.canonical(f"{dotted}.{port.file.code(alias.name)}")
@@ -99,10 +99,10 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
 
 
 def _of_alias(
-    port: Port, spelling: Spelling, import_: Import, module: str, alias: cst.ImportAlias
+    port: Port, spelling: Spelling, import_: Import, dotted: str, alias: cst.ImportAlias
 ) -> list[tuple[str, str]] | None:
     """Return the names of the target, each with its local name, that take the place of *alias*; None where it stays."""
-    name = port.source.canonical(f"{module}.{port.file.code(alias.name)}")
+    name = port.source.canonical(f"{dotted}.{port.file.code(alias.name)}")
     local = _local(port, alias)
     if not port.source.is_collective(name):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from shim.port.apis import APIS, Api
@@ -9,7 +11,7 @@ from shim.port.edits import Edits
 from shim.port.entries import Entry, Kind
 from shim.port.glue.functions import GLUE_MODULE
 from shim.port.plan import Plan
-from shim.port.reading import SourceFile
+from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile
 from shim.port.rules.left import Left
 
 __all__ = ["Port"]
@@ -29,6 +31,24 @@ class Port:
         self.done: set[cst.CSTNode] = set()  # what a rule has written itself
         self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
         self.before: dict[cst.CSTNode, cst.CSTNode] = {}  # each statement's one before it, in its block
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The expressions that are groups."""
+        return Groups(self.file, self.plan.source, self.flows)
+
+    def is_op(self, node: cst.BaseExpression) -> bool:
+        """Tell whether *node* is certain to be a member of the source's ReduceOp."""
+        return self._ops.of(node) is FOUND
+
+    @cached_property
+    def _ops(self) -> Kinds:
+        return Kinds(self.flows, lambda node: ".ReduceOp." in (self.file.imported(node) or ""), lambda node: False)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """What flows into the file's variables."""
+        return Flows(self.file)
 
     def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:
         """Add an entry for *node*."""

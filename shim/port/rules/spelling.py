@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.apis import Api
-from shim.port.correspondences import forms_of, name_for, rows_with
+from shim.port.correspondences import form_for, name_for, rows_with
 from shim.port.rules.port import Port
 
 __all__ = ["Import", "Spelling", "is_module"]
@@ -118,6 +118,10 @@ class Spelling:
         head, tail = (
             (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else (name, "")
         )
+        if (
+            head == name and name.rpartition(".")[0].rpartition(".")[2][:1].isupper()
+        ):  # a member of a class that is not imported yet
+            return self._directly(name, statements)
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
             used[head] = self._local_for(head, local, bound, is_first=not used)
@@ -142,8 +146,8 @@ class Spelling:
         """Return the target's name for the source's *name* where its use does not decide, None where there is none."""
         rows = rows_with(name, self.port.plan.source)
         if rows:
-            forms = forms_of(rows[0][0], self.port.plan.target)
-            return forms[0].name if forms else None
+            form = form_for(*rows[0], self.port.plan.target)
+            return form.name if form is not None else None
         return name_for(name, self.port.plan.source, self.port.plan.target)
 
 

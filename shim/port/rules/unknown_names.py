@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shim.port.correspondences import recorded
 from shim.port.rules.port import Port
 
 __all__ = ["report_unknown"]
@@ -11,6 +12,8 @@ __all__ = ["report_unknown"]
 
 def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
     """Report that *name*, at *node*, is left. Classes that communicate by themselves do so in their own framework's world, which the port no longer starts."""
+    if port.plan.onto == "native" and port.source.framework == port.target.framework and _is_still_there(port, name):
+        return
     if name.startswith(port.source.names) and name.rpartition(".")[2][:1].isupper():
         port.report(
             node,
@@ -27,3 +30,8 @@ def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
         f"{port.target.framework} has no equivalent of {name}",
         "Write by hand what the code needs of it; or keep this file on the source's frontend.",
     )
+
+
+def _is_still_there(port: Port, name: str) -> bool:
+    """Tell whether another version of the same framework has *name*, as far as is recorded: what has never been recorded is none of its collectives."""
+    return recorded(name, port.plan.source) is None or recorded(name, port.plan.target) is not None

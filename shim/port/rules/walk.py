@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
+from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
-from shim.port.reading import GROUP_CLASSES, Groups
+from shim.port.reading import GROUP_CLASSES
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
@@ -16,10 +16,9 @@ from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.unknown_names import report_unknown
+from shim.port.rules.values import BY_NAME, report_values
 
 __all__ = ["Walk"]
-
-_BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")
 
 
 class Walk(cst.CSTVisitor):
@@ -29,12 +28,13 @@ class Walk(cst.CSTVisitor):
         self.port = port
         self.spelling = spelling
         self.imports: list[cst.Import | cst.ImportFrom] = []
-        self._groups = Groups(port.file, port.plan.source)
+        self._groups = port.groups
         self._functions = Functions(port.file, port.plan)
         self._targets: set[cst.CSTNode] = set()  # of assignments
 
     def visit_Module(self, node: cst.Module) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
+        report_values(self.port)
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
@@ -69,7 +69,7 @@ class Walk(cst.CSTVisitor):
         name = self._functions.assigned_to(function)
         if name is not None:
             self._port(node, lambda: self._of_variable(node, name))
-        elif function.value in _BY_NAME and node.args and self._is_api(node.args[0].value):
+        elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
                 "left",
@@ -80,7 +80,7 @@ class Walk(cst.CSTVisitor):
 
     def _is_api(self, node: cst.BaseExpression) -> bool:
         name = self.port.file.imported(node)
-        return name is not None and is_module(self.port.source, name)
+        return name is not None and (is_module(self.port.source, name) or name.endswith(".ReduceOp"))
 
     def _of_variable(self, node: cst.Call, name: str) -> None:
         port_call(
@@ -186,7 +186,7 @@ class Walk(cst.CSTVisitor):
             self._port(
                 whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
             )
-        elif node not in self.port.done:
+        elif node not in self.port.done and self.port.source.framework != self.port.target.framework:
             self.port.done.add(node)
             self.port.report(
                 whole,
@@ -242,11 +242,11 @@ class Walk(cst.CSTVisitor):
         if not rows:
             target = name_for(name, plan.source, plan.target)
         else:
-            forms = forms_of(rows[0][0], plan.target)
-            if not forms or len(rows) > 1:
+            form = form_for(*rows[0], plan.target)
+            if form is None or (len(rows) > 1 and form.name != name):
                 return False
-            target = forms[0].name
-            if not self._functions.may_be_value(node, rows[0][1], forms[0]):
+            target = form.name
+            if not self._functions.may_be_value(node, rows[0][1], form):
                 self.port.report(
                     node,
                     "left",

@@ -1,0 +1,139 @@
+"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, results, groups of other ranks."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shim.port.correspondences import rows_with
+from shim.port.reading import FOUND, Kinds
+from shim.port.rules.literals import flag_of
+from shim.port.rules.port import Port
+from shim.port.rules.spelling import is_module
+
+__all__ = ["BY_NAME", "report_values"]
+
+BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")  # functions that are given a module and a name
+_HANDLES = {
+    "torch": frozenset(
+        (
+            "block_current_stream",
+            "exception",
+            "get_future",
+            "is_completed",
+            "is_success",
+            "result",
+            "source_rank",
+            "synchronize",
+            "wait",
+        )
+    ),
+    "paddle": frozenset(("is_completed", "is_sync", "synchronize", "wait")),
+    "mindspore": frozenset(("wait",)),
+}
+_STARTING = ("send_in_background", "receive_in_background")
+
+
+def report_values(port: Port) -> None:
+    """Report the places of the file at which such a value is kept, passed on or asked."""
+    if port.plan.source != port.plan.target:
+        _report_modules(port)
+    if port.source.framework != port.target.framework:
+        _report_handles(port)
+        _report_results(port)
+        _report_members(port)
+
+
+def _report_modules(port: Port) -> None:
+    """What is called through a variable that holds a module is not found."""
+    nodes = port.file.nodes
+    kept: list[cst.CSTNode | None] = [node.value for node, _ in nodes.of(cst.Assign)]
+    kept += [node.value for node, _ in nodes.of(cst.AnnAssign)]
+    kept += [node.value for node, _ in nodes.of(cst.Return)]
+    kept += [node.value for node, _ in nodes.of(cst.DictElement)]
+    kept += [node.value for node, _ in nodes.of(cst.Element)]
+    kept += [node.default for node, _ in nodes.of(cst.Param)]
+    for call, _ in nodes.of(cst.Call):
+        if not isinstance(call.func, cst.Name) or call.func.value not in BY_NAME:
+            kept += [argument.value for argument in call.args]
+    for value in kept:
+        name = port.file.imported(value) if isinstance(value, (cst.Name, cst.Attribute)) else None
+        if value is not None and name is not None and is_module(port.source, name):
+            port.report(
+                value,
+                "left",
+                "module-as-value",
+                f"{port.file.code(value)} is kept or passed on as a value, and what is called through it is not found",
+                "Import the module where it is used, and port again.",
+            )
+
+
+def _report_handles(port: Port) -> None:
+    """What only the source's handles have."""
+    lacking = _HANDLES[port.source.framework] - _HANDLES[port.target.framework]
+    handles = Kinds(
+        port.flows, lambda node: isinstance(node, cst.Call) and _makes_handle(port, node), lambda node: False
+    )
+    for node, _ in port.file.nodes.of(cst.Attribute):
+        if node.attr.value in lacking and handles.of(node.value) is FOUND:
+            port.report(
+                node,
+                "left",
+                "handle-member",
+                f"handles of {port.target.framework} have no {node.attr.value}",
+                "Wait for the call with wait(), which all handles have.",
+            )
+
+
+def _makes_handle(port: Port, call: cst.Call) -> bool:
+    name = port.file.imported(call.func)
+    for row, form in rows_with(name, port.plan.source) if name is not None else ():
+        if row in _STARTING:
+            return True
+        for position, argument in enumerate(call.args):
+            keyword = argument.keyword
+            parameter = (
+                form.named(keyword.value)
+                if keyword is not None
+                else (form.parameters[position : position + 1] or (None,))[0]
+            )
+            if (
+                parameter is not None
+                and parameter.role == "background"
+                and flag_of(argument.value) is not parameter.inverted
+            ):
+                return True
+    return False
+
+
+def _report_results(port: Port) -> None:
+    """torch's recv returns who has sent."""
+    alone = {id(node.value) for node, _ in port.file.nodes.of(cst.Expr)}
+    for call, _ in port.file.nodes.of(cst.Call):
+        if port.file.imported(call.func) == "torch.distributed.recv" and id(call) not in alone:
+            port.report(
+                call,
+                "changed",
+                "result-used",
+                f"torch's recv returns the rank that has sent, and that of {port.target.framework} does not",
+                "Use the rank that the call names as the sender.",
+            )
+
+
+def _report_members(port: Port) -> None:
+    """Paddle's groups tell their ranks everywhere, those of others to their members."""
+    for comparison, _ in port.file.nodes.of(cst.ComparisonTarget):
+        group = comparison.comparator
+        if (
+            port.source.framework == "paddle"
+            and isinstance(comparison.operator, (cst.In, cst.NotIn))
+            and isinstance(group, cst.Attribute)
+            and group.attr.value == "ranks"
+            and group.value in port.groups
+        ):
+            port.report(
+                group,
+                "changed",
+                "group-of-others",
+                f"{port.target.framework} tells the ranks of a group on its own ranks alone, and raises an error on others",
+                "Keep the list from which the group is made, and look in that.",
+            )

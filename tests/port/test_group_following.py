@@ -1,0 +1,229 @@
+"""Groups that a program keeps: in attributes, containers, results and parameters. What it asks of them is ported; what is asked of other things stays."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from shim.port import Plan, port_source
+
+HEAD = "import torch.distributed as dist\n"
+
+# Each source asks ``.size()`` of something, by the name of the way in which that is a group.
+GROUPS = {
+    "a dictionary": """
+        groups = {name: dist.new_group(ranks) for name, ranks in parts.items()}
+        n = groups["tensor"].size()
+    """,
+    "a dictionary that is filled": """
+        groups = {}
+        for name in names:
+            groups[name] = dist.new_group(parts[name])
+        for name, group in groups.items():
+            n = group.size()
+    """,
+    "a list that is appended to": """
+        groups = []
+        groups.append(dist.new_group([0]))
+        n = sum(group.size() for group in groups)
+    """,
+    "the values of a dictionary, numbered": """
+        groups = {"a": dist.new_group([0])}
+        for number, group in enumerate(list(groups.values())):
+            n = group.size()
+    """,
+    "the result of a function": """
+        def make(ranks):
+            mine = None
+            for each in ranks:
+                group = dist.new_group(each)
+                if 0 in each:
+                    mine = group
+            return mine
+        n = make([[0]]).size()
+    """,
+    "an annotated result": """
+        def make() -> dist.ProcessGroup: ...
+        n = make().size()
+    """,
+    "one of several results": """
+        def make():
+            return dist.new_group([0]), 3
+        group, number = make()
+        n = group.size()
+    """,
+    "an assignment of several": """
+        tensor, data = dist.new_group([0]), dist.new_group([1])
+        n = data.size()
+    """,
+    "a parameter that becomes an attribute": """
+        class A:
+            def __init__(self, group):
+                self.group = group
+                n = group.size()
+            def reduce(self, t):
+                dist.all_reduce(t, group=self.group)
+    """,
+    "a parameter that a function passes on": """
+        def reduce(t, group=None):
+            dist.all_reduce(t, group=group)
+        def mean(t, group):
+            reduce(t, group)
+            t /= group.size()
+    """,
+    "a parameter of calls with groups alone": """
+        def describe(group, number=0):
+            return group.size()
+        describe(dist.new_group([0]), number=1)
+        describe(group=dist.new_group([1]))
+    """,
+    "a constructor's argument": """
+        class A:
+            def __init__(self, group=None):
+                self.group = group
+            def ask(self):
+                return self.group.size()
+        A(dist.new_group([0]))
+    """,
+    "the attribute of a base class": """
+        class A:
+            def __init__(self):
+                self.group = dist.new_group([0])
+        class B(A):
+            def ask(self):
+                return self.group.size()
+    """,
+    "an argument of the base class's constructor": """
+        class A:
+            def __init__(self, group):
+                self.group = group
+        class B(A):
+            def __init__(self):
+                super().__init__(dist.new_group([0]))
+                n = self.group.size()
+    """,
+    "a field of a dataclass": """
+        @dataclass
+        class Parallel:
+            data: Optional[dist.ProcessGroup] = None
+        def ask(parallel: Parallel):
+            return parallel.data.size()
+    """,
+    "a field without an annotation of a group": """
+        @dataclass
+        class Parallel:
+            data: object
+        parallel = Parallel(data=dist.new_group([0]))
+        n = parallel.data.size()
+    """,
+    "an attribute of an attribute": """
+        class Parallel:
+            def __init__(self):
+                self.data = dist.new_group([0])
+        class A:
+            def __init__(self, parallel: Parallel):
+                self.parallel = parallel
+            def ask(self):
+                return self.parallel.data.size()
+    """,
+    "a property": """
+        class A:
+            @property
+            def group(self):
+                return dist.new_group([0])
+            def ask(self):
+                return self.group.size()
+    """,
+    "a method's result": """
+        class A:
+            def make(self):
+                return dist.new_group([0])
+            def ask(self):
+                return self.make().size()
+    """,
+    "a choice": """
+        group = dist.new_group([0]) if alone else dist.group.WORLD
+        n = (group or dist.group.WORLD).size()
+    """,
+    "an assignment in an expression": """
+        if (group := dist.new_group([0])) is not None:
+            n = group.size()
+    """,
+    "annotated containers": """
+        def ask(groups: dict[str, dist.ProcessGroup], more: list[dist.ProcessGroup]):
+            return groups["a"].size() + more[0].size()
+    """,
+    "a global variable": """
+        GROUP = None
+        def start():
+            global GROUP
+            GROUP = dist.new_group([0])
+        def ask():
+            return GROUP.size()
+    """,
+}
+
+
+@pytest.mark.parametrize("source", GROUPS.values(), ids=GROUPS)
+def test_groups_are_followed(source: str) -> None:
+    text = HEAD + textwrap.dedent(source)
+    ported = port_source(text, Plan("torch", "paddle_3"))
+    assert ".size()" in text
+    assert ported.text.count(".nranks") == text.count(".size()")
+
+
+OTHERS = {
+    "a tensor": "n = t.size()",
+    "what is passed with groups and without": """
+        def describe(what):
+            return what.size()
+        describe(dist.new_group([0]))
+        describe(tensor)
+    """,
+    "a container of many things": """
+        things = [dist.new_group([0]), tensor]
+        n = things[1].size()
+    """,
+    "the other result": """
+        def make():
+            return dist.new_group([0]), tensor
+        group, t = make()
+        n = t.size()
+    """,
+    "a key": """
+        groups = {}
+        for name in names:
+            groups[name] = dist.new_group([0])
+        for name, group in groups.items():
+            n = name.size()
+    """,
+    "an attribute of another class": """
+        class A:
+            def __init__(self):
+                self.group = dist.new_group([0])
+        class B:
+            def ask(self):
+                return self.group.size()
+    """,
+    "an attribute of an object of a class that is not known": """
+        class A:
+            def __init__(self):
+                self.group = dist.new_group([0])
+        def ask(a):
+            return a.group.size()
+    """,
+    "variables that are each other": """
+        a = b
+        b = a
+        n = a.size()
+    """,
+}
+
+
+@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
+def test_other_things_stay(source: str) -> None:
+    text = HEAD + textwrap.dedent(source)
+    ported = port_source(text, Plan("torch", "paddle_3"))
+    assert ".size()" in ported.text
+    assert ".nranks" not in ported.text
