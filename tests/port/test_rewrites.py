@@ -149,7 +149,7 @@ LEFT = [
     ("torch", "paddle_3", "dist.barrier(async_op=True)", "no-equivalent-argument"),
     ("torch", "mindspore", "dist.recv(t)", "any-source"),
     ("torch", "paddle_3", "dist.gather_object(x)", "no-equivalent"),
-    ("torch", "paddle_3", "dist.monitored_barrier()", "no-equivalent"),
+    ("torch", "paddle_3", "dist.new_subgroups()", "no-equivalent"),
     ("torch", "paddle_3", "dist.all_reduce(*a)", "unpacked-arguments"),
     ("torch", "paddle_3", "dist.all_reduce(t, **options)", "unpacked-arguments"),
     ("torch", "paddle_3", "dist.all_reduce(t, sync_op=True)", "unknown-argument"),
@@ -256,7 +256,7 @@ def test_arguments_without_effect_are_dropped_and_reported() -> None:
         ("mindspore", "import mindspore.ops as ops\nx = ops.AllReduce()(x)\n", "no-equivalent"),
         (
             "mindspore",
-            "from mindspore.communication.comm_func import all_reduce\nx, _ = all_reduce(x)\n",
+            "from mindspore.communication.comm_func import gather_into_tensor\nx = gather_into_tensor(x)\n",
             "no-equivalent",
         ),
     ],

@@ -31,6 +31,7 @@ ADVISORY = frozenset(
         "device",
         "device_ids",
         "init_method",
+        "names_missing_ranks",
         "options",
         "rank",
         "store",

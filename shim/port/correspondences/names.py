@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from shim.port.apis import APIS
+from shim.port.correspondences.forms import recorded
 
 __all__ = ["NAMES", "name_for"]
 
@@ -21,12 +22,30 @@ torch.distributed.ReduceOp.AVG        paddle_3:paddle.distributed.ReduceOp.AVG  
 torch.distributed.ProcessGroup        paddle.distributed.collective.Group        str
 torch.distributed.group.WORLD         paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
 torch.distributed.GroupMember.WORLD   paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.HCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.NCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.MCCL_WORLD_COMM_GROUP
+torch.distributed._get_default_group()  paddle.distributed.collective._get_default_group()  mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed.get_rank()          paddle.distributed.ParallelEnv().rank        mindspore.mint.distributed.get_rank()
+torch.distributed.get_rank()          paddle.distributed.ParallelEnv().local_rank  mindspore.mint.distributed.get_rank()
+torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().world_size  mindspore.mint.distributed.get_world_size()
+torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().nranks      mindspore.mint.distributed.get_world_size()
+torch.distributed.Backend.NCCL        "nccl"                                       "hccl"
+torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
+torch.distributed.Backend.MPI         -                                            "hccl"
 """
 
 
 def name_for(name: str, source: str, target: str) -> str | None:
-    """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing."""
-    return _translations(source, target).get(name)
+    """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing.
+
+    Two versions of one framework have the same names, where what is recorded of them is the same.
+    """
+    known = _translations(source, target).get(name)
+    if known is None and APIS[source].framework == APIS[target].framework:
+        record = recorded(name, source)
+        known = name if record is not None and record == recorded(name, target) else None
+    return known
 
 
 @cache

@@ -11,7 +11,7 @@ from libcst import metadata
 
 from shim.port.apis import Api
 
-__all__ = ["Imported", "SourceFile", "Span"]
+__all__ = ["Imported", "SourceFile", "Span", "first_name"]
 
 
 class Span(NamedTuple):
@@ -109,11 +109,10 @@ class SourceFile:
 
     def _is_none_otherwise(self, node: cst.CSTNode, scope: metadata.Scope) -> bool:
         """Tell whether all that binds the first name of *node* are imports and assignments of None."""
-        while isinstance(node, cst.Attribute):
-            node = node.value
-        if not isinstance(node, cst.Name):
+        first = first_name(node)
+        if first is None:
             return False
-        for assignment in scope[node.value]:
+        for assignment in scope[first.value]:
             if not isinstance(assignment, metadata.ImportAssignment):
                 value = self._assigned.get(getattr(assignment, "node", None))
                 if not isinstance(value, cst.Name) or value.value != "None":
@@ -137,10 +136,10 @@ class SourceFile:
                 found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
         return sorted(found, key=lambda each: self.span(each.statement).start)
 
-    def is_used(self, local: str) -> bool:
-        """Tell whether the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
+    def uses_of(self, local: str) -> int:
+        """Return how often the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
         scope = next((scope for scope in self._scopes.values() if scope is not None), None)
-        return scope is not None and any(assignment.references for assignment in scope.globals[local])
+        return max((len(assignment.references) for assignment in scope.globals[local]), default=0) if scope else 0
 
     def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
         """Return the statements that bind the local *name*."""
@@ -203,10 +202,15 @@ class SourceFile:
         return frozenset(found)
 
 
-def _is_dotted(node: cst.CSTNode) -> bool:
+def first_name(node: cst.CSTNode) -> cst.Name | None:
+    """Return the name that the dotted name *node* starts with; None where it is no dotted name."""
     while isinstance(node, cst.Attribute):
         node = node.value
-    return isinstance(node, cst.Name)
+    return node if isinstance(node, cst.Name) else None
+
+
+def _is_dotted(node: cst.CSTNode) -> bool:
+    return first_name(node) is not None
 
 
 def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:

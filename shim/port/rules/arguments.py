@@ -17,6 +17,7 @@ from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
+from shim.port.rules.unknown_names import left_without
 
 __all__ = ["Given", "bind", "port_arguments"]
 
@@ -89,14 +90,16 @@ def port_arguments(
     target: Form,
     spell: Callable[[str], str],
     settled: str = "",
+    result: tuple[str, str] | None = None,
 ) -> None:
     """Change the arguments of *node* from *source*'s parameters to *target*'s, without that of the role *settled*, which choosing the target has settled.
 
-    Raises Left, and changes nothing, where that cannot be done.
+    *result* is a role, and the code of the tensor that the target fills for it, where the source returns a new one. Raises Left, and changes nothing, where that cannot be done.
     """
     changes = _Changes(port, given)
     used = {each.parameter.role for each in given}
     keywords = False
+    leading = _leading(port, changes, target, used, result)
     for position, each in enumerate(given):
         parameter = (
             _target_of(port, changes, given, position, target, spell) if each.parameter.role != settled else None
@@ -105,7 +108,8 @@ def port_arguments(
             changes.dropped.add(position)
             keywords = True
             continue
-        in_place = position < len(target.parameters) and target.parameters[position] is parameter
+        place = position + leading
+        in_place = place < len(target.parameters) and target.parameters[place] is parameter
         keywords = keywords or not in_place
         keyword = each.argument.keyword
         if keyword is not None:
@@ -115,7 +119,28 @@ def port_arguments(
             _insert_keyword(port, changes, each, parameter)
         _convert(port, changes, each, parameter, target, spell)
     missing = _missing(source, target, used, given)
+    if result is not None and result[0] not in used and not leading and (found := target.of_role(result[0])) is not None:
+        missing.append(f"{found.name}={result[1]}")
     _write(port, changes, node, missing)
+
+
+def _leading(port: Port, changes: _Changes, target: Form, used: set[str], result: tuple[str, str] | None) -> int:
+    """Write the *result* in place of the tensor that is given for its role, or first where the target has it first. Returns how many arguments that adds."""
+    if result is None or not changes.given:
+        return 0
+    role, code = result
+    given = next((each for each in changes.given if each.parameter.role == role), None)
+    if given is not None:
+        if code != port.file.code(given.value):
+            start, end = port.file.outer_span(given.value)
+            changes.made.append(lambda: port.edits.replace(start, end, code))
+        return 0
+    first = changes.given[0].argument
+    if target.parameters[0].role != role or first.keyword is not None:
+        return 0
+    start = port.file.span(first).start
+    changes.made.append(lambda: port.edits.insert(start, f"{code}, "))
+    return 1
 
 
 def _insert_keyword(port: Port, changes: _Changes, given: Given, parameter: Parameter) -> None:
@@ -221,6 +246,7 @@ def _convert(
         _convert_backend(port, changes, given)
     elif parameter.role == "group" and port.file.imported(given.value) in WORLDS:
         changes.replace(given.value, "None")
+        changes.made.append(lambda: port.forget(given.value))
     elif is_for_root_only(target, parameter.role):
         root = next((each.value for each in changes.given if each.parameter.role == "root"), None)
         around = to_wrap(port, given.value, root, target, spell)
@@ -261,11 +287,8 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
         if port.plan.target != "torch":
             name = name_for(f"torch.distributed.ReduceOp.{op}", "torch", port.plan.target)
         if name is None:
-            raise Left(
-                "no-equivalent",
-                f"{port.target.framework} has no reduce op {op}",
-                "Reduce by another op, and compute the rest.",
-            )
+            torchs = f"torch.distributed.ReduceOp.{op}"
+            raise left_without(port, name_for(torchs, "torch", port.plan.source) or torchs)
         changes.replace(given.value, spell(name))
 
 

@@ -13,6 +13,7 @@ from shim.port.rules.filled_lists import before_call
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
+from shim.port.rules.unknown_names import left_without
 
 __all__ = ["port_call"]
 
@@ -35,11 +36,7 @@ def port_call(
     if not forms and port.plan.onto == "native" and (glue := glue_form(row, port.plan.target)) is not None:
         forms = (glue,)
     if not forms:
-        raise Left(
-            "no-equivalent",
-            f"{port.target.framework} has no equivalent of {name}",
-            "Write by hand, with other calls, what it does; or keep this file on the source's frontend.",
-        )
+        raise left_without(port, name)
     target = forms[0]
     if row == "backend_of":
         port.report(

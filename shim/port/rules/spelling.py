@@ -8,6 +8,7 @@ import libcst as cst
 
 from shim.port.apis import Api
 from shim.port.correspondences import forms_of, name_for, rows_with
+from shim.port.reading import first_name
 from shim.port.rules.port import Port
 
 __all__ = ["Import", "Spelling", "is_module"]
@@ -42,7 +43,7 @@ class Spelling:
         if "." not in name:
             return name  # of Python itself
         name, bracket, arguments = name.partition("(")
-        first = _first_name(node)
+        first = first_name(node)
         statements = self.port.file.imports_of(first) if first is not None else []
         bound = self.port.file.imported(first) if first is not None and statements else None
         if bound is None or first is None:
@@ -87,10 +88,8 @@ class Spelling:
 
     def _directly(self, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
         """Write *name* with its class or function imported by its own name."""
-        parent, _, last = name.rpartition(".")
-        if parent.rpartition(".")[2][:1].isupper():  # a member of a class
-            return f"{self._added(statements, parent, parent.rpartition('.')[2])}.{last}"
-        return self._added(statements, name, last)
+        head, tail = _of_class(name)
+        return self._added(statements, head, head.rpartition(".")[2]) + tail
 
     def _added(self, statements: list[cst.Import | cst.ImportFrom], what: str, local: str) -> str:
         """Have each of *statements* followed by an import of *what*, and return its local name, *local* where nothing else is called so."""
@@ -116,7 +115,7 @@ class Spelling:
         """Write *name* where the file has imported the source's *bound* as *local*."""
         of_bound = self.translated(bound)
         head, tail = (
-            (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else (name, "")
+            (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else _of_class(name)
         )
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
@@ -147,15 +146,16 @@ class Spelling:
         return name_for(name, self.port.plan.source, self.port.plan.target)
 
 
+def _of_class(name: str) -> tuple[str, str]:
+    """Return the name of the class that *name* is a member of, and the rest; *name* itself where it is none."""
+    parent, _, last = name.rpartition(".")
+    is_class = parent.rpartition(".")[2][:1].isupper() or parent == "torch.distributed.group"
+    return (parent, f".{last}") if is_class else (name, "")
+
+
 def is_module(api: Api, name: str) -> bool:
     """Tell whether the canonical *name* is a module of *api* whose names the table has."""
     return name in (api.main, *api.others, *_SUBMODULES)
 
 
 _SUBMODULES = ("paddle.distributed.stream", "paddle.distributed.collective")
-
-
-def _first_name(node: cst.CSTNode) -> cst.Name | None:
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return node if isinstance(node, cst.Name) else None

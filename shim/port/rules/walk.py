@@ -8,12 +8,14 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
+from shim.port.correspondences.returning import Returning, returned
 from shim.port.reading import GROUP_CLASSES, Groups
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
 from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
+from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.unknown_names import report_unknown
 
@@ -50,10 +52,30 @@ class Walk(cst.CSTVisitor):
         self.imports.append(node)
         return False
 
-    def visit_Call(self, node: cst.Call) -> None:
+    def visit_Call(self, node: cst.Call) -> bool:
         function = node.func
-        if not isinstance(function, (cst.Name, cst.Attribute)):
-            return
+        if self._port_expression(node):
+            return False
+        if isinstance(function, (cst.Name, cst.Attribute)):
+            self._visit_call_of(node, function)
+        return True
+
+    def _port_expression(self, node: cst.Call | cst.Attribute) -> bool:
+        """Port a call, or an attribute of one, that the table has as a name. Returns whether it is one."""
+        call = node if isinstance(node, cst.Call) else node.value
+        assert isinstance(call, cst.Call)
+        name = self.port.file.imported(call.func)
+        if name is None:
+            return False
+        arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
+        text = f"{name}({arguments})" + ("" if node is call else f".{node.attr.value}")
+        target = name_for(text, self.port.plan.source, self.port.plan.target)
+        if target is None or text == target:
+            return False
+        self._port(node, lambda: self._write(node, self._spelled(call.func, target)))
+        return True
+
+    def _visit_call_of(self, node: cst.Call, function: cst.Name | cst.Attribute) -> None:
         name = self.port.file.imported(function)
         if name is not None:
             self._visit_call(node, function, name)
@@ -97,6 +119,11 @@ class Walk(cst.CSTVisitor):
         self, node: cst.Call, function: cst.BaseExpression, name: str, arguments: Sequence[cst.Arg] | None = None
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
+        returning = returned(name, self.port.plan.source)
+        if returning is not None and arguments is None and self.port.source.framework != self.port.target.framework:
+            self.port.done.add(function)
+            self._port(node, lambda: self._port_returning(node, function, returning))
+            return
         if not rows:
             if name in GROUP_CLASSES:
                 self._leave_group(node, name)
@@ -107,6 +134,10 @@ class Walk(cst.CSTVisitor):
             self._port(node, lambda: self._port_asking(node, function, rows[0]))
         else:
             self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+
+    def _port_returning(self, node: cst.Call, function: cst.BaseExpression, source: Returning) -> None:
+        target = port_returning(self.port, node, source, lambda other: self._spelled(function, other))
+        self._write(function, self._spelled(function, target))
 
     def _leave_group(self, node: cst.Call, name: str) -> None:
         self.port.report(
@@ -170,6 +201,8 @@ class Walk(cst.CSTVisitor):
         self._targets.add(node.target)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if isinstance(node.value, cst.Call) and self._port_expression(node):
+            return False
         if node.value in self._groups and node not in self.port.done:
             self._visit_member(node, None)
         return self._visit_name(node)
