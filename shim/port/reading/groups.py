@@ -91,6 +91,8 @@ class Groups(cst.CSTVisitor):
                 found.append(node)
 
         annotation.annotation.visit(Names())
+        for code in self._file.quoted(annotation.annotation):
+            code.visit(Names())
         meant = {self._file.imported(node) or self._file.code(node) for node in found}
         return bool(meant & GROUP_CLASSES) and meant <= {*GROUP_CLASSES, *_OR_NONE}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
-from shim.port.reading import WORLDS
+from shim.port.reading import WORLDS, unpacked
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
@@ -26,14 +26,19 @@ _NO_ARGUMENT = "no-equivalent-argument"
 
 @dataclass(frozen=True)
 class Given:
-    """An argument of the call, and the source's parameter that it is for."""
+    """An argument of the call, and the source's parameter that it is for. ``element`` is what gives it in a dictionary that the argument unpacks."""
 
     argument: cst.Arg
     parameter: Parameter
+    element: cst.DictElement | None = None
 
     @property
     def value(self) -> cst.BaseExpression:
-        return self.argument.value
+        return self.argument.value if self.element is None else self.element.value
+
+    @property
+    def keyword(self) -> cst.BaseExpression | None:
+        return self.argument.keyword if self.element is None else self.element.key
 
 
 def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
@@ -41,23 +46,40 @@ def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
     given = []
     for position, argument in enumerate(arguments):
         if argument.star:
-            raise Left(
-                "unpacked-arguments",
-                f"{port.file.code(argument)} hides which arguments {form.name} gets",
-                "Write the arguments out, or check by hand that the target takes the same names and order.",
-            )
-        if argument.keyword is not None:
-            parameter = form.named(argument.keyword.value)
+            elements = unpacked(port.file, argument)
+            if elements is None:
+                raise _hidden(port, argument, form)
+            given += [Given(argument, _parameter(port, form, key, each), each) for key, each in elements.items()]
+        elif argument.keyword is not None:
+            given.append(Given(argument, _parameter(port, form, argument.keyword.value, argument)))
+        elif position < len(form.parameters):
+            given.append(Given(argument, form.parameters[position]))
         else:
-            parameter = form.parameters[position] if position < len(form.parameters) else None
-        if parameter is None:
-            raise Left(
-                "unknown-argument",
-                f"{form.name} has no parameter for {port.file.code(argument)}",
-                "The call does not fit the source framework's signature: was it written for another version?",
-            )
-        given.append(Given(argument, parameter))
+            raise _unknown(port, form, argument)
     return given
+
+
+def _parameter(port: Port, form: Form, name: str, node: cst.CSTNode) -> Parameter:
+    parameter = form.named(name)
+    if parameter is None:
+        raise _unknown(port, form, node)
+    return parameter
+
+
+def _hidden(port: Port, argument: cst.Arg, form: Form) -> Left:
+    return Left(
+        "unpacked-arguments",
+        f"{port.file.code(argument)} hides which arguments {form.name} gets",
+        "Write the arguments out, or check by hand that the target takes the same names and order.",
+    )
+
+
+def _unknown(port: Port, form: Form, node: cst.CSTNode) -> Left:
+    return Left(
+        "unknown-argument",
+        f"{form.name} has no parameter for {port.file.code(node)}",
+        "The call does not fit the source framework's signature: was it written for another version?",
+    )
 
 
 class _Changes:
@@ -105,16 +127,18 @@ def port_arguments(
             _target_of(port, changes, given, position, target, spell) if each.parameter.role != settled else None
         )
         if parameter is None:
+            if each.element is not None:
+                raise _hidden(port, each.argument, source)
             changes.dropped.add(position)
             keywords = True
             continue
         place = position + leading
         in_place = place < len(target.parameters) and target.parameters[place] is parameter
         keywords = keywords or not in_place
-        keyword = each.argument.keyword
-        if keyword is not None:
-            if keyword.value != parameter.name:
-                changes.replace(keyword, parameter.name)
+        if each.keyword is not None:
+            if each.parameter.name != parameter.name:
+                quote = each.keyword.quote if isinstance(each.keyword, cst.SimpleString) else ""
+                changes.replace(each.keyword, f"{quote}{parameter.name}{quote}")
         elif keywords:
             _insert_keyword(port, changes, each, parameter)
         _convert(port, changes, each, parameter, target, spell)

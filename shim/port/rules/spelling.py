@@ -8,7 +8,7 @@ import libcst as cst
 
 from shim.port.apis import Api
 from shim.port.correspondences import forms_of, name_for, rows_with
-from shim.port.reading import first_name
+from shim.port.reading import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
 __all__ = ["Import", "Spelling", "is_module"]
@@ -45,12 +45,19 @@ class Spelling:
         name, bracket, arguments = name.partition("(")
         first = first_name(node)
         statements = self.port.file.imports_of(first) if first is not None else []
-        bound = self.port.file.imported(first) if first is not None and statements else None
+        bound = self._bound(first) if first is not None and statements else None
         if bound is None or first is None:
             text = self._anywhere(name) or self._beside_framework(name)
         else:
             text = self._from(first.value, bound, name, statements)
         return None if text is None else text + bracket + arguments
+
+    def _bound(self, name: cst.Name) -> str | None:
+        """Return what the imports of *name* bind it to, the first of several that do the same."""
+        meant = self.port.file.imports_meant(name)
+        if len(meant) > 1 and meant[-1] != SOMETHING_ELSE:
+            return meant[0]
+        return self.port.file.imported(name)
 
     def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
         if bound == self.port.source.framework:

@@ -9,7 +9,7 @@ import libcst as cst
 from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
 from shim.port.correspondences.returning import Returning, returned
-from shim.port.reading import GROUP_CLASSES, Groups
+from shim.port.reading import GROUP_CLASSES, Groups, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
@@ -54,11 +54,17 @@ class Walk(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> bool:
         function = node.func
-        if self._port_expression(node):
+        if node in self.port.done or self._port_expression(node):
             return False
-        if isinstance(function, (cst.Name, cst.Attribute)):
+        if self.port.file.imported(node) is not None:
+            return self._visit_name(node)
+        if isinstance(function, (cst.Name, cst.Attribute)) or self.port.file.imported(function) is not None:
             self._visit_call_of(node, function)
         return True
+
+    def visit_Annotation(self, node: cst.Annotation) -> None:
+        for code in self.port.file.quoted(node.annotation):
+            code.visit(self)
 
     def _port_expression(self, node: cst.Call | cst.Attribute) -> bool:
         """Port a call, or an attribute of one, that the table has as a name. Returns whether it is one."""
@@ -75,8 +81,8 @@ class Walk(cst.CSTVisitor):
         self._port(node, lambda: self._write(node, self._spelled(call.func, target)))
         return True
 
-    def _visit_call_of(self, node: cst.Call, function: cst.Name | cst.Attribute) -> None:
-        name = self.port.file.imported(function)
+    def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
+        name = self.port.file.imported(function) or self._functions.imported_in_several_ways(function)
         if name is not None:
             self._visit_call(node, function, name)
         elif isinstance(function, cst.Attribute) and function.value in self._groups:
@@ -91,6 +97,8 @@ class Walk(cst.CSTVisitor):
         name = self._functions.assigned_to(function)
         if name is not None:
             self._port(node, lambda: self._of_variable(node, name))
+        elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
+            self._visit_hasattr(node)
         elif function.value in _BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
@@ -99,6 +107,19 @@ class Walk(cst.CSTVisitor):
                 f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
                 "Write the target's name by hand.",
             )
+
+    def _visit_hasattr(self, node: cst.Call) -> None:
+        """Port ``hasattr(module, "name")``; where the target has no such name, it is False there, and stays."""
+        module, asked = (argument.value for argument in node.args[:2])
+        name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
+        target = self.spelling.translated(name)
+        if target is None or "(" in target:
+            return
+        spelled = self._spelled(module, target).rpartition(".")
+        self._write(module, spelled[0])
+        quote = asked.quote if isinstance(asked, cst.SimpleString) else '"'
+        self._write(asked, f"{quote}{spelled[2]}{quote}")
+        self.port.done.add(module)
 
     def _is_api(self, node: cst.BaseExpression) -> bool:
         name = self.port.file.imported(node)
@@ -183,6 +204,8 @@ class Walk(cst.CSTVisitor):
             self.port.report(node, "left", left.rule, left.why, left.advice)
 
     def _spelled(self, node: cst.CSTNode, name: str) -> str:
+        if isinstance(node, cst.Call) and self.port.file.imported(node) is not None:
+            node = node.args[0].value  # of getattr
         text = self.spelling.spell(node, name)
         if text is None:
             raise Left(
@@ -229,7 +252,7 @@ class Walk(cst.CSTVisitor):
                 "Write by hand, with the target's functions of groups, what the code asks.",
             )
 
-    def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
+    def _visit_name(self, node: cst.Name | cst.Attribute | cst.Call) -> bool:
         """Port a name of the API. Returns whether there is anything else in *node*."""
         name = self.port.file.imported(node)
         if node in self.port.done:
@@ -251,7 +274,7 @@ class Walk(cst.CSTVisitor):
             report_unknown(self.port, node, name)
         return False
 
-    def _is_ambiguous(self, node: cst.Name | cst.Attribute) -> bool:
+    def _is_ambiguous(self, node: cst.BaseExpression) -> bool:
         """Report *node* if it may mean several things, of which at least one is of the API. Returns whether it is so."""
         names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):
