@@ -91,7 +91,7 @@ def run(mine, parts, seen):
     init()
     rank = get_rank()
     total, _ = all_reduce(mine, "prod")
-    seen += [total, mine]
+    seen += [total * 1, mine * 1]
     total, handle = all_reduce(mine, async_op=True)
     handle.wait()
     seen.append(total)
@@ -102,9 +102,10 @@ def run(mine, parts, seen):
     seen += [given, mine]
     reduced = comm_func.reduce(mine, 1)
     seen.append(reduced if rank == 1 else 0)
-    exchanged, _ = comm_func.all_to_all_single_with_output_shape((2, 3), parts)
+    exchanged, _ = comm_func.all_to_all_single_with_output_shape((4, 3), parts)
     seen.append(exchanged)
-    exchanged = comm_func.all_to_all_single_with_output_shape(parts[:2 + rank], parts[:3], [1, 1 + rank], [1 , 2])[0]
+    some = parts[:3]
+    exchanged = comm_func.all_to_all_single_with_output_shape(parts[: 2 + 2 * rank], some, [1 + rank] * 2, [1, 2])[0]
     seen.append(exchanged)
     if rank == 0:
         comm_func.send(mine, 1)

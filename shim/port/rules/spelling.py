@@ -8,6 +8,7 @@ import libcst as cst
 
 from shim.port.apis import Api
 from shim.port.correspondences import forms_of, name_for, rows_with
+from shim.port.correspondences.returning import returned
 from shim.port.reading import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
@@ -126,7 +127,7 @@ class Spelling:
         )
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
-            used[head] = self._local_for(head, local, bound, is_first=not used)
+            used[head] = self._local_for(head, local, bound, is_first=head == of_bound or (of_bound is None and not used))
         for statement in statements[1:]:
             self._import(statement).used.setdefault(local, {})[head] = used[head]
         return used[head] + tail
@@ -146,9 +147,12 @@ class Spelling:
 
     def translated(self, name: str) -> str | None:
         """Return the target's name for the source's *name* where its use does not decide, None where there is none."""
-        rows = rows_with(name, self.port.plan.source)
+        rows = [row for row, _ in rows_with(name, self.port.plan.source)]
+        returning = returned(name, self.port.plan.source)
+        if returning is not None and self.port.source.framework != self.port.target.framework:
+            rows.append(returning.row)
         if rows:
-            forms = forms_of(rows[0][0], self.port.plan.target)
+            forms = forms_of(rows[0], self.port.plan.target)
             return forms[0].name if forms else None
         return name_for(name, self.port.plan.source, self.port.plan.target)
 
