@@ -45,7 +45,10 @@ class Api:
 
 
 _PADDLE_SAME = (
-    ("paddle.distributed.communication.stream.reduce_scatter.reduce_scatter", "paddle.distributed.stream.reduce_scatter"),
+    (
+        "paddle.distributed.communication.stream.reduce_scatter.reduce_scatter",
+        "paddle.distributed.stream.reduce_scatter",
+    ),
     ("paddle.distributed.communication.stream", "paddle.distributed.stream"),
     ("paddle.distributed.communication.group.Group", "paddle.distributed.collective.Group"),
     ("paddle.distributed.communication.group", "paddle.distributed"),

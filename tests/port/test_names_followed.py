@@ -100,3 +100,20 @@ def test_a_string_that_is_no_annotation_stays() -> None:
 def test_a_quoted_class_that_is_pythons_own_on_the_target() -> None:
     ported = port(f'{TORCH}def f(g: "Optional[dist.ProcessGroup]"):\n    return g.size()\n', "mindspore")
     assert ported.text.endswith('def f(g: "Optional[str]"):\n    return dist.get_world_size(g)\n')
+
+
+REMARKS = [
+    ("n = dist.recv(t, 1)", "shim", ["result-used"]),
+    ("dist.recv(t, 1)", "shim", []),
+    ("f = functools.partial(dist.recv, src=1)", "shim", []),
+    ("dist.monitored_barrier()", "shim", []),
+    ("dist.monitored_barrier()", "native", ["missing-ranks"]),
+    ("dist.monitored_barrier(timeout=t, wait_all_ranks=False)", "shim", ["argument-without-effect"]),
+]
+
+
+@pytest.mark.parametrize(("source", "onto", "rules"), REMARKS)
+def test_what_a_call_no_longer_tells(source: str, onto: str, rules: list[str]) -> None:
+    ported = port_source(f"{TORCH}{source}\n", Plan("torch", "paddle_3", onto="shim" if onto == "shim" else "native"))
+    assert [(entry.kind, entry.rule) for entry in ported.entries] == [("changed", rule) for rule in rules]
+    assert not port_source(f"{TORCH}{source}\n", Plan("torch", "torch")).entries

@@ -70,8 +70,10 @@ def test_all_that_a_declaration_names_is_recorded_or_a_module() -> None:
         known = set(recorded_names(source)) | (set(recorded_names("paddle_3")) if source == "paddle_2" else set())
         for name, groups in all_declared(source).items():
             for group in groups:
-                assert name in known or name.rpartition(".")[0].endswith((".ReduceOp", ".multiprocessing")) or (
-                    group.names.split()[0] in MODULES[source]
+                assert (
+                    name in known
+                    or name.rpartition(".")[0].endswith((".ReduceOp", ".multiprocessing"))
+                    or (group.names.split()[0] in MODULES[source])
                 ), name
 
 

@@ -6,4 +6,14 @@ from shim.port.reading.groups import GROUP_CLASSES, WORLDS, Groups
 from shim.port.reading.source_file import SOMETHING_ELSE, SourceFile, Span, first_name, literal_name
 from shim.port.reading.unpacked import unpacked
 
-__all__ = ["GROUP_CLASSES", "SOMETHING_ELSE", "WORLDS", "Groups", "SourceFile", "Span", "first_name", "literal_name", "unpacked"]
+__all__ = [
+    "GROUP_CLASSES",
+    "SOMETHING_ELSE",
+    "WORLDS",
+    "Groups",
+    "SourceFile",
+    "Span",
+    "first_name",
+    "literal_name",
+    "unpacked",
+]

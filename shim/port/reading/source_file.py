@@ -126,7 +126,9 @@ class SourceFile:
     def _by_literal(self, node: cst.Call) -> str | None:
         asked = literal_name(node)
         module = self.imported(node.args[0].value) if asked is not None and self.code(node.func) == "getattr" else None
-        return self.api.canonical(f"{module}.{asked}") if module is not None and self.api.is_collective(module) else None
+        return (
+            self.api.canonical(f"{module}.{asked}") if module is not None and self.api.is_collective(module) else None
+        )
 
     def imports_meant(self, node: cst.CSTNode) -> list[str]:
         """Return the canonical paths of all that the name or attribute *node* may mean; none where no import binds it.

@@ -143,7 +143,12 @@ def port_arguments(
             _insert_keyword(port, changes, each, parameter)
         _convert(port, changes, each, parameter, target, spell)
     missing = _missing(source, target, used, given)
-    if result is not None and result[0] not in used and not leading and (found := target.of_role(result[0])) is not None:
+    if (
+        result is not None
+        and result[0] not in used
+        and not leading
+        and (found := target.of_role(result[0])) is not None
+    ):
         missing.append(f"{found.name}={result[1]}")
     _write(port, changes, node, missing)
 

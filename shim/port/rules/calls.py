@@ -13,6 +13,7 @@ from shim.port.rules.filled_lists import before_call
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
+from shim.port.rules.remarks import remark
 from shim.port.rules.unknown_names import left_without
 
 __all__ = ["port_call"]
@@ -38,14 +39,6 @@ def port_call(
     if not forms:
         raise left_without(port, name)
     target = forms[0]
-    if row == "backend_of":
-        port.report(
-            node,
-            "changed",
-            "backend-name",
-            f"{target.name} returns a backend's name of {port.target.framework}",
-            "Check what the code compares it with.",
-        )
     before = before_call(port, row, {each.parameter.role: each.value for each in given}, spell)
     if before is not None:
         port.check_statement(node)
@@ -56,6 +49,7 @@ def port_call(
     port_arguments(port, node, given, source, target, spell)
     if before is not None:
         port.insert_before(before)
+    remark(port, node, row, source, target)
     return target.name
 
 

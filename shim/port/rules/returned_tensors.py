@@ -40,7 +40,7 @@ def port_returning(port: Port, node: cst.Call, source: Returning, spell: Callabl
     if tensor is None:
         raise Left("unknown-argument", f"{source.form.name} is called without a tensor", "Check the call.")
     _check(port, source, given, tensor, places.result)
-    made = source.made.format(
+    made = _made(port, source).format(
         input=_bracketed(port, tensor),
         size=f"{spell(forms_of('size', port.plan.target)[0].name)}({_group(port, values)})" if "{size}" in source.made else "",
         shape=_shape(port, values.get("output")),
@@ -93,8 +93,18 @@ def _places(port: Port, node: cst.Call, source: Returning) -> _Places:
 def _check(port: Port, source: Returning, given: list[Given], tensor: cst.BaseExpression, result: str) -> None:
     """Raise Left where the statement before the call would change what the call's arguments mean."""
     twice = "{input}.shape" in source.made or source.result == "output"
-    if twice and not isinstance(tensor, (cst.Name, cst.Attribute)):
-        raise Left(_STATEMENT, "the target needs the tensor twice", "Keep the tensor in a variable, and port again.")
+    shape = next((each.value for each in given if each.parameter.role == "output"), None)
+    copied = [each for each in (tensor, shape) if each is not None and (twice or port.plan.scope == "statements")]
+    if not all(
+        isinstance(each, (cst.Name, cst.Attribute))
+        for each in copied
+        if each is tensor or port.plan.scope == "statements"
+    ):
+        raise Left(
+            _STATEMENT,
+            "the target needs the arguments in a statement before the call, too",
+            "Keep them in variables, and port again.",
+        )
     moved = [tensor, *(each.value for each in given if each.parameter.role in ("output", "group"))]
     rest = [each.value for each in given if each.value is not tensor or twice]
     if any(_uses_api(port, each) for each in moved) or any(result in _names(port, each) for each in rest):
@@ -103,6 +113,19 @@ def _check(port: Port, source: Returning, given: list[Given], tensor: cst.BaseEx
             f"the target needs {result} before the call, whose arguments have to be known by then",
             "Keep the arguments in variables of their own, and port again.",
         )
+
+
+def _made(port: Port, source: Returning) -> str:
+    """Return how the result is made, by methods of the tensors that the ported function has."""
+    if port.plan.scope == "collectives":
+        return source.made
+    if port.plan.target == "paddle_2" and ".new_zeros" in source.made:
+        raise Left(
+            "no-equivalent",
+            "tensors of Paddle 2 have no new_zeros, by which the tensor for the result could be made",
+            "Make it with paddle.zeros before the call, and call the function that fills it.",
+        )
+    return source.made.replace(".copy()", ".clone()")
 
 
 def _names(port: Port, value: cst.CSTNode) -> set[str]:

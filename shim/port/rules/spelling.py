@@ -127,7 +127,9 @@ class Spelling:
         )
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
-            used[head] = self._local_for(head, local, bound, is_first=head == of_bound or (of_bound is None and not used))
+            used[head] = self._local_for(
+                head, local, bound, is_first=head == of_bound or (of_bound is None and not used)
+            )
         for statement in statements[1:]:
             self._import(statement).used.setdefault(local, {})[head] = used[head]
         return used[head] + tail

@@ -12,7 +12,9 @@ _KEEP = "Keep this file on MindSpore's frontend, which works beside the ported c
 _GATHER_PARTS = "Make a list of parts of the tensor, such as list(output.chunk(size)), and call {}."
 
 _MINT = (
-    Declared("TCPStore", "its ranks do not share a store of this class", "Share small values with broadcast_object_list."),
+    Declared(
+        "TCPStore", "its ranks do not share a store of this class", "Share small values with broadcast_object_list."
+    ),
     Declared("gather_into_tensor", "it gathers into a list", _GATHER_PARTS.format("gather with it")),
     Declared("scatter_tensor", "it scatters a list", _GATHER_PARTS.format("scatter with it")),
     Declared(
