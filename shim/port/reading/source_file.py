@@ -209,6 +209,12 @@ class SourceFile:
         scope = self._scopes.get(name)
         return max((len(each.references) for each in scope[name.value]), default=0) if scope is not None else 0
 
+    def definition(self, name: cst.Name) -> cst.FunctionDef | None:
+        """Return the function that the variable *name* is by its definition; None where anything else binds it, too."""
+        scope = self._scopes.get(name)
+        bound = [getattr(each, "node", None) for each in scope[name.value]] if scope is not None else []
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
+
     @cached_property
     def _assigned(self) -> dict[Any, cst.BaseExpression]:
         """The expression assigned to each variable in a plain assignment."""

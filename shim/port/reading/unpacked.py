@@ -35,10 +35,11 @@ def _elements(value: cst.BaseExpression) -> Mapping[str, cst.DictElement] | None
         return None
     found: dict[str, cst.DictElement] = {}
     for element in value.elements:
-        key = element.key if isinstance(element, cst.DictElement) else None
-        if not isinstance(key, cst.SimpleString) or key.prefix or not key.raw_value.isidentifier():
+        if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
             return None
-        found[key.raw_value] = element
+        if element.key.prefix or not element.key.raw_value.isidentifier():
+            return None
+        found[element.key.raw_value] = element
     return found if len(found) == len(value.elements) else None
 
 

@@ -7,79 +7,21 @@ parameters, they become keywords.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
-from shim.port.reading import WORLDS, unpacked
+from shim.port.reading import WORLDS
+from shim.port.rules.given import Given, hidden
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
 from shim.port.rules.unknown_names import left_without
 
-__all__ = ["Given", "bind", "port_arguments"]
+__all__ = ["port_arguments"]
 
 _NO_ARGUMENT = "no-equivalent-argument"
-
-
-@dataclass(frozen=True)
-class Given:
-    """An argument of the call, and the source's parameter that it is for. ``element`` is what gives it in a dictionary that the argument unpacks."""
-
-    argument: cst.Arg
-    parameter: Parameter
-    element: cst.DictElement | None = None
-
-    @property
-    def value(self) -> cst.BaseExpression:
-        return self.argument.value if self.element is None else self.element.value
-
-    @property
-    def keyword(self) -> cst.BaseExpression | None:
-        return self.argument.keyword if self.element is None else self.element.key
-
-
-def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
-    """Return the arguments with their parameters. Raises Left where the source does not say which they are."""
-    given = []
-    for position, argument in enumerate(arguments):
-        if argument.star:
-            elements = unpacked(port.file, argument)
-            if elements is None:
-                raise _hidden(port, argument, form)
-            given += [Given(argument, _parameter(port, form, key, each), each) for key, each in elements.items()]
-        elif argument.keyword is not None:
-            given.append(Given(argument, _parameter(port, form, argument.keyword.value, argument)))
-        elif position < len(form.parameters):
-            given.append(Given(argument, form.parameters[position]))
-        else:
-            raise _unknown(port, form, argument)
-    return given
-
-
-def _parameter(port: Port, form: Form, name: str, node: cst.CSTNode) -> Parameter:
-    parameter = form.named(name)
-    if parameter is None:
-        raise _unknown(port, form, node)
-    return parameter
-
-
-def _hidden(port: Port, argument: cst.Arg, form: Form) -> Left:
-    return Left(
-        "unpacked-arguments",
-        f"{port.file.code(argument)} hides which arguments {form.name} gets",
-        "Write the arguments out, or check by hand that the target takes the same names and order.",
-    )
-
-
-def _unknown(port: Port, form: Form, node: cst.CSTNode) -> Left:
-    return Left(
-        "unknown-argument",
-        f"{form.name} has no parameter for {port.file.code(node)}",
-        "The call does not fit the source framework's signature: was it written for another version?",
-    )
 
 
 class _Changes:
@@ -128,7 +70,7 @@ def port_arguments(
         )
         if parameter is None:
             if each.element is not None:
-                raise _hidden(port, each.argument, source)
+                raise hidden(port, each.argument, source)
             changes.dropped.add(position)
             keywords = True
             continue

@@ -8,8 +8,9 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of
 from shim.port.glue.functions import glue_form
-from shim.port.rules.arguments import Given, bind, port_arguments
+from shim.port.rules.arguments import port_arguments
 from shim.port.rules.filled_lists import before_call
+from shim.port.rules.given import Given, bind
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port

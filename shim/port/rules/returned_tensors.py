@@ -9,7 +9,8 @@ import libcst as cst
 
 from shim.port.correspondences import forms_of
 from shim.port.correspondences.returning import Returning
-from shim.port.rules.arguments import Given, bind, port_arguments
+from shim.port.rules.arguments import port_arguments
+from shim.port.rules.given import Given, bind
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.unknown_names import left_without
@@ -70,8 +71,8 @@ def _places(port: Port, node: cst.Call, source: Returning) -> _Places:
     if statement is not None and len(statement.body) == 1:
         small = statement.body[0]
         value = small.value if isinstance(small, (cst.Assign, cst.Return)) else None
-        is_part = value is not node and isinstance(value, cst.Subscript) and value.value is node
-        takes_tensor = (is_part and port.file.code(value).endswith("[0]")) if source.with_handle else value is node
+        is_first = isinstance(value, cst.Subscript) and value.value is node and port.file.code(value).endswith("[0]")
+        takes_tensor = is_first if source.with_handle else value is node
         if isinstance(small, cst.Return) and takes_tensor:
             name = port.new_name("result")
             return _Places(name, "", f"return {name}")

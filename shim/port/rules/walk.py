@@ -16,6 +16,7 @@ from shim.port.rules.left import Left
 from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
 from shim.port.rules.returned_tensors import port_returning
+from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.unknown_names import report_unknown
 
@@ -74,7 +75,7 @@ class Walk(cst.CSTVisitor):
         if name is None:
             return False
         arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
-        text = f"{name}({arguments})" + ("" if node is call else f".{node.attr.value}")
+        text = f"{name}({arguments})" + (f".{node.attr.value}" if isinstance(node, cst.Attribute) else "")
         target = name_for(text, self.port.plan.source, self.port.plan.target)
         if target is None or text == target:
             return False
@@ -145,6 +146,10 @@ class Walk(cst.CSTVisitor):
             self.port.done.add(function)
             self._port(node, lambda: self._port_returning(node, function, returning))
             return
+        if name == SPAWN and arguments is None and self.port.source.framework != self.port.target.framework:
+            self.port.done.add(function)
+            self._port(node, lambda: self._port_spawn(node, function))
+            return
         if not rows:
             if name in GROUP_CLASSES:
                 self._leave_group(node, name)
@@ -155,6 +160,13 @@ class Walk(cst.CSTVisitor):
             self._port(node, lambda: self._port_asking(node, function, rows[0]))
         else:
             self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+
+    def _port_spawn(self, node: cst.Call, function: cst.BaseExpression) -> None:
+        place = (
+            function if isinstance(function, cst.Name) else node
+        )  # torch.multiprocessing itself is no module of the API
+        target = port_spawn(self.port, node, lambda other: self._spelled(node, other))
+        self._write(function, self._spelled(place, target))
 
     def _port_returning(self, node: cst.Call, function: cst.BaseExpression, source: Returning) -> None:
         target = port_returning(self.port, node, source, lambda other: self._spelled(function, other))

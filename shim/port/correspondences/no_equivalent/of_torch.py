@@ -184,7 +184,7 @@ OF_TORCH: Mapping[str, Sequence[Declared]] = {
         Declared(
             "spawn",
             "paddle.distributed.spawn does not pass the rank to the function",
-            "Call paddle.distributed.spawn, take the rank's parameter out, and ask get_rank in the function.",
+            "Call paddle.distributed.spawn with keywords, take the rank's parameter out, and ask get_rank in the function.",
             "paddle_2 paddle_3",
         ),
     ),
