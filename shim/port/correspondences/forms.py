@@ -30,6 +30,7 @@ ADVISORY = frozenset(
         "description",
         "device",
         "device_ids",
+        "fallback",
         "init_method",
         "names_missing_ranks",
         "options",

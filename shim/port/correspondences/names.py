@@ -25,6 +25,7 @@ torch.distributed.GroupMember.WORLD   paddle.distributed.get_group(0)           
 torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.HCCL_WORLD_COMM_GROUP
 torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.NCCL_WORLD_COMM_GROUP
 torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.MCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group(id=0)         mindspore.communication.GlobalComm.WORLD_COMM_GROUP
 torch.distributed._get_default_group()  paddle.distributed.collective._get_default_group()  mindspore.communication.GlobalComm.WORLD_COMM_GROUP
 torch.distributed.get_rank()          paddle.distributed.ParallelEnv().rank        mindspore.mint.distributed.get_rank()
 torch.distributed.get_rank()          paddle.distributed.ParallelEnv().local_rank  mindspore.mint.distributed.get_rank()

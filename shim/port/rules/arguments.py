@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
-from shim.port.reading import WORLDS
 from shim.port.rules.given import Given, hidden
+from shim.port.rules.group_names import check_group, is_world
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
 from shim.port.rules.unknown_names import left_without
 
-__all__ = ["port_arguments"]
+__all__ = ["names_op", "port_arguments"]
 
 _NO_ARGUMENT = "no-equivalent-argument"
 
@@ -154,6 +154,9 @@ def _target_of(
         return None
     if role == "tag" and literal == "0":
         return None
+    if role == "group" and is_world(port, each.value):
+        changes.made.append(lambda: port.forget(each.value))
+        return None
     raise Left(
         _NO_ARGUMENT,
         f"{target.name} has no parameter for {name}={code}",
@@ -165,6 +168,7 @@ _ADVICE = {
     "rank": "The target takes the rank from the launcher's variables: start the program with the target's launcher or shim run.",
     "world_size": "The target takes the number of ranks from the launcher's variables: start the program with the target's launcher or shim run.",
     "init_method": "The target takes the address from the launcher's variables: start the program with the target's launcher or shim run.",
+    "names_missing_ranks": "On shim's frontends, the error of every call that times out names the ranks that are missing.",
     "store": "The target makes its own store, where the launcher's variables say.",
     "backend": "The target chooses its backend by the device.",
 }
@@ -215,9 +219,11 @@ def _convert(
         _convert_op(port, changes, given, spell)
     elif parameter.role == "backend":
         _convert_backend(port, changes, given)
-    elif parameter.role == "group" and port.file.imported(given.value) in WORLDS:
+    elif parameter.role == "group" and is_world(port, given.value):
         changes.replace(given.value, "None")
         changes.made.append(lambda: port.forget(given.value))
+    elif parameter.role == "group":
+        check_group(port, given.value)
     elif is_for_root_only(target, parameter.role):
         root = next((each.value for each in changes.given if each.parameter.role == "root"), None)
         around = to_wrap(port, given.value, root, target, spell)
@@ -244,7 +250,7 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
     literal = literal_of(port.file.code(given.value))
     op = _OPS.get(str(literal))
     if op is None:
-        if port.source.framework != "torch" and not _names_op(port, given.value):
+        if port.source.framework != "torch" and not names_op(port, given.value):
             changes.advice.append(
                 (
                     given.argument,
@@ -263,11 +269,11 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
         changes.replace(given.value, spell(name))
 
 
-def _names_op(port: Port, value: cst.BaseExpression) -> bool:
+def names_op(port: Port, value: cst.BaseExpression) -> bool:
     """Tell whether *value* is a member of the source's ReduceOp, or a variable that has no other values."""
     if isinstance(value, cst.Name) and port.file.imported(value) is None:
         values = port.file.values_of(value)
-        return values is not None and all(not isinstance(each, cst.Name) and _names_op(port, each) for each in values)
+        return values is not None and all(not isinstance(each, cst.Name) and names_op(port, each) for each in values)
     return ".ReduceOp." in (port.file.imported(value) or "")
 
 

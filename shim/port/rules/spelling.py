@@ -61,7 +61,7 @@ class Spelling:
         return self.port.file.imported(name)
 
     def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
-        if bound == self.port.source.framework:
+        if not self.port.source.is_collective(bound):  # the framework, or what has much else, such as mindspore.ops
             return self._anywhere(name) or self._below(
                 self._added(statements, self.port.target.main, "dist"), self.port.target.main, name, statements
             )
