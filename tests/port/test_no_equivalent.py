@@ -11,6 +11,7 @@ from shim.port.apis import APIS
 from shim.port.correspondences import declared, forms_of, name_for, rows_with
 from shim.port.correspondences.members import MEMBERS, member_for
 from shim.port.correspondences.no_equivalent import all_declared
+from shim.port.correspondences.primitives import primitive
 from shim.port.correspondences.returning import returned
 from shim.record import read
 
@@ -33,7 +34,7 @@ def has_equivalent(name: str, source: str, target: str) -> bool:
     rows = rows_with(name, source)
     if any(forms_of(row, target) or (row in MEMBERS and member_for(row, target)) for row, _ in rows):
         return True
-    returning = returned(name, source)
+    returning = returned(name, source) or primitive(name, source)
     if returning is not None:
         return bool(forms_of(returning.row, target))
     return name_for(name, source, target) is not None
@@ -105,7 +106,7 @@ TOLD = [
     ("torch", "paddle_3", "from torch.distributed.fsdp import FullyShardedDataParallel\n", "needs groups"),
     ("torch", "paddle_3", "import torch.multiprocessing as mp\nmp.spawn(*a)\n", "paddle.distributed.spawn"),
     ("paddle_3", "torch", "import paddle.distributed as d\nd.wait(t)\n", "Call wait() of the handle"),
-    ("mindspore", "torch", "from mindspore import ops\ny = ops.AllGather()(x)\n", "Make the output where"),
+    ("mindspore", "torch", "from mindspore import ops\ny = ops.AllGatherV()(x)\n", "one of each size"),
     ("mindspore", "torch", "from mindspore.communication import create_group\n", "group = new_group(ranks)"),
 ]
 

@@ -253,7 +253,7 @@ def test_arguments_without_effect_are_dropped_and_reported() -> None:
         ("torch", "from torch.distributed.fsdp import fully_shard\nfully_shard(m)\n", "no-equivalent"),
         ("torch", "from torch.distributed import *\n", "star-import"),
         ("paddle_3", "import paddle\nm = paddle.DataParallel(m)\n", "communicates-itself"),
-        ("mindspore", "import mindspore.ops as ops\nx = ops.AllReduce()(x)\n", "no-equivalent"),
+        ("mindspore", "import mindspore.ops as ops\nx = ops.AlltoAllV()(x)\n", "no-equivalent"),
         (
             "mindspore",
             "from mindspore.communication.comm_func import gather_into_tensor\nx = gather_into_tensor(x)\n",

@@ -105,7 +105,7 @@ def _of_alias(
     name = port.source.canonical(f"{module}.{port.file.code(alias.name)}")
     local = _local(port, alias)
     if not port.source.is_collective(name):
-        return None
+        return [] if 0 < port.file.uses_of(local) == port.forgotten[local] else None
     if is_module(port.source, name):
         return [(port.target.main, local)]
     used = import_.used.get(local)

@@ -31,6 +31,7 @@ class Port:
         self.done: set[cst.CSTNode] = set()  # what a rule has written itself
         self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
         self.forgotten: Counter[str] = Counter()  # how many uses of each imported name the port has taken out
+        self.primitives: set[cst.CSTNode] = set()  # statements that have a function defined before them
         self.before: dict[cst.CSTNode, cst.CSTNode] = {}  # each statement's one before it, in its block
 
     def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:

@@ -15,7 +15,7 @@ from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.unknown_names import left_without
 
-__all__ = ["port_returning"]
+__all__ = ["port_returning", "uses_api"]
 
 _STATEMENT = "needs-a-statement"
 
@@ -108,7 +108,7 @@ def _check(port: Port, source: Returning, given: list[Given], tensor: cst.BaseEx
         )
     moved = [tensor, *(each.value for each in given if each.parameter.role in ("output", "group"))]
     rest = [each.value for each in given if each.value is not tensor or twice]
-    if any(_uses_api(port, each) for each in moved) or any(result in _names(port, each) for each in rest):
+    if any(uses_api(port, each) for each in moved) or any(result in _names(port, each) for each in rest):
         raise Left(
             _STATEMENT,
             f"the target needs {result} before the call, whose arguments have to be known by then",
@@ -143,7 +143,7 @@ def _names(port: Port, value: cst.CSTNode) -> set[str]:
     return found
 
 
-def _uses_api(port: Port, value: cst.CSTNode) -> bool:
+def uses_api(port: Port, value: cst.CSTNode) -> bool:
     """Tell whether names of the API are in *value*, other than one that is all of it."""
     found: list[str] = []
     if port.file.imported(value) is not None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
+from shim.port.correspondences.primitives import primitive
 from shim.port.correspondences.returning import Returning, returned
 from shim.port.reading import GROUP_CLASSES, Groups, literal_name
 from shim.port.rules.calls import port_call
@@ -15,6 +16,7 @@ from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
 from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
+from shim.port.rules.primitives import port_primitive
 from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
@@ -55,7 +57,7 @@ class Walk(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> bool:
         function = node.func
-        if node in self.port.done or self._port_expression(node):
+        if node in self.port.done or self._port_expression(node) or self._port_object(node):
             return False
         if self.port.file.imported(node) is not None:
             return self._visit_name(node)
@@ -81,6 +83,14 @@ class Walk(cst.CSTVisitor):
             return False
         self._port(node, lambda: self._write(node, self._spelled(call.func, target)))
         return True
+
+    def _port_object(self, node: cst.Call) -> bool:
+        """Port a call that makes an object of a primitive. Returns whether it is one, and is ported."""
+        known = primitive(self.port.file.imported(node.func) or "", self.port.plan.source)
+        if known is None or self.port.source.framework == self.port.target.framework:
+            return False
+        self.port.done.add(node.func)
+        return self._port(node, lambda: port_primitive(self.port, node, known, self._spelled))
 
     def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
         name = self.port.file.imported(function) or self._functions.imported_in_several_ways(function)
@@ -208,12 +218,14 @@ class Walk(cst.CSTVisitor):
         parts = list(values.values())
         port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
 
-    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
-        """Make the *change* of *node*, or report why it is left."""
+    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
         try:
             change()
         except Left as left:
             self.port.report(node, "left", left.rule, left.why, left.advice)
+            return False
+        return True
 
     def _spelled(self, node: cst.CSTNode, name: str) -> str:
         if isinstance(node, cst.Call) and self.port.file.imported(node) is not None:

@@ -106,14 +106,9 @@ _COMM_FUNC = (
 _PRIMITIVES = (
     Declared("ReduceOp.AVG", "it has no op for the mean", "Reduce by SUM, and divide by the size.", "paddle_2"),
     Declared(
-        "AllReduce Broadcast Reduce",
-        "it has functions and no primitives, and they work in place",
-        "Call the function where the primitive is called, on a copy of its argument.",
-    ),
-    Declared(
-        "AllGather ReduceScatter CollectiveGather CollectiveScatter",
+        "CollectiveGather CollectiveScatter",
         "it has functions and no primitives, and they fill an output",
-        "Make the output where the primitive is called, and call the function.",
+        "Make a list of parts where the primitive is called, and call gather or scatter.",
     ),
     Declared(
         "AllGatherV ReduceScatterV",
@@ -125,7 +120,6 @@ _PRIMITIVES = (
         "it has functions and no primitives, and they exchange rows",
         "Exchange rows with the function, and move other dimensions to the front before it and back after it.",
     ),
-    Declared("Barrier", "it has a function and no primitive", "Call barrier where the primitive is called."),
     Declared(
         "Send Receive",
         "it has functions and no primitives, and messages have no group of their own for the way back",
