@@ -69,6 +69,8 @@ def test_an_import_that_nothing_uses_any_more_goes() -> None:
         ("y = ops.AllReduce(op)", "op-not-known"),
         ("y = ops.AllReduce(group='g')", "group-by-name"),
         ("y = ops.AllReduce(*some)", "unpacked-arguments"),
+        ("y = ops.AllReduce().add_prim_attr('index', 0)", "no-equivalent"),
+        ("self.f = ops.AllReduce()\nself.f.add_prim_attr('index', 0)\nops.Cast()", "no-equivalent"),
         ("class A(ops.AllReduce): pass", "no-equivalent"),
     ],
 )

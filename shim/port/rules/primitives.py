@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container
 
 import libcst as cst
@@ -37,6 +38,12 @@ def port_primitive(port: Port, node: cst.Call, source: Primitive, spell: Spell) 
             "Port with --scope collectives first, or call the function in place of the object.",
         )
     _check_place(port, node)
+    if _has_members_used(port, node):
+        raise Left(
+            "no-equivalent",
+            f"the program uses more of the object of {source.form.name} than to call it",
+            "Take out what sets attributes such as add_prim_attr, which are for MindSpore's compiler, and port again.",
+        )
     target = forms[0]
     values = {each.parameter.role: _text(port, node.func, each, spell) for each in bind(port, node.args, source.form)}
     kept = {role: text for role, text in values.items() if text != "None"}
@@ -64,6 +71,17 @@ def port_primitive(port: Port, node: cst.Call, source: Primitive, spell: Spell) 
             f"gradients go through {source.form.name}, and not through {target.name}",
             "If one has to, write a function whose backward calls the collective that it needs.",
         )
+
+
+def _has_members_used(port: Port, node: cst.Call) -> bool:
+    """Tell whether the source uses a member of the object that *node* makes, at once or by what the statement assigns it to."""
+    text, (_, end) = port.file.text, port.file.span(node)
+    small = port.statement.body[0] if port.statement is not None else None
+    targets = [each.target for each in small.targets] if isinstance(small, cst.Assign) else []
+    names = [re.escape(port.file.code(target).encode()) for target in targets]
+    return text[end:].lstrip().startswith(b".") or any(
+        re.search(rb"(?<![\w.])" + name + rb"\.\w", text) for name in names
+    )
 
 
 def _given(port: Port, parameter: Parameter, kept: Container[str]) -> str:
