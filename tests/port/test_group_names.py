@@ -20,6 +20,8 @@ REWRITES = [
      "import shim.frontends.torch.distributed as c\nr = c.get_rank(None)"),
     ("mindspore", "import mindspore.communication as c\nr = c.get_local_rank(c.GlobalComm.WORLD_COMM_GROUP)",
      "import shim.frontends.torch.distributed as c\nr = c.get_node_local_rank()"),
+    ("mindspore", "from mindspore.communication import GlobalComm\nif not GlobalComm.INITED: start()",
+     "from shim.frontends.torch.distributed import is_initialized\nif not is_initialized(): start()"),
     ("paddle_3", "import paddle.distributed as dist\ng = dist.get_group(id=0)",
      "import shim.frontends.torch.distributed as dist\ng = dist.group.WORLD"),
 ]  # fmt: skip

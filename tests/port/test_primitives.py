@@ -26,6 +26,10 @@ REWRITES = [
         + BODY.format(", op=op, group=group")
         + "all_reduce = all_reduce_",
     ),
+    (
+        "x.y = ops.AllReduce()(x.y)\nx.y.f()",
+        f"def all_reduce(tensor):\n{BODY.format('')}x.y = all_reduce(x.y)\nx.y.f()",
+    ),
     ("ops.Barrier()()", "def barrier():\n    dist.barrier()\nbarrier()"),
 ]
 

@@ -31,6 +31,8 @@ torch.distributed.get_rank()          paddle.distributed.ParallelEnv().rank     
 torch.distributed.get_rank()          paddle.distributed.ParallelEnv().local_rank  mindspore.mint.distributed.get_rank()
 torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().world_size  mindspore.mint.distributed.get_world_size()
 torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().nranks      mindspore.mint.distributed.get_world_size()
+torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.mint.distributed.is_initialized()
+torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.communication.GlobalComm.INITED
 torch.distributed.Backend.NCCL        "nccl"                                       "hccl"
 torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
 torch.distributed.Backend.MPI         -                                            "hccl"

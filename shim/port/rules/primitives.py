@@ -77,7 +77,7 @@ def _has_members_used(port: Port, node: cst.Call) -> bool:
     """Tell whether the source uses a member of the object that *node* makes, at once or by what the statement assigns it to."""
     text, (_, end) = port.file.text, port.file.span(node)
     small = port.statement.body[0] if port.statement is not None else None
-    targets = [each.target for each in small.targets] if isinstance(small, cst.Assign) else []
+    targets = [each.target for each in small.targets] if isinstance(small, cst.Assign) and small.value is node else []
     names = [re.escape(port.file.code(target).encode()) for target in targets]
     return text[end:].lstrip().startswith(b".") or any(
         re.search(rb"(?<![\w.])" + name + rb"\.\w", text) for name in names
