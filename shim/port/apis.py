@@ -45,6 +45,10 @@ class Api:
 
 
 _PADDLE_SAME = (
+    (
+        "paddle.distributed.communication.stream.reduce_scatter.reduce_scatter",
+        "paddle.distributed.stream.reduce_scatter",
+    ),
     ("paddle.distributed.communication.stream", "paddle.distributed.stream"),
     ("paddle.distributed.communication.group.Group", "paddle.distributed.collective.Group"),
     ("paddle.distributed.communication.group", "paddle.distributed"),
@@ -78,8 +82,12 @@ APIS = {
             "torch-2.13.0",
             "shim.frontends.torch",
             "torch.distributed",
-            (("torch.distributed.distributed_c10d", "torch.distributed"),),
+            (
+                ("torch.distributed.distributed_c10d", "torch.distributed"),
+                ("torch.distributed.reduce_op", "torch.distributed.ReduceOp"),
+            ),
             names=(
+                "torch.multiprocessing.spawn",
                 "torch.nn.SyncBatchNorm",
                 "torch.nn.parallel.DistributedDataParallel",
                 "torch.nn.parallel.distributed",
@@ -114,7 +122,7 @@ APIS = {
             "shim.frontends.mindspore",
             "mindspore.mint.distributed",
             _MINDSPORE_SAME,
-            ("mindspore.communication",),
+            ("mindspore.communication", "mindspore.communication.comm_func"),
             (
                 "mindspore.nn.DistributedGradReducer",
                 "mindspore.nn.SyncBatchNorm",

@@ -211,7 +211,8 @@ def written(program: str, api: str, variant: int = 0) -> str | None:
     main = APIS[api].written(APIS[api].main, native=False)
     return _FRAME.format(
         main=main,
-        more="import shim.frontends.mindspore.communication as communication\nfrom shim.frontends.mindspore.ops import ReduceOp"
+        more="import shim.frontends.mindspore.communication as communication\n"
+        "from shim.frontends.mindspore.communication import comm_func\nfrom shim.frontends.mindspore.ops import ReduceOp"
         if api == "mindspore"
         else "",
         body=text.replace("\n", "\n    "),
@@ -280,4 +281,6 @@ def _call(match: re.Match[str], api: str, variant: int) -> str:
 
 
 def _local(form: Form) -> str:
-    return form.name.replace(f"{APIS[form.api].main}.", "dist.").replace("mindspore.communication.", "communication.")
+    modules = {f"{APIS[form.api].main}.": "dist.", "mindspore.communication.comm_func.": "comm_func."}
+    modules["mindspore.communication."] = "communication."
+    return next((form.name.replace(path, local) for path, local in modules.items() if path in form.name), form.name)

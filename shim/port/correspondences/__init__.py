@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from shim.port.correspondences.forms import ADVISORY, Form, Parameter, recorded
 from shim.port.correspondences.names import name_for
+from shim.port.correspondences.no_equivalent import declared
 from shim.port.correspondences.table import TABLE, form_for, forms_of, rows_with
 
-__all__ = ["ADVISORY", "TABLE", "Form", "Parameter", "form_for", "forms_of", "name_for", "recorded", "rows_with"]
+__all__ = [
+    "ADVISORY",
+    "TABLE",
+    "Form",
+    "Parameter",
+    "declared",
+    "form_for",
+    "forms_of",
+    "name_for",
+    "recorded",
+    "rows_with",
+]

@@ -46,6 +46,8 @@ COLLECTIVES = {
         "torch.distributed.barrier(group=None, background, device_ids, timeout)",
         "paddle.distributed.barrier(group)",
         "mindspore.mint.distributed.barrier(group, background, device_ids)",
+        "mindspore.communication.comm_func.barrier(group=None)",
+        "torch.distributed.monitored_barrier(group=None, timeout, names_missing_ranks)",
     ),
     "broadcast": (
         "torch.distributed.broadcast(tensor, root, group, background, group_root)",

@@ -34,6 +34,10 @@ GROUPS = {
         "paddle.distributed.is_initialized()",
         "mindspore.mint.distributed.is_initialized()",
     ),
+    "local_rank": (
+        "torch.distributed.get_node_local_rank(fallback)",
+        "mindspore.communication.get_local_rank(group=None)",
+    ),
     "new_group": (
         "torch.distributed.new_group(ranks, timeout, backend, options, members_alone, description, device, -)",
         "paddle_2: paddle.distributed.new_group(ranks, backend, timeout)",
@@ -45,12 +49,14 @@ GROUPS = {
         "paddle.distributed.get_rank(group)",
         "mindspore.mint.distributed.get_rank(group)",
         "mindspore.communication.get_rank(group=None)",
+        "mindspore.mint.distributed.get_cache_group_rank(group=None)",
     ),
     "size": (
         "torch.distributed.get_world_size(group)",
         "paddle.distributed.get_world_size(group)",
         "mindspore.mint.distributed.get_world_size(group)",
         "mindspore.communication.get_group_size(group=None)",
+        "mindspore.mint.distributed.get_cache_group_size(group=None)",
     ),
     "rank_in_group": (
         "torch.distributed.get_group_rank(group, rank)",

@@ -22,6 +22,20 @@ torch.distributed.ReduceOp.AVG        paddle_3:paddle.distributed.ReduceOp.AVG  
 torch.distributed.ProcessGroup        paddle.distributed.collective.Group        str
 torch.distributed.group.WORLD         paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
 torch.distributed.GroupMember.WORLD   paddle.distributed.get_group(0)            mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.HCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.NCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group()             mindspore.communication.MCCL_WORLD_COMM_GROUP
+torch.distributed.group.WORLD         paddle.distributed.get_group(id=0)         mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed._get_default_group()  paddle.distributed.collective._get_default_group()  mindspore.communication.GlobalComm.WORLD_COMM_GROUP
+torch.distributed.get_rank()          paddle.distributed.ParallelEnv().rank        mindspore.mint.distributed.get_rank()
+torch.distributed.get_rank()          paddle.distributed.ParallelEnv().local_rank  mindspore.mint.distributed.get_rank()
+torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().world_size  mindspore.mint.distributed.get_world_size()
+torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().nranks      mindspore.mint.distributed.get_world_size()
+torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.mint.distributed.is_initialized()
+torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.communication.GlobalComm.INITED
+torch.distributed.Backend.NCCL        "nccl"                                       "hccl"
+torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
+torch.distributed.Backend.MPI         -                                            "hccl"
 """
 
 

@@ -31,10 +31,12 @@ POINT_TO_POINT = {
         "paddle.distributed.send(tensor, peer, group, ~background)",
         "mindspore.mint.distributed.send(tensor, peer, group, tag)",
         "paddle.distributed.stream.send(tensor, peer, group, ~background, -)",
+        "mindspore.communication.comm_func.send(tensor, peer, group=None, tag)",
     ),
     "send_in_background": (
         "torch.distributed.isend(tensor, peer, group, tag, group_peer)",
         "paddle.distributed.isend(tensor, peer, group)",
         "mindspore.mint.distributed.isend(tensor, peer, group, tag)",
+        "mindspore.communication.comm_func.isend(tensor, peer, group=None, tag)",
     ),
 }

@@ -43,6 +43,7 @@ class Flows:
     """
 
     def __init__(self, file: SourceFile) -> None:
+        self.file = file
         nodes = file.nodes
         definitions = self.definitions = Definitions(file)
         self.into: dict[Hashable, list[Value]] = defaultdict(list)

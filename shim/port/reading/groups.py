@@ -24,7 +24,16 @@ _MAKERS = frozenset(
         "torch.distributed.split_group",
     )
 )
-WORLDS = frozenset(("torch.distributed.group.WORLD", "torch.distributed.GroupMember.WORLD"))
+WORLDS = frozenset(
+    (
+        "mindspore.communication.GlobalComm.WORLD_COMM_GROUP",
+        "mindspore.communication.HCCL_WORLD_COMM_GROUP",
+        "mindspore.communication.MCCL_WORLD_COMM_GROUP",
+        "mindspore.communication.NCCL_WORLD_COMM_GROUP",
+        "torch.distributed.GroupMember.WORLD",
+        "torch.distributed.group.WORLD",
+    )
+)
 
 
 class Groups:

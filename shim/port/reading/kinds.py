@@ -167,7 +167,10 @@ class Kinds:
         if self._is_class(node):
             return FOUND
         if isinstance(node, cst.SimpleString):
-            return None
+            quoted = [each for code in self._flows.file.quoted(node) for each in code.body]
+            line = quoted[0] if len(quoted) == 1 else None
+            inner = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            return self._annotated(inner.value) if isinstance(inner, cst.Expr) else None
         if isinstance(node, cst.Name) and node.value == "None":
             return _NOTHING
         if isinstance(node, cst.BinaryOperation):

@@ -12,7 +12,9 @@ from libcst import metadata
 from shim.port.apis import Api
 from shim.port.reading.nodes import Nodes
 
-__all__ = ["Imported", "SourceFile", "Span"]
+__all__ = ["SOMETHING_ELSE", "Imported", "SourceFile", "Span", "first_name", "literal_name"]
+
+SOMETHING_ELSE = "something else"  # than an import binds a name
 
 
 class Span(NamedTuple):
@@ -38,8 +40,9 @@ class SourceFile:
         self.text = text.encode()
         wrapper = metadata.MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         self.module = wrapper.module
-        self._scopes = wrapper.resolve(metadata.ScopeProvider)
-        self._spans = wrapper.resolve(metadata.ByteSpanPositionProvider)
+        self._scopes = dict(wrapper.resolve(metadata.ScopeProvider))
+        self._spans = dict(wrapper.resolve(metadata.ByteSpanPositionProvider))
+        self._quoted: dict[cst.SimpleString, cst.Module | None] = {}
         self._lines = [0, *(at + 1 for at, byte in enumerate(self.text) if byte == ord("\n"))]
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -81,19 +84,57 @@ class SourceFile:
         """Return the scope in which *node* is, None for the parts of a name."""
         return self._scopes.get(node)
 
+    def quoted(self, annotation: cst.CSTNode) -> list[cst.Module]:
+        """Return the code of each string in *annotation*, where it is Python; its nodes have their places and scopes as if it stood there without quotes."""
+        strings: list[cst.SimpleString] = []
+
+        class Strings(cst.CSTVisitor):
+            def visit_SimpleString(self, node: cst.SimpleString) -> None:
+                strings.append(node)
+
+        annotation.visit(Strings())
+        for node in strings:
+            if node not in self._quoted:
+                self._quoted[node] = self._parsed(node)
+        return [code for node in strings if (code := self._quoted[node]) is not None]
+
+    def _parsed(self, node: cst.SimpleString) -> cst.Module | None:
+        scope, text = self._scopes.get(node), node.raw_value
+        if scope is None or node.prefix or "\\" in text or "\n" in text or text != text.strip():
+            return None
+        try:
+            wrapper = metadata.MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        except cst.ParserSyntaxError:
+            return None
+        first = self.span(node).start + len(node.quote)
+        for each, place in wrapper.resolve(metadata.ByteSpanPositionProvider).items():
+            self._spans[each] = metadata.CodeSpan(first + place.start, place.length)
+            self._scopes[each] = scope
+        return wrapper.module
+
     def imported(self, node: cst.CSTNode) -> str | None:
         """Return the canonical path of the name of the API that the name or attribute *node* means by imports alone.
 
         Several imports, as in try and except, have to agree. Names of the framework that are none of the API are returned, too; None for all else.
+        ``getattr`` of a module of the API and a literal name is this name.
         """
+        if isinstance(node, cst.Call):
+            return self._by_literal(node)
         names = self.imports_meant(node)
         name = names[0] if len(names) == 1 else None
         return name if name is not None and f"{name}.".startswith(f"{self.api.framework}.") else None
 
+    def _by_literal(self, node: cst.Call) -> str | None:
+        asked = literal_name(node)
+        module = self.imported(node.args[0].value) if asked is not None and self.code(node.func) == "getattr" else None
+        return (
+            self.api.canonical(f"{module}.{asked}") if module is not None and self.api.is_collective(module) else None
+        )
+
     def imports_meant(self, node: cst.CSTNode) -> list[str]:
         """Return the canonical paths of all that the name or attribute *node* may mean; none where no import binds it.
 
-        Where other statements bind it too, ``something else`` is among them, unless all that they assign is None, as where an import has failed.
+        Where other statements bind it too, SOMETHING_ELSE is the last, unless all that they assign is None, as where an import has failed.
         """
         scope = self._scopes.get(node)
         if scope is None or not _is_dotted(node):
@@ -105,16 +146,15 @@ class SourceFile:
             else:
                 others = True
         if others and names and not self._is_none_otherwise(node, scope):
-            return [*sorted(names), "something else"]
+            return [*sorted(names), SOMETHING_ELSE]
         return sorted(names)
 
     def _is_none_otherwise(self, node: cst.CSTNode, scope: metadata.Scope) -> bool:
         """Tell whether all that binds the first name of *node* are imports and assignments of None."""
-        while isinstance(node, cst.Attribute):
-            node = node.value
-        if not isinstance(node, cst.Name):
+        first = first_name(node)
+        if first is None:
             return False
-        for assignment in scope[node.value]:
+        for assignment in scope[first.value]:
             if not isinstance(assignment, metadata.ImportAssignment):
                 value = self._assigned.get(getattr(assignment, "node", None))
                 if not isinstance(value, cst.Name) or value.value != "None":
@@ -138,10 +178,10 @@ class SourceFile:
                 found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
         return sorted(found, key=lambda each: self.span(each.statement).start)
 
-    def is_used(self, local: str) -> bool:
-        """Tell whether the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
+    def uses_of(self, local: str) -> int:
+        """Return how often the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
         scope = next((scope for scope in self._scopes.values() if scope is not None), None)
-        return scope is not None and any(assignment.references for assignment in scope.globals[local])
+        return max((len(assignment.references) for assignment in scope.globals[local]), default=0) if scope else 0
 
     def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
         """Return the statements that bind the local *name*."""
@@ -164,6 +204,17 @@ class SourceFile:
                 return None
             values.append(value)
         return values or None
+
+    def references(self, name: cst.Name) -> int:
+        """Return how often the variable *name* is used, whatever binds it."""
+        scope = self._scopes.get(name)
+        return max((len(each.references) for each in scope[name.value]), default=0) if scope is not None else 0
+
+    def definition(self, name: cst.Name) -> cst.FunctionDef | None:
+        """Return the function that the variable *name* is by its definition; None where anything else binds it, too."""
+        scope = self._scopes.get(name)
+        bound = [getattr(each, "node", None) for each in scope[name.value]] if scope is not None else []
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
 
     @cached_property
     def _assigned(self) -> dict[Any, cst.BaseExpression]:
@@ -189,10 +240,24 @@ class SourceFile:
         return frozenset(node.value for node, _ in self.nodes.of(cst.Name) if id(node) not in others)
 
 
-def _is_dotted(node: cst.CSTNode) -> bool:
+def literal_name(call: cst.Call) -> str | None:
+    """Return the name that ``getattr(x, "name")`` or its like asks for; None where it is no literal."""
+    if len(call.args) not in (2, 3) or any(each.star or each.keyword is not None for each in call.args):
+        return None
+    value = call.args[1].value
+    is_name = isinstance(value, cst.SimpleString) and not value.prefix and value.raw_value.isidentifier()
+    return value.raw_value if isinstance(value, cst.SimpleString) and is_name else None
+
+
+def first_name(node: cst.CSTNode) -> cst.Name | None:
+    """Return the name that the dotted name *node* starts with; None where it is no dotted name."""
     while isinstance(node, cst.Attribute):
         node = node.value
-    return isinstance(node, cst.Name)
+    return node if isinstance(node, cst.Name) else None
+
+
+def _is_dotted(node: cst.CSTNode) -> bool:
+    return first_name(node) is not None
 
 
 def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:

@@ -7,56 +7,21 @@ parameters, they become keywords.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
-from shim.port.reading import WORLDS
+from shim.port.rules.given import Given, hidden
+from shim.port.rules.group_names import check_group, is_world
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
+from shim.port.rules.unknown_names import left_without
 
-__all__ = ["Given", "bind", "port_arguments"]
+__all__ = ["port_arguments"]
 
 _NO_ARGUMENT = "no-equivalent-argument"
-
-
-@dataclass(frozen=True)
-class Given:
-    """An argument of the call, and the source's parameter that it is for."""
-
-    argument: cst.Arg
-    parameter: Parameter
-
-    @property
-    def value(self) -> cst.BaseExpression:
-        return self.argument.value
-
-
-def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
-    """Return the arguments with their parameters. Raises Left where the source does not say which they are."""
-    given = []
-    for position, argument in enumerate(arguments):
-        if argument.star:
-            raise Left(
-                "unpacked-arguments",
-                f"{port.file.code(argument)} hides which arguments {form.name} gets",
-                "Write the arguments out, or check by hand that the target takes the same names and order.",
-            )
-        if argument.keyword is not None:
-            parameter = form.named(argument.keyword.value)
-        else:
-            parameter = form.parameters[position] if position < len(form.parameters) else None
-        if parameter is None:
-            raise Left(
-                "unknown-argument",
-                f"{form.name} has no parameter for {port.file.code(argument)}",
-                "The call does not fit the source framework's signature: was it written for another version?",
-            )
-        given.append(Given(argument, parameter))
-    return given
 
 
 class _Changes:
@@ -89,33 +54,64 @@ def port_arguments(
     target: Form,
     spell: Callable[[str], str],
     settled: str = "",
+    result: tuple[str, str] | None = None,
 ) -> None:
     """Change the arguments of *node* from *source*'s parameters to *target*'s, without that of the role *settled*, which choosing the target has settled.
 
-    Raises Left, and changes nothing, where that cannot be done.
+    *result* is a role, and the code of the tensor that the target fills for it, where the source returns a new one. Raises Left, and changes nothing, where that cannot be done.
     """
     changes = _Changes(port, given)
     used = {each.parameter.role for each in given}
     keywords = False
+    leading = _leading(port, changes, target, used, result)
     for position, each in enumerate(given):
         parameter = (
             _target_of(port, changes, given, position, target, spell) if each.parameter.role != settled else None
         )
         if parameter is None:
+            if each.element is not None:
+                raise hidden(port, each.argument, source)
             changes.dropped.add(position)
             keywords = True
             continue
-        in_place = position < len(target.parameters) and target.parameters[position] is parameter
+        place = position + leading
+        in_place = place < len(target.parameters) and target.parameters[place] is parameter
         keywords = keywords or not in_place
-        keyword = each.argument.keyword
-        if keyword is not None:
-            if keyword.value != parameter.name:
-                changes.replace(keyword, parameter.name)
+        if each.keyword is not None:
+            if each.parameter.name != parameter.name:
+                quote = each.keyword.quote if isinstance(each.keyword, cst.SimpleString) else ""
+                changes.replace(each.keyword, f"{quote}{parameter.name}{quote}")
         elif keywords:
             _insert_keyword(port, changes, each, parameter)
         _convert(port, changes, each, parameter, target, spell)
     missing = _missing(source, target, used, given)
+    if (
+        result is not None
+        and result[0] not in used
+        and not leading
+        and (found := target.of_role(result[0])) is not None
+    ):
+        missing.append(f"{found.name}={result[1]}")
     _write(port, changes, node, missing)
+
+
+def _leading(port: Port, changes: _Changes, target: Form, used: set[str], result: tuple[str, str] | None) -> int:
+    """Write the *result* in place of the tensor that is given for its role, or first where the target has it first. Returns how many arguments that adds."""
+    if result is None or not changes.given:
+        return 0
+    role, code = result
+    given = next((each for each in changes.given if each.parameter.role == role), None)
+    if given is not None:
+        if code != port.file.code(given.value):
+            start, end = port.file.outer_span(given.value)
+            changes.made.append(lambda: port.edits.replace(start, end, code))
+        return 0
+    first = changes.given[0].argument
+    if target.parameters[0].role != role or first.keyword is not None:
+        return 0
+    start = port.file.span(first).start
+    changes.made.append(lambda: port.edits.insert(start, f"{code}, "))
+    return 1
 
 
 def _insert_keyword(port: Port, changes: _Changes, given: Given, parameter: Parameter) -> None:
@@ -162,6 +158,9 @@ def _target_of(
         return None
     if role == "tag" and literal == "0":
         return None
+    if role == "group" and is_world(port, each.value):
+        changes.made.append(lambda: port.forget(each.value))
+        return None
     raise Left(
         _NO_ARGUMENT,
         f"{target.name} has no parameter for {name}={code}",
@@ -173,6 +172,7 @@ _ADVICE = {
     "rank": "The target takes the rank from the launcher's variables: start the program with the target's launcher or shim run.",
     "world_size": "The target takes the number of ranks from the launcher's variables: start the program with the target's launcher or shim run.",
     "init_method": "The target takes the address from the launcher's variables: start the program with the target's launcher or shim run.",
+    "names_missing_ranks": "On shim's frontends, the error of every call that times out names the ranks that are missing.",
     "store": "The target makes its own store, where the launcher's variables say.",
     "backend": "The target chooses its backend by the device.",
 }
@@ -225,8 +225,11 @@ def _convert(
         _convert_op(port, changes, given, spell)
     elif parameter.role == "backend":
         _convert_backend(port, changes, given)
-    elif parameter.role == "group" and port.file.imported(given.value) in WORLDS:
+    elif parameter.role == "group" and is_world(port, given.value):
         changes.replace(given.value, "None")
+        changes.made.append(lambda: port.forget(given.value))
+    elif parameter.role == "group":
+        check_group(port, given.value)
     elif is_for_root_only(target, parameter.role):
         root = next((each.value for each in changes.given if each.parameter.role == "root"), None)
         around = to_wrap(port, given.value, root, target, spell)
@@ -267,11 +270,8 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
         if port.plan.target != "torch":
             name = name_for(f"torch.distributed.ReduceOp.{op}", "torch", port.plan.target)
         if name is None:
-            raise Left(
-                "no-equivalent",
-                f"{port.target.framework} has no reduce op {op}",
-                "Reduce by another op, and compute the rest.",
-            )
+            torchs = f"torch.distributed.ReduceOp.{op}"
+            raise left_without(port, name_for(torchs, "torch", port.plan.source) or torchs)
         changes.replace(given.value, spell(name))
 
 

@@ -9,11 +9,14 @@ import libcst as cst
 
 from shim.port.correspondences import Form, form_for, forms_of
 from shim.port.glue.functions import glue_form
-from shim.port.rules.arguments import Given, bind, port_arguments
+from shim.port.rules.arguments import port_arguments
 from shim.port.rules.filled_lists import before_call
+from shim.port.rules.given import Given, bind
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
+from shim.port.rules.remarks import remark
+from shim.port.rules.unknown_names import left_without
 
 __all__ = ["port_call"]
 
@@ -38,19 +41,7 @@ def port_call(
     if target is None and port.plan.onto == "native":
         target = glue_form(row, port.plan.target)
     if target is None:
-        raise Left(
-            "no-equivalent",
-            f"{port.target.framework} has no equivalent of {name}",
-            "Write by hand, with other calls, what it does; or keep this file on the source's frontend.",
-        )
-    if row == "backend_of":
-        port.report(
-            node,
-            "changed",
-            "backend-name",
-            f"{target.name} returns a backend's name of {port.target.framework}",
-            "Check what the code compares it with.",
-        )
+        raise left_without(port, name)
     before = before_call(port, row, {each.parameter.role: each.value for each in given}, spell)
     if before is not None:
         port.check_statement(node)
@@ -61,6 +52,7 @@ def port_call(
     port_arguments(port, node, given, source, target, spell)
     if before is not None:
         port.insert_before(before)
+    remark(port, node, row, source, target)
     return target.name
 
 

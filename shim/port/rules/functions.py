@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from shim.port.correspondences import Form, rows_with
@@ -27,15 +29,23 @@ class Functions:
         if self._file.imported(variable) is not None:
             return None
         names = [
-            self._file.imported(value) if isinstance(value, (cst.Name, cst.Attribute)) else None
+            self._file.imported(value)
             for value in self._file.values_of(variable) or ()
+            if not isinstance(value, cst.Name) or value.value != "None"
         ]
+        return self._agreed(names)
+
+    def imported_in_several_ways(self, function: cst.CSTNode) -> str | None:
+        """Return one of the source's functions that imports bind to *function*, as in try and except, if all do the same with the same parameters."""
+        names = self._file.imports_meant(function)
+        return self._agreed(names) if len(names) > 1 else None
+
+    def _agreed(self, names: Sequence[str | None]) -> str | None:
+        """Return the first of *names* if all are functions of one row with the same parameters."""
         rows = [rows_with(name, self._plan.source) if name else () for name in names]
         if not rows or any(len(each) != 1 for each in rows):
             return None
-        if len({(row, _roles(form)) for ((row, form),) in rows}) != 1:
-            return None
-        return names[0]
+        return names[0] if len({(row, _roles(form)) for ((row, form),) in rows}) == 1 else None
 
     def partial_of(self, node: cst.Call) -> bool:
         """Tell whether *node* is a ``functools.partial`` of a function of the API."""

@@ -105,7 +105,7 @@ def _of_alias(
     name = port.source.canonical(f"{dotted}.{port.file.code(alias.name)}")
     local = _local(port, alias)
     if not port.source.is_collective(name):
-        return None
+        return [] if 0 < port.file.uses_of(local) == port.forgotten[local] else None
     if is_module(port.source, name):
         return [(port.target.main, local)]
     used = import_.used.get(local)
@@ -113,9 +113,9 @@ def _of_alias(
         return list(used.items())
     translated = spelling.translated(name)
     if translated is None:
-        return None
+        return [] if 0 < port.file.uses_of(local) == port.forgotten[local] else None
     if "." not in translated:  # one of Python's own types, which needs no import
-        return [] if port.file.is_used(local) else None
+        return [] if port.file.uses_of(local) else None
     return [(translated.partition("(")[0], local)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 
 import libcst as cst
@@ -11,7 +12,7 @@ from shim.port.edits import Edits
 from shim.port.entries import Entry, Kind
 from shim.port.glue.functions import GLUE_MODULE
 from shim.port.plan import Plan
-from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile
+from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
 from shim.port.rules.left import Left
 
 __all__ = ["Port"]
@@ -30,6 +31,8 @@ class Port:
         self.places = 0
         self.done: set[cst.CSTNode] = set()  # what a rule has written itself
         self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
+        self.forgotten: Counter[str] = Counter()  # how many uses of each imported name the port has taken out
+        self.primitives: set[cst.CSTNode] = set()  # statements that have a function defined before them
         self.before: dict[cst.CSTNode, cst.CSTNode] = {}  # each statement's one before it, in its block
 
     @cached_property
@@ -74,6 +77,18 @@ class Port:
         assert self.statement is not None
         start = self.file.span(self.statement.body[0]).start
         self.edits.insert(start, self.file.indented(start, [text, ""]))
+
+    def forget(self, node: cst.CSTNode) -> None:
+        """Say that *node*, a name of the API, is in the port no more, with nothing of the same name in its place."""
+        first = first_name(node)
+        if first is not None:
+            self.forgotten[first.value] += 1
+
+    def new_name(self, name: str) -> str:
+        """Return *name*, with as many underscores after it as it takes to be no variable of the file."""
+        while name in self.file.words:
+            name += "_"
+        return name
 
     def written(self, name: str) -> str:
         """Return the path by which the ported code imports the target's *name*."""

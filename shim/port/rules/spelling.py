@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.apis import Api
-from shim.port.correspondences import form_for, name_for, rows_with
+from shim.port.correspondences import form_for, forms_of, name_for, rows_with
+from shim.port.correspondences.returning import returned
+from shim.port.reading import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
 __all__ = ["Import", "Spelling", "is_module"]
@@ -42,17 +44,24 @@ class Spelling:
         if "." not in name:
             return name  # of Python itself
         name, bracket, arguments = name.partition("(")
-        first = _first_name(node)
+        first = first_name(node)
         statements = self.port.file.imports_of(first) if first is not None else []
-        bound = self.port.file.imported(first) if first is not None and statements else None
+        bound = self._bound(first) if first is not None and statements else None
         if bound is None or first is None:
             text = self._anywhere(name) or self._beside_framework(name)
         else:
             text = self._from(first.value, bound, name, statements)
         return None if text is None else text + bracket + arguments
 
+    def _bound(self, name: cst.Name) -> str | None:
+        """Return what the imports of *name* bind it to, the first of several that do the same."""
+        meant = self.port.file.imports_meant(name)
+        if len(meant) > 1 and meant[-1] != SOMETHING_ELSE:
+            return meant[0]
+        return self.port.file.imported(name)
+
     def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
-        if bound == self.port.source.framework:
+        if not self.port.source.is_collective(bound):  # the framework, or what has much else, such as mindspore.ops
             return self._anywhere(name) or self._below(
                 self._added(statements, self.port.target.main, "dist"), self.port.target.main, name, statements
             )
@@ -87,10 +96,8 @@ class Spelling:
 
     def _directly(self, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
         """Write *name* with its class or function imported by its own name."""
-        parent, _, last = name.rpartition(".")
-        if parent.rpartition(".")[2][:1].isupper():  # a member of a class
-            return f"{self._added(statements, parent, parent.rpartition('.')[2])}.{last}"
-        return self._added(statements, name, last)
+        head, tail = _of_class(name)
+        return self._added(statements, head, head.rpartition(".")[2]) + tail
 
     def _added(self, statements: list[cst.Import | cst.ImportFrom], what: str, local: str) -> str:
         """Have each of *statements* followed by an import of *what*, and return its local name, *local* where nothing else is called so."""
@@ -116,7 +123,7 @@ class Spelling:
         """Write *name* where the file has imported the source's *bound* as *local*."""
         of_bound = self.translated(bound)
         head, tail = (
-            (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else (name, "")
+            (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else _of_class(name)
         )
         if (
             head == name and name.rpartition(".")[0].rpartition(".")[2][:1].isupper()
@@ -124,7 +131,9 @@ class Spelling:
             return self._directly(name, statements)
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
-            used[head] = self._local_for(head, local, bound, is_first=not used)
+            used[head] = self._local_for(
+                head, local, bound, is_first=head == of_bound or (of_bound is None and not used)
+            )
         for statement in statements[1:]:
             self._import(statement).used.setdefault(local, {})[head] = used[head]
         return used[head] + tail
@@ -148,7 +157,18 @@ class Spelling:
         if rows:
             form = form_for(*rows[0], self.port.plan.target)
             return form.name if form is not None else None
+        returning = returned(name, self.port.plan.source)
+        if returning is not None and self.port.source.framework != self.port.target.framework:
+            forms = forms_of(returning.row, self.port.plan.target)
+            return forms[0].name if forms else None
         return name_for(name, self.port.plan.source, self.port.plan.target)
+
+
+def _of_class(name: str) -> tuple[str, str]:
+    """Return the name of the class that *name* is a member of, and the rest; *name* itself where it is none."""
+    parent, _, last = name.rpartition(".")
+    is_class = parent.rpartition(".")[2][:1].isupper() or parent == "torch.distributed.group"
+    return (parent, f".{last}") if is_class else (name, "")
 
 
 def is_module(api: Api, name: str) -> bool:
@@ -157,9 +177,3 @@ def is_module(api: Api, name: str) -> bool:
 
 
 _SUBMODULES = ("paddle.distributed.stream", "paddle.distributed.collective")
-
-
-def _first_name(node: cst.CSTNode) -> cst.Name | None:
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return node if isinstance(node, cst.Name) else None

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shim.port.correspondences import recorded
+from shim.port.correspondences import declared, recorded
+from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
-__all__ = ["report_unknown"]
+__all__ = ["left_without", "report_unknown"]
+
+
+def left_without(port: Port, name: str) -> Left:
+    """Return why the source's *name* is left: as it is declared, if it is."""
+    known = declared(name, port.plan.source, port.plan.target)
+    why = f"{port.target.framework} has no equivalent of {name}"
+    if known is not None:
+        return Left("no-equivalent", f"{why}: {known.why}", known.advice)
+    return Left(
+        "no-equivalent", why, "Write by hand what the code needs of it; or keep this file on the source's frontend."
+    )
 
 
 def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
@@ -23,13 +35,8 @@ def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
             f"Use what {port.target.framework} has in its place, or reduce the gradients by collectives.",
         )
         return
-    port.report(
-        node,
-        "left",
-        "no-equivalent",
-        f"{port.target.framework} has no equivalent of {name}",
-        "Write by hand what the code needs of it; or keep this file on the source's frontend.",
-    )
+    left = left_without(port, name)
+    port.report(node, "left", left.rule, left.why, left.advice)
 
 
 def _is_still_there(port: Port, name: str) -> bool:

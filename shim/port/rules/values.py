@@ -1,4 +1,4 @@
-"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, results, groups of other ranks."""
+"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, groups of other ranks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def report_values(port: Port) -> None:
         _report_modules(port)
     if port.source.framework != port.target.framework:
         _report_handles(port)
-        _report_results(port)
         _report_members(port)
 
 
@@ -103,20 +102,6 @@ def _makes_handle(port: Port, call: cst.Call) -> bool:
             ):
                 return True
     return False
-
-
-def _report_results(port: Port) -> None:
-    """torch's recv returns who has sent."""
-    alone = {id(node.value) for node, _ in port.file.nodes.of(cst.Expr)}
-    for call, _ in port.file.nodes.of(cst.Call):
-        if port.file.imported(call.func) == "torch.distributed.recv" and id(call) not in alone:
-            port.report(
-                call,
-                "changed",
-                "result-used",
-                f"torch's recv returns the rank that has sent, and that of {port.target.framework} does not",
-                "Use the rank that the call names as the sender.",
-            )
 
 
 def _report_members(port: Port) -> None:

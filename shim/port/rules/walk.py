@@ -8,12 +8,17 @@ import libcst as cst
 
 from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import MEMBERS
-from shim.port.reading import GROUP_CLASSES
+from shim.port.correspondences.primitives import primitive
+from shim.port.correspondences.returning import Returning, returned
+from shim.port.reading import GROUP_CLASSES, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
 from shim.port.rules.members import member_row, port_member
 from shim.port.rules.port import Port
+from shim.port.rules.primitives import port_primitive
+from shim.port.rules.returned_tensors import port_returning
+from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.unknown_names import report_unknown
 from shim.port.rules.values import BY_NAME, report_values
@@ -50,11 +55,45 @@ class Walk(cst.CSTVisitor):
         self.imports.append(node)
         return False
 
-    def visit_Call(self, node: cst.Call) -> None:
+    def visit_Call(self, node: cst.Call) -> bool:
         function = node.func
-        if not isinstance(function, (cst.Name, cst.Attribute)):
-            return
-        name = self.port.file.imported(function)
+        if node in self.port.done or self._port_expression(node) or self._port_object(node):
+            return False
+        if self.port.file.imported(node) is not None:
+            return self._visit_name(node)
+        if isinstance(function, (cst.Name, cst.Attribute)) or self.port.file.imported(function) is not None:
+            self._visit_call_of(node, function)
+        return True
+
+    def visit_Annotation(self, node: cst.Annotation) -> None:
+        for code in self.port.file.quoted(node.annotation):
+            code.visit(self)
+
+    def _port_expression(self, node: cst.Call | cst.Attribute) -> bool:
+        """Port a call, or an attribute of one, that the table has as a name. Returns whether it is one."""
+        call = node if isinstance(node, cst.Call) else node.value
+        assert isinstance(call, cst.Call)
+        name = self.port.file.imported(call.func)
+        if name is None:
+            return False
+        arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
+        text = f"{name}({arguments})" + (f".{node.attr.value}" if isinstance(node, cst.Attribute) else "")
+        target = name_for(text, self.port.plan.source, self.port.plan.target)
+        if target is None or text == target:
+            return False
+        self._port(node, lambda: self._write(node, self._spelled(call.func, target)))
+        return True
+
+    def _port_object(self, node: cst.Call) -> bool:
+        """Port a call that makes an object of a primitive. Returns whether it is one, and is ported."""
+        known = primitive(self.port.file.imported(node.func) or "", self.port.plan.source)
+        if known is None or self.port.source.framework == self.port.target.framework:
+            return False
+        self.port.done.add(node.func)
+        return self._port(node, lambda: port_primitive(self.port, node, known, self._spelled))
+
+    def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
+        name = self.port.file.imported(function) or self._functions.imported_in_several_ways(function)
         if name is not None:
             self._visit_call(node, function, name)
         elif isinstance(function, cst.Attribute) and function.value in self._groups:
@@ -69,6 +108,8 @@ class Walk(cst.CSTVisitor):
         name = self._functions.assigned_to(function)
         if name is not None:
             self._port(node, lambda: self._of_variable(node, name))
+        elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
+            self._visit_hasattr(node)
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
@@ -77,6 +118,19 @@ class Walk(cst.CSTVisitor):
                 f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
                 "Write the target's name by hand.",
             )
+
+    def _visit_hasattr(self, node: cst.Call) -> None:
+        """Port ``hasattr(module, "name")``; where the target has no such name, it is False there, and stays."""
+        module, asked = (argument.value for argument in node.args[:2])
+        name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
+        target = self.spelling.translated(name)
+        if target is None or "(" in target:
+            return
+        spelled = self._spelled(module, target).rpartition(".")
+        self._write(module, spelled[0])
+        quote = asked.quote if isinstance(asked, cst.SimpleString) else '"'
+        self._write(asked, f"{quote}{spelled[2]}{quote}")
+        self.port.done.add(module)
 
     def _is_api(self, node: cst.BaseExpression) -> bool:
         name = self.port.file.imported(node)
@@ -97,6 +151,15 @@ class Walk(cst.CSTVisitor):
         self, node: cst.Call, function: cst.BaseExpression, name: str, arguments: Sequence[cst.Arg] | None = None
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
+        returning = returned(name, self.port.plan.source)
+        if returning is not None and arguments is None and self.port.source.framework != self.port.target.framework:
+            self.port.done.add(function)
+            self._port(node, lambda: self._port_returning(node, function, returning))
+            return
+        if name == SPAWN and arguments is None and self.port.source.framework != self.port.target.framework:
+            self.port.done.add(function)
+            self._port(node, lambda: self._port_spawn(node, function))
+            return
         if not rows:
             if name in GROUP_CLASSES:
                 self._leave_group(node, name)
@@ -107,6 +170,17 @@ class Walk(cst.CSTVisitor):
             self._port(node, lambda: self._port_asking(node, function, rows[0]))
         else:
             self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+
+    def _port_spawn(self, node: cst.Call, function: cst.BaseExpression) -> None:
+        place = (
+            function if isinstance(function, cst.Name) else node
+        )  # torch.multiprocessing itself is no module of the API
+        target = port_spawn(self.port, node, lambda other: self._spelled(node, other))
+        self._write(function, self._spelled(place, target))
+
+    def _port_returning(self, node: cst.Call, function: cst.BaseExpression, source: Returning) -> None:
+        target = port_returning(self.port, node, source, lambda other: self._spelled(function, other))
+        self._write(function, self._spelled(function, target))
 
     def _leave_group(self, node: cst.Call, name: str) -> None:
         self.port.report(
@@ -144,14 +218,18 @@ class Walk(cst.CSTVisitor):
         parts = list(values.values())
         port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
 
-    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
-        """Make the *change* of *node*, or report why it is left."""
+    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
         try:
             change()
         except Left as left:
             self.port.report(node, "left", left.rule, left.why, left.advice)
+            return False
+        return True
 
     def _spelled(self, node: cst.CSTNode, name: str) -> str:
+        if isinstance(node, cst.Call) and self.port.file.imported(node) is not None:
+            node = node.args[0].value  # of getattr
         text = self.spelling.spell(node, name)
         if text is None:
             raise Left(
@@ -170,6 +248,8 @@ class Walk(cst.CSTVisitor):
         self._targets.add(node.target)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if isinstance(node.value, cst.Call) and self._port_expression(node):
+            return False
         if node.value in self._groups and node not in self.port.done:
             self._visit_member(node, None)
         return self._visit_name(node)
@@ -196,7 +276,7 @@ class Walk(cst.CSTVisitor):
                 "Write by hand, with the target's functions of groups, what the code asks.",
             )
 
-    def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
+    def _visit_name(self, node: cst.Name | cst.Attribute | cst.Call) -> bool:
         """Port a name of the API. Returns whether there is anything else in *node*."""
         name = self.port.file.imported(node)
         if node in self.port.done:
@@ -218,7 +298,7 @@ class Walk(cst.CSTVisitor):
             report_unknown(self.port, node, name)
         return False
 
-    def _is_ambiguous(self, node: cst.Name | cst.Attribute) -> bool:
+    def _is_ambiguous(self, node: cst.BaseExpression) -> bool:
         """Report *node* if it may mean several things, of which at least one is of the API. Returns whether it is so."""
         names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):

@@ -8,6 +8,7 @@ from shim.port.correspondences import rows_with
 from shim.port.correspondences.collectives import COLLECTIVES
 from shim.port.correspondences.objects import OBJECTS
 from shim.port.correspondences.point_to_point import POINT_TO_POINT
+from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile
 from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of
 
@@ -63,7 +64,9 @@ class Places(cst.CSTVisitor):
 
     def _visit_name(self, node: cst.Name | cst.Attribute) -> None:
         name = self._file.imported(node)
-        if name is None or not any(row in _COLLECTIVES for row, _ in rows_with(name, self._api)):
+        if name is None or not (
+            any(row in _COLLECTIVES for row, _ in rows_with(name, self._api)) or returned(name, self._api)
+        ):
             return
         function = outermost(self._outer)
         if function is not None:

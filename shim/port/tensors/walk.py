@@ -102,7 +102,7 @@ class _Walk(cst.CSTVisitor):
         if not self._is_inside:
             return
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
-        if name is not None and rows_with(name, self.port.plan.source):
+        if name is not None and self._is_collective(name):
             return
         if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
             row, form = found

@@ -1,0 +1,74 @@
+"""Which of a function's parameters each argument of a call is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from shim.port.correspondences import Form, Parameter
+from shim.port.reading import unpacked
+from shim.port.rules.left import Left
+from shim.port.rules.port import Port
+
+__all__ = ["Given", "bind", "hidden"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument of the call, and the source's parameter that it is for. ``element`` is what gives it in a dictionary that the argument unpacks."""
+
+    argument: cst.Arg
+    parameter: Parameter
+    element: cst.DictElement | None = None
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        return self.argument.value if self.element is None else self.element.value
+
+    @property
+    def keyword(self) -> cst.BaseExpression | None:
+        return self.argument.keyword if self.element is None else self.element.key
+
+
+def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
+    """Return the arguments with their parameters. Raises Left where the source does not say which they are."""
+    given = []
+    for position, argument in enumerate(arguments):
+        if argument.star:
+            elements = unpacked(port.file, argument)
+            if elements is None:
+                raise hidden(port, argument, form)
+            given += [Given(argument, _parameter(port, form, key, each), each) for key, each in elements.items()]
+        elif argument.keyword is not None:
+            given.append(Given(argument, _parameter(port, form, argument.keyword.value, argument)))
+        elif position < len(form.parameters):
+            given.append(Given(argument, form.parameters[position]))
+        else:
+            raise _unknown(port, form, argument)
+    return given
+
+
+def _parameter(port: Port, form: Form, name: str, node: cst.CSTNode) -> Parameter:
+    parameter = form.named(name)
+    if parameter is None:
+        raise _unknown(port, form, node)
+    return parameter
+
+
+def hidden(port: Port, argument: cst.Arg, form: Form) -> Left:
+    """Return why a call is left whose *argument* unpacks what the source does not show."""
+    return Left(
+        "unpacked-arguments",
+        f"{port.file.code(argument)} hides which arguments {form.name} gets",
+        "Write the arguments out, or check by hand that the target takes the same names and order.",
+    )
+
+
+def _unknown(port: Port, form: Form, node: cst.CSTNode) -> Left:
+    return Left(
+        "unknown-argument",
+        f"{form.name} has no parameter for {port.file.code(node)}",
+        "The call does not fit the source framework's signature: was it written for another version?",
+    )
