@@ -30,9 +30,10 @@ torch.distributed.get_rank()          paddle.distributed.ParallelEnv().rank     
 torch.distributed.get_rank()          paddle.distributed.ParallelEnv().local_rank  mindspore.mint.distributed.get_rank()
 torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().world_size  mindspore.mint.distributed.get_world_size()
 torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().nranks      mindspore.mint.distributed.get_world_size()
+torch.distributed.Work                -                                            mindspore.communication.comm_func.CommHandle
+torch.distributed.Backend             str                                          str
 torch.distributed.Backend.NCCL        "nccl"                                       "hccl"
 torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
-torch.distributed.Backend.MPI         -                                            "hccl"
 """
 
 
