@@ -62,6 +62,7 @@ FOLLOWED = [
         "from shim.frontends.paddle_3.distributed import get_group\ng = get_group(0)\ng.nranks",
     ),
     ("dist._get_default_group().size()", "dist.collective._get_default_group().nranks"),
+    ('x = dist.Backend("nccl") == dist.Backend.GLOO', 'x = str("nccl") == "gloo"'),
     ("dist.all_reduce(t, dist.reduce_op.PRODUCT)", "dist.all_reduce(t, dist.ReduceOp.PROD)"),
 ]  # fmt: skip
 
@@ -73,7 +74,31 @@ def test_followed(before: str, after: str) -> None:
     assert not ported.entries
 
 
+PADDLES = [
+    ("x = dist.ParallelEnv().nranks", "x = dist.get_world_size()"),
+    ("x = dist.ParallelEnv().local_rank", "x = dist.get_rank()"),
+    ("g = dist.get_group()\nx = g.nranks", "g = dist.group.WORLD\nx = g.size()"),
+    ("g = dist.get_group(0)\nx = g.rank", "g = dist.group.WORLD\nx = g.rank()"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), PADDLES)
+def test_what_paddle_tells_by_objects(before: str, after: str) -> None:
+    ported = port_source(f"import paddle.distributed as dist\n{before}\n", Plan("paddle_3", "torch"))
+    assert ported.text == f"import shim.frontends.torch.distributed as dist\n{after}\n"
+    assert not ported.entries
+
+
+def test_an_object_with_paddles_variables_is_left_for_what_it_alone_tells() -> None:
+    source = "import paddle.distributed as dist\nenv = dist.ParallelEnv()\nx = env.rank, env.nranks\n"
+    ported = port_source(source, Plan("paddle_3", "mindspore"))
+    assert ported.text.endswith("env = dist.ParallelEnv()\nx = dist.get_rank(), dist.get_world_size()\n")
+    assert [(entry.line, entry.rule) for entry in ported.entries] == [(2, "no-equivalent")]
+
+
 LEFT = [
+    ("f(dist.ProcessGroup.Options)", "no-equivalent"),
+    ("f(dist.Backend.UCC)", "no-equivalent"),
     ("k = {'async_op': True}\nk['group'] = g\ndist.all_reduce(t, **k)", "unpacked-arguments"),
     ("k = {'async_op': True}\nk = {}\ndist.all_reduce(t, **k)", "unpacked-arguments"),
     ("k = {'op': dist.ReduceOp.SUM}\ndist.all_reduce(t, **k)", "unpacked-arguments"),

@@ -73,7 +73,7 @@ def test_all_that_a_declaration_names_is_recorded_or_a_module() -> None:
             for group in groups:
                 assert (
                     name in known
-                    or name.rpartition(".")[0].endswith((".ReduceOp", ".multiprocessing"))
+                    or name.rpartition(".")[0].endswith((".Backend", ".ReduceOp", ".multiprocessing"))
                     or (group.names.split()[0] in MODULES[source])
                 ), name
 

@@ -33,9 +33,10 @@ torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().world_siz
 torch.distributed.get_world_size()    paddle.distributed.ParallelEnv().nranks      mindspore.mint.distributed.get_world_size()
 torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.mint.distributed.is_initialized()
 torch.distributed.is_initialized()    paddle.distributed.is_initialized()        mindspore.communication.GlobalComm.INITED
+torch.distributed.Work                -                                            mindspore.communication.comm_func.CommHandle
+torch.distributed.Backend             str                                          str
 torch.distributed.Backend.NCCL        "nccl"                                       "hccl"
 torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
-torch.distributed.Backend.MPI         -                                            "hccl"
 """
 
 

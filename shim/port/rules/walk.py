@@ -70,18 +70,20 @@ class Walk(cst.CSTVisitor):
             code.visit(self)
 
     def _port_expression(self, node: cst.Call | cst.Attribute) -> bool:
-        """Port a call, or an attribute of one, that the table has as a name. Returns whether it is one."""
-        call = node if isinstance(node, cst.Call) else node.value
-        assert isinstance(call, cst.Call)
-        name = self.port.file.imported(call.func)
-        if name is None:
+        """Port a call, or an attribute of one or of a variable that holds one, which the table has as a name. Returns whether it is one."""
+        call: cst.BaseExpression = node if isinstance(node, cst.Call) else node.value
+        if isinstance(call, cst.Name) and (values := self.port.file.values_of(call)) is not None and len(values) == 1:
+            call = values[0]
+        name = self.port.file.imported(call.func) if isinstance(call, cst.Call) else None
+        if name is None or not isinstance(call, cst.Call):
             return False
         arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
         text = f"{name}({arguments})" + (f".{node.attr.value}" if isinstance(node, cst.Attribute) else "")
         target = name_for(text, self.port.plan.source, self.port.plan.target)
         if target is None or text == target:
             return False
-        self._port(node, lambda: self._write(node, self._spelled(call.func, target)))
+        function = call.func
+        self._port(node, lambda: self._write(node, self._spelled(function, target)))
         return True
 
     def _port_object(self, node: cst.Call) -> bool:
@@ -248,7 +250,7 @@ class Walk(cst.CSTVisitor):
         self._targets.add(node.target)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        if isinstance(node.value, cst.Call) and self._port_expression(node):
+        if isinstance(node.value, (cst.Call, cst.Name)) and self._port_expression(node):
             return False
         if node.value in self._groups and node not in self.port.done:
             self._visit_member(node, None)
@@ -287,8 +289,8 @@ class Walk(cst.CSTVisitor):
             return False
         part: cst.BaseExpression = node
         while (known := self.port.file.imported(part)) is not None and not is_module(self.port.source, known):
-            if ".ReduceOp." in f"{name}." and name != known and not name.endswith(".ReduceOp"):
-                break  # an op that the target has not, although it has the class
+            if name != known and known.rpartition(".")[2][:1].isupper():
+                break  # a member that the target has not, although it has the class
             if self._port_value(part, known):
                 return False
             if not isinstance(part, cst.Attribute):

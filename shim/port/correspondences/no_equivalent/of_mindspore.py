@@ -83,6 +83,7 @@ _COMM_FUNC = (
         "CommHandle",
         "the handle of a call in the background is of no public class",
         "Leave the class out. Call nothing of the handle but wait().",
+        "paddle_2 paddle_3",
     ),
     Declared(
         "P2POp batch_isend_irecv",

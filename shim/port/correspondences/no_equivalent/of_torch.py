@@ -29,8 +29,8 @@ _DISTRIBUTED = (
         "Leave the test out: the target chooses by the device.",
     ),
     Declared(
-        "Backend",
-        "a backend is a plain string there",
+        "Backend.FAKE Backend.MPI Backend.UCC Backend.XCCL Backend.register_backend Backend.undefined",
+        "a backend is a plain string there, and these are torch's own",
         "Write the backend's name as a string.",
     ),
     Declared(
@@ -45,9 +45,10 @@ _DISTRIBUTED = (
         "Catch RuntimeError, of which torch's are too.",
     ),
     Declared(
-        "Work _IllegalWork",
+        "Work",
         "the handle of a call in the background is of no public class",
         "Leave the annotation out. Call nothing of the handle but wait().",
+        "paddle_2 paddle_3",
     ),
     Declared(
         "DebugLevel get_debug_level set_debug_level set_debug_level_from_env",
@@ -132,7 +133,7 @@ _DISTRIBUTED = (
         "_ensure_all_tensors_same_dtype _find_or_create_pg_by_ranks_and_tag _find_pg_by_ranks_and_tag _get_global_rank "
         "_get_group_size _get_group_size_by_name _get_object_coll_device _get_pg_default_device "
         "_get_process_group_name _is_fp8 _new_group_with_tag _object_to_tensor _rank_not_in_group "
-        "_resolve_process_group _set_pg_timeout _tensor_to_object _World",
+        "_resolve_process_group _set_pg_timeout _tensor_to_object _World _IllegalWork",
         "it is internal to torch",
         "Use the public functions: get_rank, get_world_size, new_group, get_process_group_ranks.",
     ),
