@@ -12,11 +12,31 @@ from shim.port.apis import APIS
 from shim.port.correspondences import Form, forms_of
 from shim.port.correspondences.members import member_for
 
-__all__ = ["PROGRAMS", "VARIANTS", "functions_of", "rows_of", "written"]
+__all__ = ["NOT_CALLED", "PROGRAMS", "VARIANTS", "functions_of", "rows_of", "written"]
 
 # The ways to write a program: with arguments by position, all by keyword, with the API's second and third function for a row.
 VARIANTS = ("positions", "keywords", "other functions", "third functions")
 _CALL = re.compile(r"<(\w+)\((.*?)\)>")
+
+# Functions that no program calls, and why.
+NOT_CALLED = {
+    (
+        "paddle_3",
+        "paddle.distributed._reduce_scatter_base",
+    ): "Paddle 3 has it in a private module alone, where programs do not look for it",
+    (
+        "mindspore",
+        "mindspore.mint.distributed.get_cache_group_rank",
+    ): "MindSpore has it in an inner module alone, where programs do not look for it",
+    (
+        "mindspore",
+        "mindspore.mint.distributed.get_cache_group_size",
+    ): "MindSpore has it in an inner module alone, where programs do not look for it",
+    (
+        "torch",
+        "torch.distributed.monitored_barrier",
+    ): "it is made of messages to and from rank 0, so that it can name who is missing: the traces differ",
+}
 
 PROGRAMS = {
     "all_gather": """
@@ -258,9 +278,7 @@ def _values_of(arguments: str) -> dict[str | None, str]:
 def _chosen(row: str, values: dict[str | None, str], api: str, variant: int) -> Form:
     """Return the function that is called for a row with arguments of these roles."""
     forms = [form for form in forms_of(row, api) if values.keys() <= {parameter.role for parameter in form.parameters}]
-    forms = [
-        form for form in forms if (api, form.name) != ("paddle_3", "paddle.distributed._reduce_scatter_base")
-    ]  # elsewhere in Paddle 3
+    forms = [form for form in forms if (api, form.name) not in NOT_CALLED]
     return forms[min(max(variant - 1, 0), len(forms) - 1)]
 
 

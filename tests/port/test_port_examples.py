@@ -22,10 +22,9 @@ def examples() -> Iterator[tuple[str, str, str, str]]:
     """Yield each example: from where, to where, before, after."""
     for page in ("porting.md", "porting_examples.md"):
         text = (DOCS / page).read_text()
-        headings = [*_HEADING.finditer(text)]
-        for heading, after in itertools.zip_longest(headings, headings[1:]):
+        for heading in _HEADING.finditer(text):
             source, target = ("torch", "Paddle 3") if heading[3] else heading.groups()[:2]
-            section = text[heading.end() : after.start() if after is not None else None]
+            section = text[heading.end() :].partition("\n#")[0]
             for block in _BLOCK.findall(section):
                 left = re.match(r"\S.*?\S {3,}(?=\S)", block)
                 if left is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import PROGRAMS, VARIANTS, functions_of, written
+from programs import NOT_CALLED, PROGRAMS, VARIANTS, functions_of, written
 from recorded_runs import Runs, assert_equal_calls
 
 from shim.port import Plan, port_source
@@ -41,15 +41,6 @@ def cases() -> list[tuple[str, str, int]]:
 
 CASES = cases()
 IDS = [f"{program}-{source}-{VARIANTS[variant]}" for program, source, variant in CASES]
-
-# Functions that no program calls, and why.
-NOT_CALLED = {
-    (
-        "paddle_3",
-        "paddle.distributed._reduce_scatter_base",
-    ): "Paddle 3 has it in a private module alone, where programs do not look for it",
-}
-
 
 def run(text: str, rank: int, size: int) -> list[Any]:
     names: dict[str, Any] = {}

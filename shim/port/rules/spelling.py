@@ -125,10 +125,6 @@ class Spelling:
         head, tail = (
             (of_bound, name[len(of_bound) :]) if of_bound and f"{name}.".startswith(f"{of_bound}.") else _of_class(name)
         )
-        if (
-            head == name and name.rpartition(".")[0].rpartition(".")[2][:1].isupper()
-        ):  # a member of a class that is not imported yet
-            return self._directly(name, statements)
         used = self._import(statements[0]).used.setdefault(local, {})
         if head not in used:
             used[head] = self._local_for(

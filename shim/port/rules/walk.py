@@ -77,6 +77,8 @@ class Walk(cst.CSTVisitor):
         name = self.port.file.imported(call.func) if isinstance(call, cst.Call) else None
         if name is None or not isinstance(call, cst.Call):
             return False
+        if call is node and rows_with(name, self.port.plan.source):  # a function, which stays one
+            return False
         arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
         text = f"{name}({arguments})" + (f".{node.attr.value}" if isinstance(node, cst.Attribute) else "")
         target = name_for(text, self.port.plan.source, self.port.plan.target)
