@@ -23,10 +23,10 @@ __all__ = ["port_primitive"]
 _STATEMENT = "needs-a-statement"
 
 
-Spell = Callable[[cst.BaseExpression, str], str]  # how to write a name of the target in place of an expression
+_Spell = Callable[[cst.BaseExpression, str], str]  # how to write a name of the target in place of an expression
 
 
-def port_primitive(port: Port, node: cst.Call, source: Primitive, spell: Spell) -> None:
+def port_primitive(port: Port, node: cst.Call, source: Primitive, spell: _Spell) -> None:
     """Port *node*, which makes an object of *source*. Raises Left, and changes nothing, where it cannot."""
     forms = forms_of(source.row, port.plan.target)
     if not forms:
@@ -119,7 +119,7 @@ def _starts_line(port: Port, start: int) -> bool:
     return not before[max(before.rfind(b"\n"), before.rfind(b"\r")) + 1 :].strip()
 
 
-def _text(port: Port, function: cst.BaseExpression, given: Given, spell: Spell) -> str:
+def _text(port: Port, function: cst.BaseExpression, given: Given, spell: _Spell) -> str:
     """Return what is written for an argument of the constructor, *function*."""
     value, role = given.value, given.parameter.role
     name, code = port.file.imported(value), port.file.code(value)
