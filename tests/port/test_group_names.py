@@ -42,3 +42,27 @@ def test_a_group_by_its_name_is_left(group: str, target: str) -> None:
     ported = port_source(source, Plan("mindspore", target))
     assert ported.text.splitlines()[-1] == source.splitlines()[-1]
     assert [(entry.line, entry.kind, entry.rule) for entry in ported.entries] == [(3, "left", "group-by-name")]
+
+
+ASKED = [
+    ("torch", "from torch.distributed import get_process_group_ranks, barrier\nr = get_process_group_ranks(g)\nbarrier()",
+     "from shim.frontends.paddle_3.distributed import barrier\nr = g.ranks\nbarrier()"),
+    ("mindspore", "from mindspore.communication import get_group_rank_from_world_rank as f\nr = f(3, g)", "r = g.get_group_rank(3)"),
+    ("mindspore", "import mindspore.communication as c\nr = c.get_group_rank_from_world_rank(world_rank_id=(i), group=g)",
+     "import shim.frontends.paddle_3.distributed as c\nr = g.get_group_rank(i)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "before", "after"), ASKED)
+def test_an_import_goes_whose_function_became_a_member_of_the_group(source: str, before: str, after: str) -> None:
+    ported = port_source(before + "\n", Plan(source, "paddle_3"))
+    assert ported.text == after + "\n"
+    assert not ported.entries
+
+
+@pytest.mark.parametrize("arguments", ["f(), g", "3, get(g)", "3, None", "*both"])
+def test_a_rank_and_a_group_that_cannot_change_places_are_left(arguments: str) -> None:
+    source = f"import mindspore.communication as c\nr = c.get_group_rank_from_world_rank({arguments})\n"
+    ported = port_source(source, Plan("mindspore", "paddle_3"))
+    assert ported.text.splitlines()[-1] == source.splitlines()[-1]
+    assert [(entry.line, entry.kind) for entry in ported.entries] == [(2, "left")]

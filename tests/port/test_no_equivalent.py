@@ -83,7 +83,7 @@ MODULES = {
     "torch": ("nn", "fsdp", "checkpoint", "rpc", "elastic", "_symmetric_memory", "_functional_collectives",
               "collective_utils"),
     "paddle_2": ("fleet", "rpc"),
-    "mindspore": (),
+    "mindspore": ("set_auto_parallel_context",),
 }  # fmt: skip
 
 
@@ -107,7 +107,8 @@ TOLD = [
     ("torch", "paddle_3", "import torch.multiprocessing as mp\nmp.spawn(*a)\n", "paddle.distributed.spawn"),
     ("paddle_3", "torch", "import paddle.distributed as d\nd.wait(t)\n", "Call wait() of the handle"),
     ("mindspore", "torch", "from mindspore import ops\ny = ops.AllGatherV()(x)\n", "one of each size"),
-    ("mindspore", "torch", "from mindspore.communication import create_group\n", "group = new_group(ranks)"),
+    ("mindspore", "torch", "from mindspore.communication import create_group\n", "group = new_group(ranks) on every"),
+    ("mindspore", "torch", "import mindspore as m\nm.set_auto_parallel_context(a=1)\n", "the number of ranks"),
 ]
 
 

@@ -11,10 +11,11 @@ from shim.port.correspondences.members import member_for, member_of
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
-__all__ = ["member_row", "port_member"]
+__all__ = ["exchange", "member_row", "port_member"]
 
 _PLACE = re.compile(r"\{(?:group|rank)\}")
 _WORLD = "paddle.distributed.get_group(0)"
+_SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)  # a number has changed places with the group
 
 
 def member_row(port: Port, node: cst.Attribute, call: cst.Call | None) -> str | None:
@@ -47,9 +48,19 @@ def port_member(
         template = template.replace("{group}", spell(_WORLD))
         _between(port, node, template, parts[1:])
         return
-    elif not isinstance(parts[0], (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not parts[0].lpar:
+    elif not isinstance(parts[0], _SIMPLE) and not parts[0].lpar:
         template = template.replace("{group}", "({group})")
     _between(port, node, template, parts)
+
+
+def exchange(port: Port, parts: Sequence[cst.BaseExpression]) -> bool:
+    """Have the group, the second of two *parts*, stand before the rank, if both are so simple that this changes nothing else. Returns whether it does."""
+    simple = all(isinstance(part, (cst.Name, cst.Integer)) and port.file.imported(part) is None for part in parts)
+    if len(parts) != 2 or not simple or port.file.code(parts[1]) == "None":
+        return False
+    for part, other in (parts, reversed(parts)):
+        port.edits.replace(*port.file.outer_span(part), port.file.code(other))
+    return True
 
 
 def _between(port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:

@@ -14,7 +14,7 @@ from shim.port.reading import GROUP_CLASSES, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
 from shim.port.rules.left import Left
-from shim.port.rules.members import member_row, port_member
+from shim.port.rules.members import exchange, member_row, port_member
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import port_primitive
 from shim.port.rules.returned_tensors import port_returning
@@ -217,10 +217,11 @@ class Walk(cst.CSTVisitor):
             if parameter is None or argument.star:
                 raise Left("unpacked-arguments", f"the arguments of {form.name} are not certain", "Write them out.")
             values[parameter.role] = argument.value
-        if next(iter(values), None) != "group":
-            raise Left("group-not-given", f"{form.name} is asked without a group first", "Name the group first.")
         parts = list(values.values())
+        if next(iter(values), None) != "group" and not exchange(self.port, parts):
+            raise Left("group-not-given", f"{form.name} is asked without a group first", "Name the group first.")
         port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
+        self.port.forget(function)
 
     def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
         """Make the *change* of *node*, or report why it is left. Returns whether it is made."""

@@ -55,7 +55,7 @@ _COMMUNICATION = (
     Declared(
         "create_group",
         "a group is an object that new_group returns, and not a name that the program chooses",
-        "Write group = new_group(ranks), and pass this group where the name is passed.",
+        "Write group = new_group(ranks) on every rank, not on the members alone, and pass group where the name is passed.",
     ),
     Declared(
         "GlobalComm",
@@ -146,6 +146,13 @@ _PRIMITIVES = (
 )  # fmt: skip
 
 OF_MINDSPORE: Mapping[str, Sequence[Declared]] = {
+    "mindspore": (
+        Declared(
+            "set_auto_parallel_context",
+            "it sets how MindSpore's compiler divides a model",
+            "Leave it out. With gradients_mean=True, divide the gradients that you reduce by the number of ranks.",
+        ),
+    ),
     "mindspore.mint.distributed": _MINT,
     "mindspore.communication": _COMMUNICATION,
     "mindspore.communication.comm_func": _COMM_FUNC,
