@@ -67,6 +67,8 @@ def test_an_import_that_nothing_uses_any_more_goes() -> None:
         ("class A:\n    all_reduce = ops.AllReduce()", "needs-a-statement"),  # a function would be a method
         ("if ops.AllReduce()(x): f()", "needs-a-statement"),
         ("a = 1; y = ops.AllReduce()(x)", "needs-a-statement"),
+        ("y = ops.AllReduce()(x); a = 1", "needs-a-statement"),
+        ("if x: y = ops.AllReduce()(x)", "needs-a-statement"),
         ("fs = [ops.AllReduce(group=g) for g in groups]", "needs-a-statement"),
         ("f = lambda g: ops.AllReduce(group=g)", "needs-a-statement"),
         ("y = ops.AllReduce(group=dist.new_group([0]))", "needs-a-statement"),
@@ -82,6 +84,12 @@ def test_what_no_function_can_take_the_place_of_is_left(source: str, rule: str) 
     ported = port_source(f"{HEAD}{source}\n", Plan("mindspore", "paddle_3"))
     assert "ops." in ported.text.splitlines()[-1]
     assert [(entry.kind, entry.rule) for entry in ported.entries] == [("left", rule)]
+
+
+def test_one_function_is_defined_before_a_statement() -> None:
+    ported = port_source(f"{HEAD}f, g = ops.AllReduce(), ops.AllReduce('max')\n", Plan("mindspore", "torch"))
+    assert ported.text.endswith("f, g = all_reduce, ops.AllReduce('max')\n")
+    assert {entry.kind for entry in ported.entries} == {"changed", "left"}
 
 
 def test_an_object_that_may_get_the_tensors_of_either_framework_is_left() -> None:

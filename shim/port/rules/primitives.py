@@ -102,7 +102,7 @@ def _check_place(port: Port, node: cst.Call) -> None:
         start, end = port.file.span(statement.body[0])
         first, last = port.file.span(node)
         scope = port.file.scope(node.func)
-        alone = len(statement.body) == 1 and _starts_line(port, start) and statement not in port.primitives
+        alone = len(statement.body) == 1 and statement not in port.primitives
         is_inside = start <= first and last <= end and scope is port.file.scope(statement.body[0])
         if is_inside and alone and not isinstance(scope, ClassScope):
             port.primitives.add(statement)
@@ -112,11 +112,6 @@ def _check_place(port: Port, node: cst.Call) -> None:
         "the target needs a function in place of this object, defined in a statement before it",
         "Assign the object in a statement of its own, outside of a class's body, and port again.",
     )
-
-
-def _starts_line(port: Port, start: int) -> bool:
-    before = port.file.text[:start]
-    return not before[max(before.rfind(b"\n"), before.rfind(b"\r")) + 1 :].strip()
 
 
 def _text(port: Port, function: cst.BaseExpression, given: Given, spell: _Spell) -> str:
