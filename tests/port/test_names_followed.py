@@ -43,7 +43,6 @@ FOLLOWED = [
         'if hasattr(dist, "all_gather_into_tensor"):\n    f = dist.all_gather_into_tensor\nelse:\n    f = dist._all_gather_base\nf(o, i, async_op=True)',
         'if hasattr(dist.stream, "all_gather"):\n    f = dist.stream.all_gather\nelse:\n    f = dist.stream.all_gather\nf(o, i, sync_op=False)',
     ),
-    ("if hasattr(dist, 'nothing_known'):\n    pass", "if hasattr(dist, 'nothing_known'):\n    pass"),
     # several values and imports that do the same
     (
         "try:\n    f = dist.all_gather_into_tensor\nexcept AttributeError:\n    f = dist._all_gather_base\ndef g(o, i):\n    f(o, i, async_op=True)",
@@ -106,6 +105,9 @@ LEFT = [
     ("dist.isend(t, **{'dst': 1, 'tag': 0})", "unpacked-arguments"),
     ("dist.all_reduce(t, **{'sync_op': True})", "unknown-argument"),
     ("getattr(dist, name)(t)", "name-at-run-time"),
+    ("hasattr(dist, name)", "name-at-run-time"),
+    ("hasattr(dist, 'nothing_known')", "no-equivalent"),
+    ("hasattr(dist, 'get_process_group_ranks')", "no-equivalent"),
     ("getattr(dist, 'new_subgroups')(t)", "no-equivalent"),
 ]
 

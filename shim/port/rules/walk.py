@@ -113,7 +113,7 @@ class Walk(cst.CSTVisitor):
         if name is not None:
             self._port(node, lambda: self._of_variable(node, name))
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
-            self._visit_hasattr(node)
+            self._port(node, lambda: self._visit_hasattr(node))
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
@@ -124,17 +124,18 @@ class Walk(cst.CSTVisitor):
             )
 
     def _visit_hasattr(self, node: cst.Call) -> None:
-        """Port ``hasattr(module, "name")``; where the target has no such name, it is False there, and stays."""
+        """Port ``hasattr(module, "name")``."""
         module, asked = (argument.value for argument in node.args[:2])
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
-        if target is None or "(" in target:
+        self.port.done.add(module)
+        if target is None or "." not in target or "(" in target:
+            report_unknown(self.port, node, name)
             return
         spelled = self._spelled(module, target).rpartition(".")
         self._write(module, spelled[0])
         quote = asked.quote if isinstance(asked, cst.SimpleString) else '"'
         self._write(asked, f"{quote}{spelled[2]}{quote}")
-        self.port.done.add(module)
 
     def _is_api(self, node: cst.BaseExpression) -> bool:
         name = self.port.file.imported(node)
