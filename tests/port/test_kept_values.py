@@ -106,8 +106,7 @@ WRITTEN = {
         "mindspore",
         "torch",
         "from mindspore.mint.distributed import all_reduce\nall_reduce(t, op='max')\n",
-        "from shim.frontends.torch.distributed import all_reduce\nfrom shim.frontends.torch.distributed import ReduceOp\n"
-        "all_reduce(t, op=ReduceOp.MAX)\n",
+        "from shim.frontends.torch.distributed import ReduceOp, all_reduce\nall_reduce(t, op=ReduceOp.MAX)\n",
     ),
     "a class out of a module whose other names are elsewhere": (
         "paddle_3",

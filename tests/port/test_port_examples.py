@@ -14,7 +14,7 @@ from shim.port.apis import APIS
 
 DOCS = Path(__file__).parents[2] / "docs"
 _NAMES = {"torch": "torch", "Paddle 2": "paddle_2", "Paddle 3": "paddle_3", "MindSpore": "mindspore"}
-_HEADING = re.compile(r"^#+ (?:From )?([\w ]+) to ([\w ]+)$|^## (Code)$", re.MULTILINE)
+_HEADING = re.compile(r"^#+ (?:(?:From )?([\w ]+) to ([\w ]+)|(Code)|.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,6 +25,8 @@ def examples() -> Iterator[tuple[str, str, str, str]]:
         headings = [*_HEADING.finditer(text)]
         for heading, after in itertools.zip_longest(headings, headings[1:]):
             source, target = ("torch", "Paddle 3") if heading[3] else heading.groups()[:2]
+            if source not in _NAMES or target not in _NAMES:
+                continue
             section = text[heading.end() : after.start() if after is not None else None]
             for block in _BLOCK.findall(section):
                 left = re.match(r"\S.*?\S {3,}(?=\S)", block)
