@@ -14,7 +14,7 @@ from shim.port.apis import APIS
 
 DOCS = Path(__file__).parents[2] / "docs"
 _NAMES = {"torch": "torch", "Paddle 2": "paddle_2", "Paddle 3": "paddle_3", "MindSpore": "mindspore"}
-_HEADING = re.compile(r"^#+ (?:From )?([\w ]+) to ([\w ]+)$|^## (Code)$", re.MULTILINE)
+_HEADING = re.compile(r"^#+ (?:(?:From )?([\w ]+) to ([\w ]+)|(Code)|.*)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
