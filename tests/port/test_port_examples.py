@@ -24,6 +24,8 @@ def examples() -> Iterator[tuple[str, str, str, str]]:
         text = (DOCS / page).read_text()
         for heading in _HEADING.finditer(text):
             source, target = ("torch", "Paddle 3") if heading[3] else heading.groups()[:2]
+            if source not in _NAMES or target not in _NAMES:
+                continue
             section = text[heading.end() :].partition("\n#")[0]
             for block in _BLOCK.findall(section):
                 left = re.match(r"\S.*?\S {3,}(?=\S)", block)
