@@ -75,7 +75,9 @@ class Walk(cst.CSTVisitor):
         if isinstance(call, cst.Name) and (values := self.port.file.values_of(call)) is not None and len(values) == 1:
             call = values[0]
         name = self.port.file.imported(call.func) if isinstance(call, cst.Call) else None
-        if name is None or not isinstance(call, cst.Call) or rows_with(name, self.port.plan.source):  # a function, which stays one
+        if name is None or not isinstance(call, cst.Call):
+            return False
+        if rows_with(name, self.port.plan.source):  # a function, which stays one
             return False
         arguments = ", ".join(self.port.file.code(argument) for argument in call.args)
         text = f"{name}({arguments})" + (f".{node.attr.value}" if isinstance(node, cst.Attribute) else "")
