@@ -17,7 +17,21 @@ from shim.launch.addresses import free_addresses
 from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
 from shim.launch.processes import descriptors_needed, run_ranks
 
-__all__ = ["run"]
+__all__ = ["Env", "KeepGoing", "LogDir", "MaxRestarts", "run"]
+
+# Options that `shim trace run` has too.
+LogDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Also write each rank's output to DIR/rank0.stdout, DIR/rank0.stderr, and so on."),
+]
+KeepGoing = Annotated[bool, typer.Option("--keep-going", help="If a rank fails, let the others go on.")]
+MaxRestarts = Annotated[
+    int, typer.Option(min=0, metavar="N", help="If a rank fails, start all ranks again, at most N times.")
+]
+Env = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable.")
+]
+
 _OF_MPI = ("OMPI_COMM_WORLD_", "PMIX_", "PMI_")  # how the variables begin in which an MPI tells a process its rank
 
 
@@ -44,23 +58,10 @@ def run(
             help="Run a program that imports the frameworks themselves: its imports get shim's collectives.",
         ),
     ] = False,
-    log_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Also write each rank's output to DIR/rank0.stdout, DIR/rank0.stderr, and so on."
-        ),
-    ] = None,
-    keep_going: Annotated[
-        bool,
-        typer.Option("--keep-going", help="If a rank fails, let the others go on."),
-    ] = False,
-    max_restarts: Annotated[
-        int, typer.Option(min=0, metavar="N", help="If a rank fails, start all ranks again, at most N times.")
-    ] = 0,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable."),
-    ] = None,
+    log_dir: LogDir = None,
+    keep_going: KeepGoing = False,
+    max_restarts: MaxRestarts = 0,
+    env: Env = None,
 ) -> None:
     """Run SCRIPT as N ranks of this Python on this host.
 

@@ -159,6 +159,11 @@ class Call:
     thread: int = 0
     in_background: bool = False  # it was started, and perhaps waited for later
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the program was in this call when the recording ended."""
+        return self.state in (State.RUNNING, State.WAITING)
+
     def line(self) -> str:
         """Return the call and where it was made."""
         return f"{self.shape.text()}{f', at {self.shape.source}' if self.shape.source else ''}"

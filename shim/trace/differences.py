@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from shim.core.tracing.layout import State
 from shim.trace.calls import Call, Recording
 
 __all__ = ["Comparison", "Difference", "compare"]
@@ -37,12 +36,17 @@ class Comparison:
     digests: int = 0
     differences: list[Difference] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither side has a call."""
+        return not self.equal and not self.differences
+
 
 def compare(left: Recording, right: Recording, *, digests: bool = True) -> Comparison:
     """Compare what the ranks of two recordings called, in the order of each rank's program.
 
     Left out are the calls that shim makes itself, forms of lists, asynchrony, tags, names of groups, and shapes of as many
-    elements. Digests are compared where both sides have them, unless *digests* is False.
+    elements. A call in the background whose end the program has not seen counts as ended. Digests are compared where both sides have them, unless *digests* is False.
     """
     ranks = sorted({*left.ranks, *right.ranks})
     outcome = Comparison(len(ranks))
@@ -85,7 +89,7 @@ _COMPARED: dict[str, Callable[[Call], object]] = {
     "dtype": lambda call: call.shape.dtype,
     "elements of the inputs": lambda call: _elements(call, "inputs"),
     "elements of the outputs": lambda call: _elements(call, "outputs"),
-    "end": lambda call: call.failure.kind if call.failure else "none" if _is_unfinished(call) else "ended",
+    "end": lambda call: call.failure.kind if call.failure else "none" if call.is_open else "ended",
 }
 _NOT_OF_OBJECTS = (
     "dtype",
@@ -120,7 +124,3 @@ def _elements(call: Call, role: str) -> object:
     """Return the elements of each part, as one number where all are alike: equal whether they are a list or one tensor."""
     parts = call.shape.parts(role)
     return parts[0] if len(parts) == 1 else list(parts)
-
-
-def _is_unfinished(call: Call) -> bool:
-    return call.state in (State.RUNNING, State.WAITING)

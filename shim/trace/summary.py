@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shim.core.tracing.layout import State
 from shim.trace.aligning import Meeting, meetings_of
 from shim.trace.calls import Call, Recording
 
@@ -67,7 +66,7 @@ def summarize(recording: Recording, internal: bool = False) -> Summary:
     ranks = {rank: RankTime(rank) for rank in recording.ranks}
     unfinished: list[tuple[Call, tuple[int, ...]]] = []
     for meeting in meetings_of(recording):
-        unfinished += [(call, meeting.absent) for call in meeting.calls if _is_unfinished(call)]
+        unfinished += [(call, meeting.absent) for call in meeting.calls if call.is_open]
         shown = [call for call in meeting.calls if internal or not call.shape.is_internal]
         for name in dict.fromkeys(_name(call) for call in shown):
             mine = [call for call in shown if _name(call) == name]
@@ -106,7 +105,3 @@ def _count(operation: Operation, ranks: dict[int, RankTime], meeting: Meeting, c
         if rank != call.rank:
             operation.blamed[rank] = operation.blamed.get(rank, 0) + waiting
             ranks[rank].awaited += waiting
-
-
-def _is_unfinished(call: Call) -> bool:
-    return call.state in (State.RUNNING, State.WAITING)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from preloaded_programs import run_python
@@ -80,6 +77,31 @@ def test_nothing_recorded_is_told(folder: Path) -> None:
     assert "made no call that could be recorded" in err
 
 
+def test_a_program_without_collectives_checks_nothing(folder: Path) -> None:
+    (folder / "train.py").write_text(
+        "import torch.distributed as dist\ndist.init_process_group()\ndist.destroy_process_group()\n"
+    )
+    status, out, err = port(*ROUTE, RUN, "train.py")
+    assert (status, "equal" in out) == (2, False)
+    assert f"shim port: nothing is checked, because '{RUN}' calls no collective" in err
+
+
+def test_a_program_that_hangs_is_ended_with_its_ranks(folder: Path) -> None:
+    (folder / "train.py").write_text(
+        "import os, time\nimport torch.distributed as dist\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n"
+    )
+    status, _, err = port(*ROUTE, RUN, "--timeout", "4", "train.py")
+    assert (status, "the original has not ended in 4 s, and was killed; what it wrote last:\n" in err) == (2, True)
+    ranks = re.findall(r"^\[?\d\]?\D*(\d{2,})$", err, re.MULTILINE)
+    assert len(ranks) == 2, err
+    assert not any(Path("/proc", pid).exists() for pid in ranks)
+
+
+def test_a_time_without_a_command_is_refused(folder: Path) -> None:
+    status, _, err = port(*ROUTE[:-1], "--timeout", "4", "train.py")
+    assert (status, "--timeout is for --verify" in err) == (2, True)
+
+
 def test_files_that_are_not_the_copies_are_refused(folder: Path) -> None:
     text = PROGRAM.format(after="").replace("torch.distributed", "shim.frontends.torch.distributed")
     (folder / "train.py").write_text(text)
@@ -98,14 +120,14 @@ def test_files_outside_of_the_working_folder_are_refused(
 
 
 SCRIPTS = Path(__file__).parents[1] / "port" / "scripts"
-_CONSTANTS = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "STDOUT")}
 _IN_GATE = ("torch/moe", "paddle_3/pipeline")
 
 
-def _run_copies(command: str, *, cwd: Path, env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+def _run_copies(command: str, folder: Path, environment: dict[str, str], timeout: float) -> tuple[int, bytes]:
     """Run what the command runs, with ranks that are copies of a process that has imported the frameworks, which takes seconds."""
-    done = run_python("-m", *command.split(), cwd=cwd, env=env)
-    return subprocess.CompletedProcess(command, done.returncode, (done.stdout + done.stderr).encode(), b"")
+    del timeout
+    done = run_python("-m", *command.split(), cwd=folder, env=environment)
+    return done.returncode, (done.stdout + done.stderr).encode()
 
 
 @pytest.mark.frameworks
@@ -118,7 +140,7 @@ def _run_copies(command: str, *, cwd: Path, env: dict[str, str], **_: Any) -> su
 )
 def test_whole_scripts_are_verified(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into the next API in which all that the script uses has an equivalent."""
-    monkeypatch.setattr(verifying, "subprocess", SimpleNamespace(run=_run_copies, **_CONSTANTS))
+    monkeypatch.setattr(verifying, "_run", _run_copies)
     source = script.partition("/")[0]
     target = {"torch": "mindspore", "paddle_2": "paddle-3", "paddle_3": "torch", "mindspore": "torch"}[source]
     (folder / "train.py").write_text((SCRIPTS / f"{script}.py").read_text())

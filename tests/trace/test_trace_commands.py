@@ -102,6 +102,19 @@ def test_two_recordings_are_compared(recorded: Callable[..., Path]) -> None:
     assert other.output.endswith("0 calls on 2 ranks are equal, 0 with digests; 2 of 2 ranks differ\n")
 
 
+def test_recordings_without_calls_are_not_equal(recorded: Callable[..., Path]) -> None:
+    folder = recorded("pass", 2)
+    done = trace("diff", folder, folder)
+    assert (done.exit_code, done.output) == (2, f"shim trace: {folder} and {folder} have no calls to compare\n")
+
+
+@pytest.mark.parametrize("option", ["--json", "--internal"])
+def test_options_of_the_summary_are_refused_beside_files(option: str, tmp_path: Path) -> None:
+    done = trace("show", tmp_path, "--page", tmp_path / "page.html", option)
+    assert done.exit_code == 2
+    assert f"{option} is for the summary, which --page does not print" in done.output
+
+
 @pytest.mark.parametrize("command", [["show"], ["diff", "."], ["replay"]])
 def test_a_folder_without_a_recording_is_refused(command: list[str], tmp_path: Path) -> None:
     for folder, text in ((tmp_path, "has no recording"), (tmp_path / "x", "is no folder")):
@@ -120,11 +133,13 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_a_program_is_run_and_recorded(script: Path) -> None:
-    done = launch("-n", "2", "--digests", script.name, cwd=script.parent)
+    options = ("--digests", "--max-restarts", "1", "--log-dir", "logs", "--env", "MINE=1")
+    done = launch("-n", "2", *options, script.name, cwd=script.parent)
     assert done.returncode == 3  # that of the program
     assert "shim trace: 2 of 2 ranks are recorded in shim-trace; `shim trace show shim-trace` shows it" in done.stderr
     folder = script.parent / "shim-trace"
-    assert re.search(r": 2 calls of 2 ranks", trace("show", folder).output)
+    assert re.search(r": 2 calls of 2 ranks in .*; run 2 of 2\n", trace("show", folder).output)
+    assert (script.parent / "logs" / "rank1.stdout").exists()
     again = launch("-n", "2", script.name, cwd=script.parent)
     assert again.returncode == 2
     assert "shim-trace has a recording already; remove it, or name another folder" in " ".join(

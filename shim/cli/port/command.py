@@ -30,6 +30,7 @@ _APIS = {
 }  # as a plan has them
 _FORMS = {".md": "markdown", ".json": "json", ".sarif": "sarif"}
 _MISSING = "shim port needs libcst, which is not installed: python3 -m pip install 'shim-collectives[port]'"
+_TIMEOUT = 600.0  # seconds
 _PADDLE = "paddle-3 (alltoall and alltoall_single take the output first) or paddle-2 (the input first)"
 
 
@@ -88,6 +89,15 @@ def port(
             help="Run COMMAND, such as 'shim run -n 2 train.py', before and after the port, in copies of the working folder, and compare what the ranks call.",
         ),
     ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="With --verify: how long each of the two runs may take. Default: 600.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="The number of processes. Default: all processors.", show_default=False),
@@ -110,7 +120,7 @@ def port(
     The exit status is 0 if nothing is left to you; 1 if something is, or, with --check, if a file would change, or, with --verify, if a call differs; 2 if the command is wrong, a file could not be ported or written, or COMMAND fails.
     """
     chosen = _api("--from", source), _api("--to", target)
-    _check_options(chosen, write, check, diff, form, report, verify, onto)
+    _check_options(chosen, write, check, diff, form, report, verify, timeout, onto)
     if importlib.util.find_spec("libcst") is None:
         typer.echo(_MISSING, err=True)
         raise typer.Exit(2)
@@ -132,7 +142,7 @@ def port(
     if verify is not None:
         from shim.cli.port.verifying import verify as verify_port
 
-        verified = verify_port(verify, result)
+        verified = verify_port(verify, result, timeout or _TIMEOUT)
     raise typer.Exit(max(_status(result, check), verified))
 
 
@@ -156,6 +166,7 @@ def _check_options(
     form: str,
     report: Path | None,
     verify: str | None,
+    timeout: float | None,
     onto: str,
 ) -> None:
     """Raise BadParameter for options that do not go together."""
@@ -167,6 +178,8 @@ def _check_options(
         raise typer.BadParameter(
             f"--verify and --format {form} exclude each other: --report FILE writes a report as well"
         )
+    if timeout is not None and verify is None:
+        raise typer.BadParameter("--timeout is for --verify, which is not given")
     if write and check:
         raise typer.BadParameter("--write and --check exclude each other: --check writes nothing")
     if diff and form != "text":

@@ -5,8 +5,10 @@ Each runs in a copy of the working folder. The original runs on the frontend of 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -27,6 +29,7 @@ __all__ = ["verify"]
 
 _LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "node_modules")
 _LARGE = 50_000_000  # bytes of a file that is linked, not copied
+_SECONDS_TO_END = 10
 _TOLD = 30  # lines of the output of a program that fails
 
 
@@ -34,8 +37,10 @@ class _Refused(Exception):
     """Why the two cannot be compared."""
 
 
-def verify(command: str, result: Result) -> int:
+def verify(command: str, result: Result, timeout: float) -> int:
     """Run *command* on the files of *result* as they were and as they are ported, and print whether their calls are equal.
+
+    Each run may take *timeout* seconds.
 
     Returns the exit status: 0 if all are, 1 if not, 2 if they cannot be compared.
     """
@@ -47,14 +52,14 @@ def verify(command: str, result: Result) -> int:
     with tempfile.TemporaryDirectory(prefix="shim-port-") as made:
         trees = {name: Path(made, name, folder.name) for name in ("original", "port")}
         try:
-            recordings = [_recording_of(name, tree, command, result) for name, tree in trees.items()]
+            recordings = [_recording_of(name, tree, command, result, timeout) for name, tree in trees.items()]
         except _Refused as refusal:
             typer.echo(f"shim port: {refusal}", err=True)
             return 2
-        return _compare(recordings, list(trees.values()))
+        return _compare(recordings, list(trees.values()), command)
 
 
-def _recording_of(name: str, tree: Path, command: str, result: Result) -> Recording:
+def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: float) -> Recording:
     """Run *command* in a copy of the working folder at *tree*, and return what its ranks called."""
     from shim.errors import ShimError
     from shim.trace.reading import read_recording
@@ -66,13 +71,11 @@ def _recording_of(name: str, tree: Path, command: str, result: Result) -> Record
         place.write_bytes(content)
     typer.echo(f"verify: running the {name}: {command}", err=True)
     folder = tree.parent / "trace"
-    done = subprocess.run(
-        command, shell=True, cwd=tree, env=_environment(tree, folder), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    if done.returncode:
-        told = "\n".join(done.stdout.decode(errors="replace").splitlines()[-_TOLD:])
-        raise _Refused(f"the {name} ended with status {done.returncode}; what it wrote last:\n{told}")
+    status, output = _run(command, tree, _environment(tree, folder), timeout)
+    if status != 0:
+        told = "\n".join(output.decode(errors="replace").splitlines()[-_TOLD:])
+        end = f"ended with status {status}" if status is not None else f"has not ended in {timeout:g} s, and was killed"
+        raise _Refused(f"the {name} {end}; what it wrote last:\n{told}")
     try:
         recording = read_recording(folder)
     except ShimError:
@@ -81,6 +84,33 @@ def _recording_of(name: str, tree: Path, command: str, result: Result) -> Record
         ) from None
     _check_places(recording, command)
     return recording
+
+
+def _run(command: str, folder: Path, environment: dict[str, str], timeout: float) -> tuple[int | None, bytes]:
+    """Run *command* in *folder*, and return its status, None if it had to be killed after *timeout* seconds, and what it wrote."""
+    with tempfile.TemporaryFile() as output:  # no pipe, which what it leaves behind could hold open
+        started = subprocess.Popen(
+            command, shell=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+        status = None
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = started.wait(timeout)
+        finally:  # also after Ctrl-C, of which a session of its own does not hear
+            if status is None:
+                _end(started)
+        output.seek(0)
+        return status, output.read()
+
+
+def _end(started: subprocess.Popen[bytes]) -> None:
+    """End the session of *started*; a launcher has some seconds to end its ranks, which may have sessions of their own."""
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, end)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(_SECONDS_TO_END)
 
 
 def _on_its_own_frontend(place: Path, file: FileResult, plan: Plan) -> bytes:
@@ -123,11 +153,14 @@ def _environment(tree: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def _compare(recordings: Sequence[Recording], trees: Sequence[Path]) -> int:
+def _compare(recordings: Sequence[Recording], trees: Sequence[Path], command: str) -> int:
     """Print how the calls compare, and return the exit status."""
     from shim.trace.differences import compare
 
     outcome = compare(*recordings)
+    if outcome.is_empty:
+        typer.echo(f"shim port: nothing is checked, because {command!r} calls no collective", err=True)
+        return 2
     for line in lines_of(outcome):
         for tree in trees:
             line = line.replace(f"{tree}{os.sep}", "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shim.cli.trace.recordings import recording_in
+from shim.cli.trace.recordings import recording_in, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,8 @@ def diff(
     from shim.trace.differences import compare
 
     outcome = compare(recording_in(left), recording_in(right), digests=digests)
+    if outcome.is_empty:
+        refuse(f"{left} and {right} have no calls to compare")
     for line in lines_of(outcome):
         typer.echo(line)
     if outcome.differences:

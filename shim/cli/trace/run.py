@@ -30,10 +30,10 @@ def run(
     as_installed: Annotated[
         bool, typer.Option("--as-installed", help="Run a program that imports the frameworks themselves.")
     ] = False,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable."),
-    ] = None,
+    log_dir: ranks_of.LogDir = None,
+    keep_going: ranks_of.KeepGoing = False,
+    max_restarts: ranks_of.MaxRestarts = 0,
+    env: ranks_of.Env = None,
 ) -> None:
     """Run SCRIPT as N ranks, as `shim run` does, and record their collectives.
 
@@ -50,9 +50,9 @@ def run(
     os.environ["SHIM_TRACE"] = str(folder)  # the ranks' environments are made of this one
     os.environ["SHIM_TRACE_DIGESTS"] = "1" if digests else "0"
     try:
-        ranks_of.run(program, ranks, module, as_installed, env=env)
+        ranks_of.run(program, ranks, module, as_installed, log_dir, keep_going, max_restarts, env)
     finally:
-        found = len(list(folder.glob(f"*{SUFFIX}"))) if folder.is_dir() else 0
+        found = len({file.name.partition(".")[0] for file in folder.glob(f"*{SUFFIX}")})
         if found:
             typer.echo(
                 f"shim trace: {found} of {ranks} ranks are recorded in {to}; `shim trace show {to}` shows it", err=True

@@ -49,6 +49,12 @@ def show(
     """Show where a job's time went: per operation its calls, its bytes, its time waiting and moving, and its slowest rank."""
     from shim.trace.summary import summarize
 
+    files = {"--page": page, "--perfetto": perfetto, "--flight-recorder": flight_recorder}
+    chosen = [option for option, file in files.items() if file is not None]
+    if chosen and (as_json or internal):
+        raise typer.BadParameter(
+            f"{'--json' if as_json else '--internal'} is for the summary, which {chosen[0]} does not print"
+        )
     recording = recording_in(folder, run)
     try:
         if page is not None:
@@ -64,12 +70,12 @@ def show(
         if flight_recorder is not None:
             from shim.trace.flight_recorder import write_dumps
 
-            files = write_dumps(recording, flight_recorder)
+            dumps = write_dumps(recording, flight_recorder)
             read = f"python -m torch.distributed.flight_recorder.fr_trace {flight_recorder.parent} -p {flight_recorder.name}"
-            typer.echo(f"{len(files)} files; `{read}` reads them")
+            typer.echo(f"{len(dumps)} files; `{read}` reads them")
     except OSError as error:
         refuse(f"{error.filename} cannot be written: {error.strerror}")
-    if any(file is not None for file in (page, perfetto, flight_recorder)):
+    if chosen:
         return
     summary = summarize(recording, internal)
     if as_json:

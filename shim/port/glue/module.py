@@ -15,7 +15,7 @@ __all__ = ["GLUE_FILE", "needs_glue", "with_glue"]
 GLUE_FILE = f"{GLUE_MODULE}.py"
 _IMPORT = re.compile(rf"\bfrom \.?{GLUE_MODULE} import (\w+)".encode())
 _DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
-_HEAD = '"""What {framework} has no function for, written by shim port for {api}: change it as you like, without this line."""\n\n'
+_HEAD = '"""What {framework} lacks, written by `shim port --to {api}`, which writes it anew: remove this line to keep changes of yours."""\n\n'
 
 
 def needs_glue(file: FileResult) -> bool:

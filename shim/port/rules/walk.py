@@ -13,6 +13,7 @@ from shim.port.correspondences.returning import Returning, returned
 from shim.port.reading import GROUP_CLASSES, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
+from shim.port.rules.launcher_variables import report_launcher_variable
 from shim.port.rules.left import Left
 from shim.port.rules.members import exchange, member_row, port_member
 from shim.port.rules.port import Port
@@ -59,11 +60,18 @@ class Walk(cst.CSTVisitor):
         function = node.func
         if node in self.port.done or self._port_expression(node) or self._port_object(node):
             return False
+        report_launcher_variable(self.port, node)
         if self.port.file.imported(node) is not None:
             return self._visit_name(node)
         if isinstance(function, (cst.Name, cst.Attribute)) or self.port.file.imported(function) is not None:
             self._visit_call_of(node, function)
         return True
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        report_launcher_variable(self.port, node)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        report_launcher_variable(self.port, node)
 
     def visit_Annotation(self, node: cst.Annotation) -> None:
         for code in self.port.file.quoted(node.annotation):

@@ -17,7 +17,6 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tracing.layout import State
 from shim.errors import EngineError, ShimError
 from shim.trace.calls import Call, Group, RankRecording, Recording
 from shim.trace.replaying.outcome import RankOutcome
@@ -55,19 +54,14 @@ def replay_rank(
 
 def _leave_as_recorded(recording: Recording, mine: RankRecording, timeout: float) -> None:
     """Do what the others met if this rank's program was killed between its calls: die if they noticed, else stay away until they give up."""
-    if mine.has_ended or not mine.calls or any(_is_open(call) for call in mine.calls):
+    if mine.has_ended or not mine.calls or any(call.is_open for call in mine.calls):
         return
-    if recording.is_of_dumps and not any(_is_open(call) for call in recording.calls):
+    if recording.is_of_dumps and not any(call.is_open for call in recording.calls):
         return
     failures = {call.failure.kind for call in recording.calls if call.failure is not None}
     if "PeerLostError" in failures:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(timeout + 1)
-
-
-def _is_open(call: Call) -> bool:
-    """Tell whether the program was in *call* when the recording ended."""
-    return call.state in (State.RUNNING, State.WAITING)
 
 
 class _Replay:
