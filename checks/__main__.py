@@ -18,6 +18,7 @@ from checks import (
     import_time,
     native_includes,
     nightly,
+    port_traps,
     prose,
     sizes,
     support,
@@ -41,6 +42,7 @@ CHECKS: dict[str, Check] = {
     "deviations": deviations.check,
     "support": support.check,
     "frameworks": frameworks.check,
+    "port-traps": port_traps.check,
     "prose": prose.check,
 }
 

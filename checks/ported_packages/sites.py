@@ -11,10 +11,19 @@ from dataclasses import dataclass
 
 __all__ = ["Site", "comments_of", "sites_of", "variables_of"]
 
+_PRIMITIVES = (
+    "AllGather AllReduce AlltoAll AlltoAllV Barrier Broadcast CollectiveGather CollectiveScatter NeighborExchange NeighborExchangeV2 "
+    "Receive Reduce ReduceOp ReduceScatter Send"
+).split()
 _MODULES = {
     "torch": ("torch.distributed",),
     "paddle": ("paddle.distributed",),
-    "mindspore": ("mindspore.mint.distributed", "mindspore.communication", "mindspore.ops.communication"),
+    "mindspore": (
+        "mindspore.mint.distributed",
+        "mindspore.communication",
+        "mindspore.ops.communication",
+        *(f"mindspore.{module}.{name}" for module in ("ops", "ops.operations") for name in _PRIMITIVES),
+    ),
 }
 
 

@@ -99,6 +99,11 @@ def test_an_object_that_may_get_the_tensors_of_either_framework_is_left() -> Non
     assert [(entry.kind, entry.rule) for entry in ported.entries] == [("left", "no-equivalent")]
 
 
+def test_an_object_that_is_left_keeps_its_op() -> None:
+    source = "from mindspore import ops\nreduce = ops.AllReduce(ops.ReduceOp.MAX)\nreduce.add_prim_attr('fusion', 1)\n"
+    assert port_source(source, Plan("mindspore", "torch")).text == source
+
+
 def test_an_op_that_the_target_has_not_is_left() -> None:
     source = f"{HEAD}f = ops.AllReduce(ops.ReduceOp.AVG)\n"
     (entry,) = port_source(source, Plan("mindspore", "paddle_2")).entries

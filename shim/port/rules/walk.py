@@ -102,7 +102,12 @@ class Walk(cst.CSTVisitor):
         if known is None or self.port.source.framework == self.port.target.framework:
             return False
         self.port.done.add(node.func)
-        return self._port(node, lambda: port_primitive(self.port, node, known, self._spelled))
+        if self._port(node, lambda: port_primitive(self.port, node, known, self._spelled)):
+            return True
+        self.port.done.update(
+            argument.value for argument in node.args if self.port.is_op(argument.value)
+        )  # they stay with it
+        return False
 
     def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
         name = self.port.file.imported(function) or self._functions.imported_in_several_ways(function)
