@@ -31,6 +31,15 @@ class Edits:
         """Insert *new* at *at*, where something ends. Of several at one place, the last made comes first, as brackets close."""
         self._edits.append((at, at, -1 - len(self._edits), new.encode()))
 
+    def mark(self) -> tuple[int, int]:
+        """Return how many changes there are, for ``undo``."""
+        return len(self._edits), len(self._removed)
+
+    def undo(self, mark: tuple[int, int]) -> None:
+        """Take back the changes made since *mark*."""
+        del self._edits[mark[0] :]
+        del self._removed[mark[1] :]
+
     def replaces(self, start: int, end: int) -> bool:
         """Tell whether nothing stays of the bytes from *start* to *end*: they are part of what is replaced or removed."""
         gone = [*((first, last) for first, last, _, _ in self._edits), *self._removed]

@@ -25,7 +25,11 @@ _NOT_PYTHON = "port it by hand, or make it valid Python 3 first (2to3 rewrites P
 def can_have_places(content: bytes | mmap, kind: Kind, plan: Plan) -> bool:
     """Whether a file with this *content* can have anything to port; most files of a project cannot, and are not parsed."""
     framework = APIS[plan.source].framework
-    return mentions_launcher(content, framework) or (kind != "text" and mentions_api(content, framework))
+    return (
+        bool(plan.reexports)
+        or mentions_launcher(content, framework)
+        or (kind != "text" and mentions_api(content, framework))
+    )
 
 
 def port_file(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> FileResult:

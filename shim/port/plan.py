@@ -23,6 +23,9 @@ class Plan:
     onto: Onto = "shim"
     scope: Scope = "collectives"
     in_package: bool = False  # the file is a module of a package, which imports what is beside it by a dot
+    reexports: Sequence[
+        tuple[str, str]
+    ] = ()  # dotted names that the file imports from other files, with the API's names that they are there
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import libcst as cst
 
 from shim.port.apis import APIS
@@ -26,7 +28,8 @@ def port_source(source: str, plan: Plan) -> Ported:
 
 
 def _ported(source: str, plan: Plan) -> Ported:
-    file = SourceFile(source, APIS[plan.source])
+    api = APIS[plan.source]
+    file = SourceFile(source, dataclasses.replace(api, same=(*plan.reexports, *api.same)))
     port = Port(file, plan)
     spelling = Spelling(port)
     walk = Walk(port, spelling)

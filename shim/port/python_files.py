@@ -26,7 +26,7 @@ def port_python(text: str, plan: Plan, port: PortFunction) -> Ported:
     launched = Launched(text, 0, ())
     if mentions_launcher(content, framework):
         launched = port_launch_lines_in_python(text, plan)
-    if not mentions_api(content, framework):
+    if not mentions_api(content, framework) and not plan.reexports:
         return _checked(text, Ported(launched.text, launched.places, launched.entries))
     ported = port(launched.text, plan)
     entries = [dataclasses.replace(entry, line=launched.line_before(entry.line)) for entry in ported.entries]

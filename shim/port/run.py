@@ -5,8 +5,13 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from shim.port.apis import APIS
+from shim.port.files.mentions import mentions_api
+from shim.port.files.reexports import Reexports
 from shim.port.files.selection import ChosenFile, select_files
 from shim.port.files.writing import create_file, replace_content
 from shim.port.glue.module import GLUE_FILE, needs_glue, with_glue
@@ -37,17 +42,18 @@ def port_paths(
     """
     files = select_files(paths)
     found: list[FileResult] = []
-    to_port: list[tuple[int, ChosenFile]] = []
+    to_port: list[tuple[int, ChosenFile, Plan]] = []
+    plans = _plans(files, plan)
     for file in files:
         try:
-            if size := _size_to_port(file, plan):
-                to_port.append((size, file))
+            if size := _size_to_port(file, plans.get(file.target, plan)):
+                to_port.append((size, file, plans.get(file.target, plan)))
         except OSError as error:
             found.append(_unread(file, error))
-    to_port.sort(key=lambda pair: pair[0], reverse=True)  # the largest first: none is begun when all others are done
-    total = sum(size for size, _ in to_port)
+    to_port.sort(key=lambda each: each[0], reverse=True)  # the largest first: none is begun when all others are done
+    total = sum(size for size, *_ in to_port)
     done = 0
-    tasks = [(file, plan, port) for _, file in to_port]
+    tasks = [(file, own, port) for _, file, own in to_port]
     for number, result in for_each(_port_one, tasks, jobs if total > _ALONE else 1, _crashed):
         found.append(result)
         done += to_port[number][0]
@@ -81,6 +87,21 @@ def write_files(result: Result) -> Iterator[FileResult]:
             )
         else:
             yield file
+
+
+def _plans(files: Sequence[ChosenFile], plan: Plan) -> dict[Path, Plan]:
+    """Return the plan of each Python file that has names of the API by way of other *files*."""
+    api = APIS[plan.source]
+    reexports = Reexports(lambda name: api.is_collective(api.canonical(name)))
+    modules = [file.target for file in files if file.kind == "python"]
+    for path in modules if len(modules) > 1 else ():
+        with suppress(OSError):
+            if path.is_file() and path.stat().st_size <= MOST_BYTES:
+                content = path.read_bytes()
+                reexports.add(path, content, mentions_api(content, api.framework))
+    reexports.find()
+    found = {path: [(name, api.canonical(means)) for name, means in reexports.of(path)] for path in modules}
+    return {path: replace(plan, reexports=names) for path, names in found.items() if names}
 
 
 def _size_to_port(file: ChosenFile, plan: Plan) -> int:

@@ -69,11 +69,9 @@ class Definitions:
                     if isinstance(owner, cst.ClassDef)
                     else (owner, node.attr.value)
                 )
-            cls = (
-                self._class_of.get(self.place(node.value))
-                if isinstance(node.value, (cst.Name, cst.Attribute))
-                else None
-            )
+            cls = self.class_named(node.value)
+            if cls is None and isinstance(node.value, (cst.Name, cst.Attribute)):
+                cls = self._class_of.get(self.place(node.value))
             return self.attribute(cls, node.attr.value) if cls is not None else None
         if not isinstance(node, cst.Name):
             return None

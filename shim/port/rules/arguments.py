@@ -256,6 +256,12 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
     literal = literal_of(port.file.code(given.value))
     op = _OPS.get(str(literal))
     if op is None:
+        if _holds_another_form(port, given.value):
+            raise Left(
+                "op-not-known",
+                f"{port.file.code(given.value)} is an op in a form that {port.target.framework} does not take",
+                "Have it be one of ReduceOp, and port again.",
+            )
         if port.source.framework != "torch" and not port.is_op(given.value):
             changes.advice.append(
                 (
@@ -273,6 +279,18 @@ def _convert_op(port: Port, changes: _Changes, given: Given, spell: Callable[[st
             torchs = f"torch.distributed.ReduceOp.{op}"
             raise left_without(port, name_for(torchs, "torch", port.plan.source) or torchs)
         changes.replace(given.value, spell(name))
+
+
+def _holds_another_form(port: Port, node: cst.BaseExpression) -> bool:
+    """Tell whether a variable gets an op as a string or number that stands in the source."""
+    values = [value.source for value in port.flows.into.get(port.flows.definitions.place(node), ())]
+    values += [
+        each.value for value in values if isinstance(value, (cst.List, cst.Tuple, cst.Set)) for each in value.elements
+    ]
+    return port.source.framework != port.target.framework and any(
+        isinstance(value, (cst.SimpleString, cst.Integer)) and str(literal_of(port.file.code(value))) in _OPS
+        for value in values
+    )
 
 
 _BACKENDS = {

@@ -46,12 +46,10 @@ def _port_import(port: Port, import_: Import, statement: cst.Import, lines: list
 
 
 def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.ImportFrom, lines: list[str]) -> None:
-    if statement.relative or statement.module is None:
-        return
-    dotted = port.file.code(statement.module)
+    dotted = "." * len(statement.relative) + (port.file.code(statement.module) if statement.module is not None else "")
     module = port.source.canonical(dotted)
     if isinstance(statement.names, cst.ImportStar):
-        if is_module(port.source, module):
+        if is_module(port.source, module) or any(name.startswith(f"{dotted}.") for name, _ in port.plan.reexports):
             port.report(
                 statement,
                 "left",
@@ -60,14 +58,26 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
                 "Import the names one by one, and port again.",
             )
         return
+    is_of_others = not port.source.is_collective(module) and bool(port.plan.reexports)
+    if is_of_others and port.plan.onto == "native" and port.source.framework == port.target.framework:
+        return  # the other file goes on importing what this one has from it
+    if statement.relative and not any(
+        port.source.is_collective(_imported(port, dotted, alias)) for alias in statement.names
+    ):
+        _append(port, statement, lines)
+        return
     kept: list[cst.ImportAlias] = []
     ported: list[tuple[str, str]] = []
     for alias in statement.names:
         new = _of_alias(port, spelling, import_, dotted, alias)
         if new is None:
             kept.append(alias)
-            name = port.source.canonical(f"{dotted}.{port.file.code(alias.name)}")
-            if port.source.is_collective(name) and not import_.used.get(_local(port, alias)):
+            name = _imported(port, dotted, alias)
+            if (
+                port.source.is_collective(name)
+                and not is_module(port.source, name)
+                and not import_.used.get(_local(port, alias))
+            ):
                 report_unknown(port, alias, name)
         else:
             ported += new
@@ -102,12 +112,13 @@ def _of_alias(
     port: Port, spelling: Spelling, import_: Import, dotted: str, alias: cst.ImportAlias
 ) -> list[tuple[str, str]] | None:
     """Return the names of the target, each with its local name, that take the place of *alias*; None where it stays."""
-    name = port.source.canonical(f"{dotted}.{port.file.code(alias.name)}")
+    name = _imported(port, dotted, alias)
     local = _local(port, alias)
     if not port.source.is_collective(name):
         return [] if 0 < port.file.uses_of(local) == port.forgotten[local] else None
     if is_module(port.source, name):
-        return [(port.target.main, local)]
+        is_same = port.written(port.target.main) == f"{dotted}.{port.file.code(alias.name)}"
+        return None if is_same else [(port.target.main, local)]
     used = import_.used.get(local)
     if used:
         return list(used.items())
@@ -125,7 +136,8 @@ def _in_place(port: Port, statement: cst.ImportFrom, ported: list[tuple[str, str
     aliases = statement.names
     assert not isinstance(aliases, cst.ImportStar)
     if (
-        len(parents) != 1
+        statement.relative
+        or len(parents) != 1
         or len(ported) != len(aliases)
         or not all(parents)
         or port.target.main in (name for name, _ in ported)
@@ -140,6 +152,11 @@ def _in_place(port: Port, statement: cst.ImportFrom, ported: list[tuple[str, str
         if port.file.code(alias) != new:
             port.edits.replace(*port.file.span(alias), new)
     return True
+
+
+def _imported(port: Port, dotted: str, alias: cst.ImportAlias) -> str:
+    """Return the canonical name of what *alias* imports from the module *dotted*, which may be dots alone."""
+    return port.source.canonical(f"{dotted}{'.' * (not dotted.endswith('.'))}{port.file.code(alias.name)}")
 
 
 def _local(port: Port, alias: cst.ImportAlias) -> str:

@@ -24,7 +24,7 @@ class Port:
     def __init__(self, file: SourceFile, plan: Plan) -> None:
         self.file = file
         self.plan = plan
-        self.source: Api = APIS[plan.source]
+        self.source: Api = file.api  # with what the file has of it by way of other files
         self.target: Api = APIS[plan.target]
         self.edits = Edits(file.text)
         self.entries: list[Entry] = []

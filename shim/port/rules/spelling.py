@@ -48,7 +48,7 @@ class Spelling:
         statements = self.port.file.imports_of(first) if first is not None else []
         bound = self._bound(first) if first is not None and statements else None
         if bound is None or first is None:
-            text = self._anywhere(name) or self._beside_framework(name)
+            text = self._anywhere(name) or self._beside_framework(name) or self._beside(statements, name)
         else:
             text = self._from(first.value, bound, name, statements)
         return None if text is None else text + bracket + arguments
@@ -86,6 +86,11 @@ class Spelling:
             if statement in self.port.file.always_run and f"{module}.".startswith(f"{self.port.source.framework}."):
                 return self._below(self._added([statement], main, "dist"), main, name, [statement])
         return None
+
+    def _beside(self, statements: list[cst.Import | cst.ImportFrom], name: str) -> str | None:
+        """Write *name* by an import to be added to *statements*, which import another file that has the API; None where there are none."""
+        main = self.port.target.main
+        return self._below(self._added(statements, main, "dist"), main, name, statements) if statements else None
 
     def _below(self, local: str, module: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
         if name.startswith(f"{module}."):

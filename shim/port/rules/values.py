@@ -7,6 +7,7 @@ import libcst as cst
 from shim.port.correspondences import rows_with
 from shim.port.reading import FOUND, Kinds
 from shim.port.rules.literals import flag_of
+from shim.port.rules.names_in_strings import report_strings
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import is_module
 
@@ -30,6 +31,7 @@ _HANDLES = {
     "paddle": frozenset(("is_completed", "is_sync", "synchronize", "wait")),
     "mindspore": frozenset(("wait",)),
 }
+_NAMES_OF_HANDLES = ("block_current_stream", "get_future", "is_completed", "is_success", "is_sync", "source_rank")
 _STARTING = ("send_in_background", "receive_in_background")
 
 
@@ -37,6 +39,7 @@ def report_values(port: Port) -> None:
     """Report the places of the file at which such a value is kept, passed on or asked."""
     if port.plan.source != port.plan.target:
         _report_modules(port)
+        report_strings(port)
     if port.source.framework != port.target.framework:
         _report_handles(port)
         _report_members(port)
@@ -57,13 +60,27 @@ def _report_modules(port: Port) -> None:
     for value in kept:
         name = port.file.imported(value) if isinstance(value, (cst.Name, cst.Attribute)) else None
         if value is not None and name is not None and is_module(port.source, name):
-            port.report(
-                value,
-                "left",
-                "module-as-value",
-                f"{port.file.code(value)} is kept or passed on as a value, and what is called through it is not found",
-                "Import the module where it is used, and port again.",
-            )
+            _report_module(port, value, f"{port.file.code(value)} is kept or passed on as a value")
+    for node, _ in nodes.of(cst.Assign):
+        if isinstance(node.value, cst.Name) and port.file.imported(node.value) == port.source.framework:
+            names = [port.file.code(target.target) for target in node.targets]
+            if any(f"{name}.{part}" in port.file.text.decode() for name in names for part in _parts(port)):
+                _report_module(port, node.value, f"{node.value.value} is kept under another name")
+
+
+def _report_module(port: Port, node: cst.CSTNode, what: str) -> None:
+    port.report(
+        node,
+        "left",
+        "module-as-value",
+        f"{what}, and what is called through it is not found",
+        "Import the module where it is used, and port again.",
+    )
+
+
+def _parts(port: Port) -> set[str]:
+    """Return what stands behind the framework's name in the names of the API's modules."""
+    return {module.split(".")[1] for module in (port.source.main, *port.source.others)}
 
 
 def _report_handles(port: Port) -> None:
@@ -73,7 +90,7 @@ def _report_handles(port: Port) -> None:
         port.flows, lambda node: isinstance(node, cst.Call) and _makes_handle(port, node), lambda node: False
     )
     for node, _ in port.file.nodes.of(cst.Attribute):
-        if node.attr.value in lacking and handles.of(node.value) is FOUND:
+        if node.attr.value in lacking and (handles.of(node.value) is FOUND or _may_be(port, handles, node)):
             port.report(
                 node,
                 "left",
@@ -81,6 +98,14 @@ def _report_handles(port: Port) -> None:
                 f"handles of {port.target.framework} have no {node.attr.value}",
                 "Wait for the call with wait(), which all handles have.",
             )
+
+
+def _may_be(port: Port, handles: Kinds, node: cst.Attribute) -> bool:
+    """Tell whether *node*, which has a name that little else has, is of a variable that holds a handle at times."""
+    if node.attr.value not in _NAMES_OF_HANDLES:
+        return False
+    values = port.flows.into.get(port.flows.definitions.place(node.value), ())
+    return any(not value.path and not value.is_element and handles.of(value.source) is FOUND for value in values)
 
 
 def _makes_handle(port: Port, call: cst.Call) -> bool:

@@ -142,7 +142,7 @@ class Walk(cst.CSTVisitor):
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
         self.port.done.add(module)
-        if target is None or "." not in target or "(" in target:
+        if is_module(self.port.source, name) or target is None or "." not in target or "(" in target:
             report_unknown(self.port, node, name)
             return
         spelled = self._spelled(module, target).rpartition(".")
@@ -239,9 +239,12 @@ class Walk(cst.CSTVisitor):
 
     def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
         """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
+        edits, entries = self.port.edits.mark(), len(self.port.entries)
         try:
             change()
         except Left as left:
+            self.port.edits.undo(edits)
+            del self.port.entries[entries:]
             self.port.report(node, "left", left.rule, left.why, left.advice)
             return False
         return True

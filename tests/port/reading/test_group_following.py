@@ -23,6 +23,15 @@ GROUPS = {
         for name, group in groups.items():
             n = group.size()
     """,
+    "an attribute of a class": """
+        class Parallel:
+            tensor: Optional[dist.ProcessGroup] = None
+            data = None
+            @classmethod
+            def make(cls):
+                cls.data = dist.new_group([0])
+        n = Parallel.data.size()
+    """,
     "a list that is appended to": """
         groups = []
         groups.append(dist.new_group([0]))

@@ -18,6 +18,19 @@ REPORTED = [
     ("torch", "paddle_3", "comm = dist", "module-as-value"),
     ("paddle_2", "paddle_3", "class A:\n    def __init__(self):\n        self.dist = dist", "module-as-value"),
     ("torch", "mindspore", "def f(dist=dist): ...", "module-as-value"),
+    ("paddle_2", "paddle_3", "import paddle\nP = paddle\nP.distributed.alltoall(a, b)", "module-as-value"),
+    ("torch", "paddle_3", "d = importlib.import_module('torch.distributed')", "name-at-run-time"),
+    ("torch", "paddle_3", "d = sys.modules['torch.distributed']", "name-at-run-time"),
+    ("torch", "paddle_3", "@mock.patch('torch.distributed.get_rank')\ndef f(): ...", "name-at-run-time"),
+    ("paddle_2", "paddle_3", "eval('dist.alltoall(a, b)')", "name-at-run-time"),
+    ("paddle_3", "torch", "if hasattr(dist, 'communication'): ...", "no-equivalent"),
+    ("mindspore", "torch", "for op in ('sum', 'max'):\n    dist.all_reduce(t, op=op)", "op-not-known"),
+    (
+        "torch",
+        "mindspore",
+        "w = None\nw = dist.isend(t, 1) if t else ['x']\nw = dist.isend(t, 1)\nw.is_completed()",
+        "handle-member",
+    ),
     ("torch", "mindspore", "libraries = {'torch': dist}", "module-as-value"),
     ("torch", "paddle_3", "w = dist.all_reduce(t, async_op=True)\nw.get_future()", "handle-member"),
     ("torch", "mindspore", "w = dist.isend(t, 1)\nwhile not w.is_completed(): ...", "handle-member"),
@@ -55,6 +68,12 @@ SILENT = [
     ("paddle_3", "torch", "def f(op=dist.ReduceOp.SUM):\n    dist.all_reduce(t, op)"),
     ("paddle_3", "paddle_2", "dist.all_reduce(t, op)"),
     ("torch", "torch", "dist.init_process_group(backend)"),
+    ("torch", "paddle_3", "import torch\nxp = torch\nxp.ones(1)"),
+    (
+        "torch",
+        "paddle_3",
+        "log('torch.distributed is not there')\nrun(['-m', 'torch.distributed.run'])\neval('x.f(1)')",
+    ),
 ]
 
 
