@@ -11,10 +11,23 @@ from dataclasses import dataclass
 
 __all__ = ["Site", "comments_of", "sites_of", "variables_of"]
 
-_PRIMITIVES = (
-    "AllGather AllReduce AlltoAll AlltoAllV Barrier Broadcast CollectiveGather CollectiveScatter NeighborExchange NeighborExchangeV2 "
-    "Receive Reduce ReduceOp ReduceScatter Send"
-).split()
+_PRIMITIVES = [
+    "AllGather",
+    "AllReduce",
+    "AlltoAll",
+    "AlltoAllV",
+    "Barrier",
+    "Broadcast",
+    "CollectiveGather",
+    "CollectiveScatter",
+    "NeighborExchange",
+    "NeighborExchangeV2",
+    "Receive",
+    "Reduce",
+    "ReduceOp",
+    "ReduceScatter",
+    "Send",
+]
 _MODULES = {
     "torch": ("torch.distributed",),
     "paddle": ("paddle.distributed",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shim.port.correspondences.no_equivalent.declared import Declared
+from shim.port.correspondences.no_equivalent.declaration import Declared
 
 __all__ = ["OF_TORCH"]
 
