@@ -73,7 +73,7 @@ TRAPS = (
     Trap("torch", "`multiprocessing.spawn` passes the rank to the function, and Paddle's `spawn` does not", "torch", "paddle_3", "def main(rank, path):\n    run(path)\nmp.spawn(main, (path,), 2)", "import torch.multiprocessing as mp\n"),
     Trap("MindSpore", "`comm_func` returns tensors that others fill", "mindspore", "torch", "y, _ = comm_func.all_reduce(x)", "from mindspore.communication import comm_func\n"),
     _of_tensors("torch", "`x += y` changes the tensor; in Paddle and MindSpore it makes a new one", "torch", "paddle_3", "x += 1"),
-    _of_tensors("torch", "`split` and `chunk` give views; in Paddle and MindSpore they give copies", "torch", "paddle_3", "dist.all_gather(list(x.split(2)), x)"),
+    _of_tensors("torch", "`split` and `chunk` give views; in Paddle they give copies", "torch", "paddle_3", "dist.all_gather(list(x.split(2)), x)"),
     _of_tensors("Paddle", "`contiguous()` changes the tensor itself, elsewhere it makes a copy", "paddle_3", "torch", "x.contiguous()"),
     _of_tensors("Paddle", "`split(x, 2)` makes two parts, elsewhere parts of size 2", "paddle_3", "torch", "parts = paddle.split(x, 2)"),
     _of_tensors("Paddle", "`size` is a number, elsewhere a method or a shape", "torch", "paddle_3", "n = x.numel()"),

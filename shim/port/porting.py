@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import warnings
 
 import libcst as cst
 
@@ -14,6 +16,8 @@ from shim.port.rules import Port, Spelling, Walk, port_imports
 from shim.port.tensors import port_statements
 
 __all__ = ["port_source"]
+
+_DEEPEST = 400  # nodes of Python's syntax tree that are in each other
 
 
 def port_source(source: str, plan: Plan) -> Ported:
@@ -27,7 +31,25 @@ def port_source(source: str, plan: Plan) -> Ported:
         raise SyntaxError(error.message, (None, error.raw_line, error.raw_column + 1, None)) from None
 
 
+def _check_depth(source: str) -> None:
+    """Raise RecursionError for expressions that are nested too deeply; to find that out while they are read would take minutes."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the user's own text
+            level: list[ast.AST] = [ast.parse(source)]
+    except (SyntaxError, ValueError):
+        return  # whoever reads it next says why
+    except MemoryError:
+        raise RecursionError from None
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise RecursionError
+
+
 def _ported(source: str, plan: Plan) -> Ported:
+    _check_depth(source)
     api = APIS[plan.source]
     file = SourceFile(source, dataclasses.replace(api, same=(*plan.reexports, *api.same)))
     port = Port(file, plan)

@@ -164,6 +164,11 @@ class Call:
         """Whether the program was in this call when the recording ended."""
         return self.state in (State.RUNNING, State.WAITING)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended this call."""
+        return self.failure is not None and self.failure.kind == "KeyboardInterrupt"
+
     def line(self) -> str:
         """Return the call and where it was made."""
         return f"{self.shape.text()}{f', at {self.shape.source}' if self.shape.source else ''}"
@@ -182,6 +187,7 @@ class RankRecording:
     command: Sequence[str] = ()
     has_digests: bool = False
     has_ended: bool = False  # its program came to an end; it was not killed
+    is_cut: bool = False  # its file is not as a process leaves it: the end is missing
 
 
 @dataclass

@@ -111,6 +111,8 @@ class _File:
             made = Failure(record["class"], record["text"])
         elif kind == "end":
             self.rank.has_ended = True
+        elif kind == "cut":
+            self.rank.is_cut = True
         elif kind == "world":
             self.world = self.world or record["token"]
         self._definitions.append(made)

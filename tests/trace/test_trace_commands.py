@@ -108,6 +108,17 @@ def test_recordings_without_calls_are_not_equal(recorded: Callable[..., Path]) -
     assert (done.exit_code, done.output) == (2, f"shim trace: {folder} and {folder} have no calls to compare\n")
 
 
+def test_a_file_whose_end_is_missing_is_told(recorded: Callable[..., Path], tmp_path: Path) -> None:
+    assert "The end is missing" not in trace("show", recorded(EVERYTHING, 2)).output
+    assert "The end is missing" not in trace("show", recorded(HANG, 2)).output  # its ranks were killed
+    for file in recorded(EVERYTHING, 2).iterdir():
+        data = file.read_bytes()
+        (tmp_path / file.name).write_bytes(data[: len(data) - 200 * file.name.startswith("rank1")])
+    done = trace("show", tmp_path)
+    assert f"The end is missing of {tmp_path}/rank1.shimtrace: calls and times are not complete." in done.output
+    assert json.loads(trace("show", tmp_path, "--json").stdout)["cut_ranks"] == [1]
+
+
 @pytest.mark.parametrize("option", ["--json", "--internal"])
 def test_options_of_the_summary_are_refused_beside_files(option: str, tmp_path: Path) -> None:
     done = trace("show", tmp_path, "--page", tmp_path / "page.html", option)

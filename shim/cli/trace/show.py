@@ -91,6 +91,7 @@ def _json(recording: Recording, summary: Summary) -> str:
         "path": recording.path,
         "size": recording.size,
         "missing_ranks": recording.missing,
+        "cut_ranks": [rank.rank for rank in recording.ranks.values() if rank.is_cut],
         "seconds": summary.seconds,
         "operations": [dataclasses.asdict(one) for one in summary.operations],
         "ranks": [dataclasses.asdict(one) for one in summary.ranks],
@@ -118,6 +119,9 @@ def _print(recording: Recording, summary: Summary) -> None:
     )
     if recording.missing:
         console.print(f"[yellow]Not recorded: rank {', '.join(map(str, recording.missing))} of {recording.size}.[/]")
+    cut = [rank.path for rank in recording.ranks.values() if rank.is_cut]
+    if cut:
+        console.print(f"[yellow]The end is missing of {escape(', '.join(cut))}: calls and times are not complete.[/]")
     console.print(_operations(summary))
     console.print(_ranks(summary))
     for line in _lines(summary):

@@ -18,6 +18,7 @@ __all__ = [
     "ALIGNMENT",
     "CALL",
     "CALL_RECORD",
+    "CUT",
     "DEFINITION",
     "INPUT_DIGEST",
     "IN_BACKGROUND",
@@ -43,6 +44,7 @@ NO_RANK = -1
 # inputs and outputs, source of a message, thread.
 CALL_RECORD = Struct("<IIqIIqqQQiI")
 _HEAD = Struct("<II")
+CUT: dict[str, Any] = {"kind": "cut"}  # a definition that no file has
 
 INPUT_DIGEST, OUTPUT_DIGEST = 0x10, 0x20  # beside a state: there is such a digest
 IN_BACKGROUND = 0x40  # beside a state: the call was started
@@ -85,30 +87,33 @@ def definition_record(content: dict[str, Any]) -> bytes:
 
 
 def records(data: bytes | memoryview) -> Iterator[dict[str, Any] | CallRecord]:
-    """Yield what a file's *data* holds, in order, up to where it ends or was cut off. Raises ValueError for what is no recording."""
+    """Yield what a file's *data* holds, in order, and CUT where its end is missing. Raises ValueError for what is no recording."""
     if bytes(data[: len(MAGIC)]) != MAGIC:
         raise ValueError("it does not begin as a recording does")
-    place = len(MAGIC)
+    place, has_ended = len(MAGIC), False
     while place + _HEAD.size <= len(data):
         kind, number = _HEAD.unpack_from(data, place)
         if kind == DEFINITION:
             end = place + _HEAD.size + number
             if end > len(data):
-                return
+                break
             content = json.loads(bytes(data[place + _HEAD.size : end]))
             if not isinstance(content, dict):
                 raise ValueError(f"the definition at byte {place} is no object")
+            has_ended = has_ended or content.get("kind") == "end"
             yield content
             place = end + -end % ALIGNMENT
         elif kind == CALL:
             if place + CALL_RECORD.size > len(data):
-                return
+                break
             yield _call(data, place)
             place += CALL_RECORD.size
         elif kind == 0:
             return
         else:
             raise ValueError(f"the record at byte {place} is of an unknown kind, {kind}")
+    if not has_ended:  # a killed process leaves zeros
+        yield CUT
 
 
 def _call(data: bytes | memoryview, place: int) -> CallRecord:

@@ -136,8 +136,8 @@ class SourceFile:
 
         Where other statements bind it too, SOMETHING_ELSE is the last, unless all that they assign is None, as where an import has failed.
         """
-        scope = self._scopes.get(node)
-        if scope is None or not _is_dotted(node):
+        scope, first = self._scopes.get(node), first_name(node)
+        if scope is None or first is None or first.value not in self._bound_by_imports:
             return []
         names, others = set(), False
         for found in scope.get_qualified_names_for(node):
@@ -148,6 +148,13 @@ class SourceFile:
         if others and names and not self._is_none_otherwise(node, scope):
             return [*sorted(names), SOMETHING_ELSE]
         return sorted(names)
+
+    @cached_property
+    def _bound_by_imports(self) -> frozenset[str]:
+        """The names that imports bind in any scope. Of others a file has thousands, and to look up what each means takes long."""
+        scopes = {scope for scope in self._scopes.values() if scope is not None}
+        bound = (assignment for scope in scopes for assignment in scope.assignments)
+        return frozenset(each.name for each in bound if isinstance(each, metadata.ImportAssignment))
 
     def _is_none_otherwise(self, node: cst.CSTNode, scope: metadata.Scope) -> bool:
         """Tell whether all that binds the first name of *node* are imports and assignments of None."""
@@ -254,10 +261,6 @@ def first_name(node: cst.CSTNode) -> cst.Name | None:
     while isinstance(node, cst.Attribute):
         node = node.value
     return node if isinstance(node, cst.Name) else None
-
-
-def _is_dotted(node: cst.CSTNode) -> bool:
-    return first_name(node) is not None
 
 
 def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:

@@ -69,7 +69,7 @@ class Port:
             raise Left(
                 "needs-a-statement",
                 "the target needs a statement before this call",
-                "Have the call be a statement of its own, and port again.",
+                "Write the call as a statement on a line of its own, and port again.",
             )
 
     def insert_before(self, text: str) -> None:

@@ -30,6 +30,15 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
             f"{source.name} returns the rank that sent, and {target.name} does not",
             "Use the rank that the call names.",
         )
+    elif "paddle" in (port.source.framework, port.target.framework) and _is_synchronous(node, source):
+        if not _is_statement(port, node):
+            port.report(
+                node,
+                "changed",
+                "result-used",
+                "a call that does not go on in the background returns a task in Paddle, and None elsewhere",
+                "Ask for it to go on in the background, or leave its result alone.",
+            )
     elif source.name == "torch.distributed.monitored_barrier" and port.plan.onto == "native":
         port.report(
             node,
@@ -38,6 +47,17 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
             f"{source.name} names the ranks that have not come, and {target.name} does not",
             "Run the program on shim's frontend to find such ranks.",
         )
+
+
+def _is_synchronous(node: cst.Call, source: Form) -> bool:
+    """Tell whether *node* calls a function that can go on in the background, and does not ask for it."""
+    flag = source.of_role("background")
+    if flag is None or any(argument.star for argument in node.args):
+        return False
+    by_position = sum(argument.keyword is None for argument in node.args) > source.parameters.index(flag)
+    return not by_position and all(
+        argument.keyword is None or argument.keyword.value != flag.name for argument in node.args
+    )
 
 
 def _is_statement(port: Port, node: cst.Call) -> bool:

@@ -98,6 +98,24 @@ def _report_handles(port: Port) -> None:
                 f"handles of {port.target.framework} have no {node.attr.value}",
                 "Wait for the call with wait(), which all handles have.",
             )
+    if port.source.framework == "torch":
+        _report_waits(port, handles)
+
+
+def _report_waits(port: Port, handles: Kinds) -> None:
+    """torch's wait() tells that it has ended well."""
+    statements = {node.value for node, _ in port.file.nodes.of(cst.Expr)}
+    for call, _ in port.file.nodes.of(cst.Call):
+        function = call.func
+        is_wait = isinstance(function, cst.Attribute) and function.attr.value == "wait"
+        if is_wait and call not in statements and handles.of(cst.ensure_type(function, cst.Attribute).value) is FOUND:
+            port.report(
+                call,
+                "changed",
+                "result-used",
+                f"wait() returns True in torch, and nothing in {port.target.framework}",
+                "Leave the result alone: an error is raised where the call fails.",
+            )
 
 
 def _may_be(port: Port, handles: Kinds, node: cst.Attribute) -> bool:

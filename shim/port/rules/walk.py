@@ -142,6 +142,9 @@ class Walk(cst.CSTVisitor):
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
         self.port.done.add(module)
+        if is_module(self.port.source, name) and self.port.source.framework == self.port.target.framework:
+            self.port.done.discard(module)
+            return
         if is_module(self.port.source, name) or target is None or "." not in target or "(" in target:
             report_unknown(self.port, node, name)
             return

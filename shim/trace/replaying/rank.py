@@ -17,6 +17,7 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
+from shim.core.tracing.layout import State
 from shim.errors import EngineError, ShimError
 from shim.trace.calls import Call, Group, RankRecording, Recording
 from shim.trace.replaying.outcome import RankOutcome
@@ -33,6 +34,7 @@ def replay_rank(
     recording: Recording, rank: int, size: int, timeout: float, pauses: bool, told: Callable[[RankOutcome], object]
 ) -> None:
     """Make the calls of *rank* on a world of *size* ranks, which all call this, and give what became of them to *told*."""
+    _forget_interrupts(recording)
     mine = recording.ranks[rank]
     replay = _Replay(mine, size, timeout)
     began = time.monotonic()
@@ -50,6 +52,18 @@ def replay_rank(
         _leave_as_recorded(recording, mine, timeout)
     finally:
         groups.close_world()
+
+
+def _forget_interrupts(recording: Recording) -> None:
+    """Have calls that Ctrl-C ended go on for ever, and no rank end on its own, as it was before that."""
+    if not any(call.is_interrupted for call in recording.calls):
+        return
+    for rank in recording.ranks.values():
+        rank.has_ended = False
+        rank.calls = [
+            replace(call, state=State.RUNNING, end=None, failure=None) if call.is_interrupted else call
+            for call in rank.calls
+        ]
 
 
 def _leave_as_recorded(recording: Recording, mine: RankRecording, timeout: float) -> None:
