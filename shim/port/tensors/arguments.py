@@ -11,7 +11,7 @@ from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import dtype_of
 from shim.port.tensors.table import Form, Parameter
 
@@ -23,7 +23,7 @@ class Context:
     """What the rules of statements work with. ``done`` are the nodes that a rule has written or taken out."""
 
     port: Port
-    kinds: Kinds
+    kinds: TensorKinds
     imports: Imports
     done: set[cst.CSTNode] = field(default_factory=set)
 

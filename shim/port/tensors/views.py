@@ -6,12 +6,12 @@ import libcst as cst
 
 from shim.port.correspondences import rows_with
 from shim.port.rules import Port
-from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.kinds import TensorKinds
 
 __all__ = ["views_of"]
 
 
-def views_of(port: Port, kinds: Kinds) -> set[cst.CSTNode]:
+def views_of(port: Port, kinds: TensorKinds) -> set[cst.CSTNode]:
     """Return the calls whose parts of a tensor a collective gets as outputs."""
     found: set[cst.CSTNode] = set()
 
@@ -29,7 +29,7 @@ def views_of(port: Port, kinds: Kinds) -> set[cst.CSTNode]:
     return found
 
 
-def _parts(port: Port, kinds: Kinds, value: cst.BaseExpression) -> list[cst.Call]:
+def _parts(port: Port, kinds: TensorKinds, value: cst.BaseExpression) -> list[cst.Call]:
     """Return the calls that make the list *value*, or that it is assigned."""
     values = port.file.values_of(value) or () if isinstance(value, cst.Name) else [value]
     calls = []

@@ -13,14 +13,14 @@ from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
+from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import name_of
 from shim.port.tensors.operators import port_in_place, port_shapes
-from shim.port.tensors.others import Others
-from shim.port.tensors.places import Places, outermost
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
-from shim.port.tensors.using import match, port_member
+from shim.port.tensors.templates import match, port_member
+from shim.port.tensors.unported_functions import UnportedFunctions
 from shim.port.tensors.views import views_of
 
 __all__ = ["port_statements"]
@@ -30,16 +30,16 @@ def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""
     walk = _Walk(port)
     port.file.module.visit(walk)
-    walk.others.report(port)
+    walk.unported.report(port)
     walk.context.imports.write()
 
 
 class _Walk(cst.CSTVisitor):
     def __init__(self, port: Port) -> None:
         self.port = port
-        self.context = Context(port, Kinds(port.file, port.plan.source), Imports(port))
-        self.places = Places(port.file, port.plan.source)
-        self.others = Others()
+        self.context = Context(port, TensorKinds(port.file, port.plan.source), Imports(port))
+        self.callers = CollectiveCallers(port.file, port.plan.source)
+        self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
         self._views = views_of(port, self.context.kinds)
 
@@ -47,8 +47,8 @@ class _Walk(cst.CSTVisitor):
     def _is_inside(self) -> bool:
         function = outermost(self._outer)
         if function is not None:
-            return function in self.places.functions or any(each in self.places.functions for each in self._outer)
-        return not self._outer and self.places.in_module
+            return function in self.callers.functions or any(each in self.callers.functions for each in self._outer)
+        return not self._outer and self.callers.in_module
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._outer.append(node)
@@ -58,7 +58,7 @@ class _Walk(cst.CSTVisitor):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._outer.append(node)
-        if node in self.places.classes:
+        if node in self.callers.classes:
             self._port_class(node)
 
     def _port_class(self, node: cst.ClassDef) -> None:
@@ -67,8 +67,8 @@ class _Walk(cst.CSTVisitor):
             port_autograd(self.context, node)
         except Left as left:
             self.port.report(node.name, "left", left.rule, left.why, left.advice)
-            self.places.functions -= set(node.body.body)
-            self.places.classes.discard(node)
+            self.callers.functions -= set(node.body.body)
+            self.callers.classes.discard(node)
 
     def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
         self._outer.pop()
@@ -207,8 +207,8 @@ class _Walk(cst.CSTVisitor):
             return True
         if node in self.context.done or node in self.port.done or self._is_collective(name):
             return False
-        if not self._is_inside and not (self._outer and self._outer[-1] in self.places.classes):
-            self.others.add(self._outer, node, name, self.places)
+        if not self._is_inside and not (self._outer and self._outer[-1] in self.callers.classes):
+            self.unported.add(self._outer, node, name, self.callers)
             return False
         target = name_of(name, self.port.plan.source, self.port.plan.target)
         if target is None:
