@@ -55,7 +55,9 @@ class Evidence(cst.CSTVisitor):
     def assignments(self, variable: Hashable) -> Sequence[tuple[str, cst.CSTNode]]:
         """Return how the variable gets each of its values, and from which node.
 
-        It is assigned the ``value``, an ``element`` of it, or ``added`` it; it has it as its ``default``; it is ``annotated``; or ``unknown``.
+        It is assigned the ``value``, an ``element`` of it, or ``added`` it;
+        it is the ``count`` of a loop; it has it as its ``default``; it is
+        ``annotated``; or ``unknown``.
         """
         found = list(self._assigned.get(variable, ()))
         if isinstance(variable, frozenset):
@@ -163,6 +165,16 @@ class Evidence(cst.CSTVisitor):
                     self._bind(element.value, "value", values[position].value)
                 elif how == "value":
                     self._bind(element.value, "element", value)
+                elif how == "element" and isinstance(value, cst.Call):
+                    self._bind_in_loop(element.value, position, value)
+
+    def _bind_in_loop(self, target: cst.BaseExpression, position: int, value: cst.Call) -> None:
+        """Bind one of the names of a loop over ``enumerate`` or ``zip``."""
+        function, arguments = self._file.code(value.func), [each.value for each in value.args if not each.star]
+        if function == "enumerate" and arguments:
+            self._bind(target, *(("element", arguments[0]) if position else ("count", value)))
+        elif function == "zip" and position < len(arguments):
+            self._bind(target, "element", arguments[position])
 
 
 def has_plain_index(node: cst.Subscript) -> bool:

@@ -45,13 +45,13 @@ _KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "per
 class TensorKinds:
     """Knows the kinds of *file*'s variables: by what they are assigned, by their annotations, and by the collectives that they are passed to.
 
-    A variable is of a kind only if nothing in the file speaks for another one.
+    A variable is of a kind only if nothing in the file speaks for another one. ``evidence`` is what the file shows.
     """
 
     def __init__(self, file: SourceFile, api: str) -> None:
         self._file = file
         self._api = api
-        self._evidence = Evidence(file, api)
+        self.evidence = Evidence(file, api)
         self._known: dict[Hashable, str | None] = {}
         self._settle()
 
@@ -74,17 +74,17 @@ class TensorKinds:
         return _LITERALS.get(type(node))
 
     def _of_variable(self, node: cst.CSTNode) -> str | None:
-        variable = self._evidence.variable(node)
-        if self._known.get(variable) is None and variable in self._evidence.kept:
-            return self._known.get(self._evidence.kept[variable])
+        variable = self.evidence.variable(node)
+        if self._known.get(variable) is None and variable in self.evidence.kept:
+            return self._known.get(self.evidence.kept[variable])
         return self._known.get(variable)
 
     def _settle(self) -> None:
         """Find the kinds of all variables: first none is known to differ, and each round takes away what an assignment speaks against."""
-        passed = self._evidence.passed
+        passed = self.evidence.passed
         self._known = {
             each: "same" if each not in passed else passed[each].copy().pop() if len(passed[each]) == 1 else None
-            for each in self._evidence.variables
+            for each in self.evidence.variables
         }
         changed, rounds = True, 0
         while changed:
@@ -99,9 +99,9 @@ class TensorKinds:
 
     def _agreed(self, variable: Hashable) -> str | None:
         """Return the kind that all assignments of *variable* agree on. What is passed to a collective is what that takes, unless one disagrees."""
-        assignments = self._evidence.assignments(variable)
+        assignments = self.evidence.assignments(variable)
         found = {self._of_assignment(how, node) for how, node in assignments} - {"same"}
-        if variable not in self._evidence.passed:
+        if variable not in self.evidence.passed:
             return "same" if not found else found.pop() if len(found) == 1 else None
         found |= {self.of(node) for how, node in assignments if how == "default"}
         known = self._known[variable]
@@ -115,6 +115,8 @@ class TensorKinds:
             return _ELEMENT.get(self.of(node) or "")
         if how == "annotated" and isinstance(node, cst.Annotation):
             return self._of_annotation(node.annotation)
+        if how == "count":
+            return "number"
         if how == "added":
             return "tensor" if self.of(node) == "tensor" else "same"
         return None
@@ -135,7 +137,7 @@ class TensorKinds:
         return None
 
     def _of_attribute(self, node: cst.Attribute) -> str | None:
-        if self._evidence.shows(variable := self._evidence.variable(node)):
+        if self.evidence.shows(variable := self.evidence.variable(node)):
             return self._known.get(variable)
         if self.of(node.value) != "tensor":
             return None
@@ -177,7 +179,7 @@ class TensorKinds:
         return None
 
     def _of_subscript(self, node: cst.Subscript) -> str | None:
-        if self._evidence.shows(variable := self._evidence.variable(node)):
+        if self.evidence.shows(variable := self.evidence.variable(node)):
             return self._known.get(variable)
         kind = self.of(node.value)
         if kind in ("tensors", "shape") and any(isinstance(each.slice, cst.Slice) for each in node.slice):

@@ -21,7 +21,7 @@ from shim.port.tensors.operators import port_in_place, port_shapes
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
 from shim.port.tensors.unported_functions import UnportedFunctions
-from shim.port.tensors.views import views_of
+from shim.port.tensors.views import check_views, written_parts
 
 __all__ = ["port_statements"]
 
@@ -41,7 +41,7 @@ class _Walk(cst.CSTVisitor):
         self.callers = CollectiveCallers(port.file, port.plan.source)
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
-        self._views = views_of(port, self.context.kinds)
+        self._parts = written_parts(port, self.context.kinds.evidence)
 
     @property
     def _is_inside(self) -> bool:
@@ -104,6 +104,9 @@ class _Walk(cst.CSTVisitor):
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return
+        if node in self._parts and not self._try(node, lambda: check_views(self.port, node)):
+            self.context.done.add(node.func)
+            return
         if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
             row, form = found
             self.context.done.add(node.func)
@@ -114,12 +117,6 @@ class _Walk(cst.CSTVisitor):
             self._visit_method(node, node.func)
 
     def _port_call(self, node: cst.Call, row: str, form: Form) -> None:
-        if node in self._views and self.port.source.framework == "torch":
-            raise Left(
-                "views-as-outputs",
-                f"the collective writes into the parts of a tensor, and {self.port.target.framework} gives copies of them",
-                "Have the collective write into tensors of their own, and join them afterwards.",
-            )
         port_tensor_call(self.context, node, row, form)
 
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
@@ -239,12 +236,14 @@ class _Walk(cst.CSTVisitor):
         self.port.edits.replace(*self.port.file.span(node), self.context.imports.spell(target))
         self.port.places += 1
 
-    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
-        """Make the *change* of *node*, or report why it is left."""
+    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
         try:
             change()
         except Left as left:
             self.port.report(node, "left", left.rule, left.why, left.advice)
+            return False
+        return True
 
 
 def _is_of_text(node: cst.Call) -> bool:
