@@ -39,7 +39,7 @@ _BUILT_IN = {
 _ANNOTATED = {"bool": "flag", "float": "number", "int": "number", "str": "text"}
 _ROUNDS = 10  # after which a kind that still changes is none
 _NUMBERS = ("get_world_size", "get_rank", "get_group_size")
-_KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "T", "grad", "abs"))
+_KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "abs"))
 
 
 class TensorKinds:

@@ -11,6 +11,7 @@ from shim.port.correspondences import rows_with
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
+from shim.port.tensors.attributes import port_assigned, targets_of
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.collective_callers import CollectiveCallers, outermost
@@ -18,6 +19,7 @@ from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import name_of
 from shim.port.tensors.operators import port_in_place, port_shapes
+from shim.port.tensors.remarks import report_not_certain, report_unknown
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
 from shim.port.tensors.unported_functions import UnportedFunctions
@@ -82,9 +84,14 @@ class _Walk(cst.CSTVisitor):
     def visit_Arg(self, node: cst.Arg) -> bool:
         return node not in self.context.done
 
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        if isinstance(node.target, cst.Attribute):
-            self.context.done.add(node.target)
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in (found for each in node.targets for found in targets_of(each.target)):
+            self.context.done.add(target)
+            if self._is_inside and target not in self.port.done:
+                self._try(target, lambda target=target: port_assigned(self.context, node, target))  # type: ignore[misc]
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self.context.done.add(node.target)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if self._is_inside:
@@ -128,14 +135,16 @@ class _Walk(cst.CSTVisitor):
             self._try(node, lambda: self._port_call(node, row, form))
         elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
             self.context.done.add(function)
-            self._unknown_method(node, function)
+            report_unknown(self.port, node, f"{function.attr.value} of a tensor, called so,")
         elif kind is None and found is not None and not _is_of_text(node) and self._differs(function.attr.value):
             self.context.done.add(function)
-            self._not_certain(node, function)
+            report_not_certain(self.port, node, function)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         if self._is_inside and node not in self.context.done | self.port.done and self.port.file.imported(node) is None:
-            self._member(node, certain=self.context.kinds.of(node.value) == "tensor")
+            certain = self.context.kinds.of(node.value) == "tensor"
+            if not self._member(node, certain) and certain:
+                report_unknown(self.port, node, f"{node.attr.value} of a tensor")
         return self._visit_name(node)
 
     def visit_Name(self, node: cst.Name) -> bool:
@@ -160,7 +169,7 @@ class _Walk(cst.CSTVisitor):
         if certain:
             self._try(node, lambda: port_member(self.context, node, row, parts))
         elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute) and self._row_differs(row):
-            self._not_certain(node, function)
+            report_not_certain(self.port, node, function)
         return True
 
     def _row_differs(self, row: str) -> bool:
@@ -179,24 +188,6 @@ class _Walk(cst.CSTVisitor):
             or dataclasses.replace(own[1], positional=0) != dataclasses.replace(other[1], positional=0)
         )
 
-    def _not_certain(self, node: cst.CSTNode, function: cst.Attribute) -> None:
-        self.port.report(
-            node,
-            "left",
-            "may-be-tensor",
-            f"{self.port.file.code(function.value)} may be a tensor, whose {function.attr.value} {self.port.target.framework} has in another form",
-            "Annotate it as a tensor, and port again; or change this by hand if it is one.",
-        )
-
-    def _unknown_method(self, node: cst.Call, function: cst.Attribute) -> None:
-        self.port.report(
-            node,
-            "left",
-            "tensor-function",
-            f"{function.attr.value} of a tensor, called so, is not in the table of what the frameworks' tensors have in common",
-            f"Look up what {self.port.target.framework} has in its place.",
-        )
-
     def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
         """Port a name of the framework that is no call. Returns whether there is anything else in *node*."""
         name = self.port.file.imported(node)
@@ -209,13 +200,7 @@ class _Walk(cst.CSTVisitor):
             return False
         target = name_of(name, self.port.plan.source, self.port.plan.target)
         if target is None:
-            self.port.report(
-                node,
-                "left",
-                "tensor-function",
-                f"{name} is not in the table of what the frameworks' tensors have in common",
-                f"Look up what {self.port.target.framework} has in its place.",
-            )
+            report_unknown(self.port, node, name)
         else:
             self._try(node, lambda: self._write(node, target))
         return False
