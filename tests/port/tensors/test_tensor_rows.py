@@ -66,8 +66,8 @@ def with_equivalent(target: str) -> list[tuple[str, str]]:
     return [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
 
 
-# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what Paddle 2 and MindSpore have not.
-LEFT_FURTHER = {".new_empty", ".new_zeros", "cpu", "pad"}
+# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what an API has not.
+LEFT_FURTHER = {"pad", *(row for row, _ in WITHOUT)}
 # Paddle's clone is contiguous, and torch's has the tensor's own strides.
 OTHER_STRIDES = "y.contiguous().is_contiguous()"
 
