@@ -48,6 +48,17 @@ class Rewriting:
         value = self.value(role)
         return None if value is None else self.context.port.file.code(value)
 
+    def values(self, role: str) -> list[cst.BaseExpression]:
+        """Return all values of a parameter, also those that stand side by side."""
+        arguments = bind(self.context.port, self.node.args, self.source)
+        return [argument.value for argument, parameter in arguments if parameter.role == role]
+
+    def tensor(self) -> cst.BaseExpression | None:
+        """Return the tensor whose method it is, or that the function gets."""
+        if self.source.name.startswith(".") and isinstance(self.node.func, cst.Attribute):
+            return self.node.func.value
+        return self.value("tensor")
+
     def replace(self, node: cst.CSTNode, text: str) -> None:
         start, end = self.context.port.file.span(node)
         self.edits.append(lambda: self.context.port.edits.replace(start, end, text))
@@ -62,6 +73,7 @@ class Rewriting:
         self.dropped.add(argument)
 
     def report(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report a change, once it is made."""
         self.edits.append(lambda: self.context.port.report(node, "changed", rule, why, advice))
 
     def port_arguments(self) -> None:
@@ -112,10 +124,27 @@ class Rewriting:
         )
 
     def _port_dtype(self, argument: cst.Arg) -> None:
-        literal = literal_of(self.context.port.file.code(argument.value))
-        name = dtype_of(literal.strip("'"), self.context.port.plan.target) if literal is not None else None
-        if name is not None and self.context.port.target.framework != "paddle":
-            self.replace(argument.value, self.context.imports.spell(name))
+        port, value = self.context.port, argument.value
+        if port.source.framework != "paddle" or port.target.framework == "paddle":
+            return
+        code, kind = port.file.code(value), self.context.kinds.of(value)
+        literal = literal_of(code)
+        name = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+        if name is not None:
+            self.replace(value, self.context.imports.spell(name))
+        elif kind == "text":
+            raise Left(
+                "dtype-as-string",
+                f"{code} is a string, and {port.target.framework} takes dtypes alone",
+                f"Name the dtype of {port.target.framework}.",
+            )
+        elif kind is None and port.file.imported(value) is None and not code.endswith(".dtype") and code != "None":
+            self.report(
+                argument,
+                "dtype-as-string",
+                f"{code} may be a string, and {port.target.framework} takes dtypes alone",
+                "Have it be a dtype of the framework.",
+            )
 
     def make(self) -> None:
         """Make the changes."""

@@ -1,4 +1,4 @@
-"""Operators of tensors and shapes that mean another thing in another framework."""
+"""Operators in place, which change the tensor in torch alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import libcst as cst
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.evidence import has_plain_index
 
-__all__ = ["port_in_place", "port_shapes"]
+__all__ = ["port_in_place"]
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 _JOINED = ("list", "mapping", "shape", "tensors", "text")  # values that are added to others of their kind alone
@@ -65,24 +65,3 @@ def _write(context: Context, node: cst.AugAssign, target: cst.BaseAssignTargetEx
 def _all_of(node: cst.CSTNode) -> set[cst.CSTNode]:
     """Return *node* and all that is in it."""
     return {node}.union(*(_all_of(each) for each in node.children))
-
-
-def port_shapes(context: Context, *operands: cst.BaseExpression) -> None:
-    """Have a shape be the kind of sequence that it is joined to or compared with: it is a list in Paddle, and a tuple elsewhere."""
-    port = context.port
-    display: type[cst.BaseExpression]
-    if port.source.framework == "paddle" and port.target.framework != "paddle":
-        display, kind = cst.List, "list"
-    elif port.source.framework != "paddle" and port.plan.target == "paddle_2":
-        display, kind = cst.Tuple, "tuple"
-    else:
-        return
-    for one, other in (operands, operands[::-1]):
-        if (
-            isinstance(other, display)
-            and context.kinds.of(one) == "shape"
-            and isinstance(one, (cst.Name, cst.Attribute, cst.Call))
-        ):
-            start, end = port.file.outer_span(one)
-            port.edits.insert(start, f"{kind}(")
-            port.edits.insert_after(end, ")")

@@ -11,7 +11,7 @@ from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.members import MEMBERS
-from shim.port.tensors.names import name_of
+from shim.port.tensors.names import dtype_of, name_of
 from shim.port.tensors.table import templates_of
 
 __all__ = ["match", "port_member"]
@@ -49,7 +49,8 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
         )
     template = templates[0]
     if port.source.framework != port.target.framework:
-        _check_dtype(context, row, parts)
+        if row == "to_dtype":
+            _port_dtype(context, parts[1])
         if row == "contiguous" and isinstance(parts[0], (cst.Name, cst.Attribute)):
             template = _contiguous(context, node, template)
     if (match := _FUNCTION.fullmatch(template)) is not None:
@@ -106,11 +107,14 @@ def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[
     ]
 
 
-def _check_dtype(context: Context, row: str, parts: Sequence[cst.BaseExpression]) -> None:
-    """Raise Left for a dtype that is not certain to be one: ``to`` takes devices and tensors, too."""
-    if row != "to_dtype":
+def _port_dtype(context: Context, value: cst.BaseExpression) -> None:
+    """Write a dtype that Paddle calls by a string. Raises Left for what is not certain to be a dtype: ``to`` takes devices and tensors, too."""
+    port = context.port
+    literal = literal_of(port.file.code(value))
+    word = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+    if word is not None and port.source.framework == "paddle":
+        port.edits.replace(*port.file.span(value), context.imports.spell(word))
         return
-    value, port = parts[1], context.port
     name = port.file.imported(value)
     known = name is not None and name_of(name, port.plan.source, port.plan.target) is not None
     if not known and context.kinds.of(value) != "dtype":

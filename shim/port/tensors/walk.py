@@ -18,8 +18,9 @@ from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import name_of
-from shim.port.tensors.operators import port_in_place, port_shapes
+from shim.port.tensors.operators import port_in_place
 from shim.port.tensors.remarks import report_not_certain, report_unknown
+from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
 from shim.port.tensors.unported_functions import UnportedFunctions
@@ -85,6 +86,9 @@ class _Walk(cst.CSTVisitor):
         return node not in self.context.done
 
     def visit_Assign(self, node: cst.Assign) -> None:
+        for each in node.targets:
+            if self._is_inside and isinstance(each.target, cst.Subscript):
+                report_changed_shape(self.context, each.target)
         for target in (found for each in node.targets for found in targets_of(each.target)):
             self.context.done.add(target)
             if self._is_inside and target not in self.port.done:
@@ -95,15 +99,18 @@ class _Walk(cst.CSTVisitor):
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if self._is_inside:
+            value = None if isinstance(node.target, cst.Subscript) else node.value
+            report_changed_shape(self.context, node.target, value)
             port_in_place(self.context, node)
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         if self._is_inside and isinstance(node.operator, cst.Add):
-            port_shapes(self.context, node.left, node.right)
+            port_joined_shapes(self.context, node.left, node.right)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
-        if self._is_inside and len(node.comparisons) == 1:
-            port_shapes(self.context, node.left, node.comparisons[0].comparator)
+        compared = [each for each in node.comparisons if isinstance(each.operator, (cst.Equal, cst.NotEqual))]
+        if self._is_inside and len(node.comparisons) == len(compared) == 1:
+            port_joined_shapes(self.context, node.left, node.comparisons[0].comparator)
 
     def visit_Call(self, node: cst.Call) -> None:
         if not self._is_inside:
