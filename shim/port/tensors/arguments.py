@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from shim.port.correspondences import Parameter
 from shim.port.rules import Port
+from shim.port.rules.given import hidden
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import dtype_of
-from shim.port.tensors.table import Form, Parameter
+from shim.port.tensors.table import Form
 
 __all__ = ["Context", "Rewriting", "bind"]
 
@@ -175,23 +177,9 @@ def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[tuple[cst
     """Return the arguments with their parameters. Raises Left where the source does not say which they are."""
     given = []
     for position, argument in enumerate(arguments):
-        side_by_side = form.is_variadic and argument.keyword is None
-        if argument.star and not (side_by_side and argument.star == "*"):
-            raise Left(
-                "unpacked-arguments",
-                f"{port.file.code(argument)} hides which arguments {form.name.lstrip('.')} gets",
-                "Write the arguments out, or check by hand that the target takes the same names and order.",
-            )
-        if argument.keyword is not None:
-            parameter = form.named(argument.keyword.value)
-        else:
-            parameter = (
-                form.parameters[0]
-                if side_by_side
-                else form.parameters[position]
-                if position < form.positional
-                else None
-            )
+        if argument.star and not (argument.star == "*" and form.is_variadic):
+            raise hidden(port, argument, form)
+        parameter = form.taking(position, None if argument.keyword is None else argument.keyword.value)
         if parameter is None:
             raise Left(
                 "no-equivalent-argument",

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst.metadata import Assignment, ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
-from shim.port.reading import SourceFile
+from shim.port.reading import SourceFile, passed
 from shim.port.tensors.collective_callers import is_autograd
 
 __all__ = ["Evidence", "has_plain_index"]
@@ -129,14 +129,13 @@ class Evidence(cst.CSTVisitor):
             self._ask(node.args[0].value, node.args[1].value)
         name = self._file.imported(node.func)
         rows = rows_with(name, self._api) if name else ()
-        for position, argument in enumerate(node.args):
-            if argument.star:
-                break
-            keyword = None if argument.keyword is None else argument.keyword.value
-            given = [form.taking(position, keyword) for _, form in rows]
-            kinds = {_OF_ROLE.get(parameter.role) for parameter in given if parameter is not None}
+        found: dict[cst.BaseExpression, set[str | None]] = defaultdict(set)
+        for _, form in rows:
+            for value, parameter in passed(node, form):
+                found[value].add(_OF_ROLE.get(parameter.role))
+        for value, kinds in found.items():
             if len(kinds) == 1 and (kind := kinds.pop()) is not None and (kind == "group" or not self._takes_any):
-                self._pass(argument.value, kind)
+                self._pass(value, kind)
 
     def _ask(self, value: cst.BaseExpression, classes: cst.BaseExpression) -> None:
         """Remember that the program takes *value* for what may be a number or a string."""

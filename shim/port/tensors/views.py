@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import libcst as cst
 
 from shim.port.correspondences import Form, rows_with
+from shim.port.reading import passed
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.tensors.evidence import Evidence
@@ -60,24 +61,15 @@ def _written(port: Port, call: cst.Call) -> Iterator[cst.BaseExpression]:
         yield call.func.value
     for row, form in rows_with(name, port.plan.source) if name is not None else ():
         if row not in _SENT and not _is_to_send(port, form, call):
-            for argument, role in _roles(form, call):
-                if role in _WRITTEN:
-                    yield argument
+            for value, parameter in passed(call, form):
+                if parameter.role in _WRITTEN:
+                    yield value
 
 
 def _is_to_send(port: Port, form: Form, call: cst.Call) -> bool:
     """Tell whether *call* makes a P2POp that sends."""
-    functions = (port.file.imported(value) for value, role in _roles(form, call) if role == "function")
+    functions = (port.file.imported(value) for value, each in passed(call, form) if each.role == "function")
     return any(row in _SENT for name in functions if name for row, _ in rows_with(name, port.plan.source))
-
-
-def _roles(form: Form, call: cst.Call) -> Iterator[tuple[cst.BaseExpression, str]]:
-    for position, argument in enumerate(call.args):
-        if argument.star:
-            return
-        parameter = form.taking(position, None if argument.keyword is None else argument.keyword.value)
-        if parameter is not None:
-            yield argument.value, parameter.role
 
 
 class _Parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import libcst as cst
@@ -192,7 +191,8 @@ class _Walk(cst.CSTVisitor):
         return (
             own is None
             or other is None
-            or dataclasses.replace(own[1], positional=0) != dataclasses.replace(other[1], positional=0)
+            or (own[1].name, own[1].parameters, own[1].is_variadic)
+            != (other[1].name, other[1].parameters, other[1].is_variadic)
         )
 
     def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
