@@ -9,6 +9,7 @@ import libcst as cst
 
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
+from shim.port.rules.templates import write_template
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import dtype_of, name_of
@@ -16,7 +17,6 @@ from shim.port.tensors.table import templates_of
 
 __all__ = ["match", "port_member"]
 
-_PLACE = re.compile(r"\{\w+\}")
 _FUNCTION = re.compile(r"(?P<name>[\w.]+)\(\{tensor\}\)")
 _METHOD = re.compile(r"\{tensor\}\.(?P<name>\w+)\((?P<arguments>[^)]*)\)(?P<after>\.values)?")
 _KEYWORDS = {"axis": ("axis", "dim"), "dtype": ("dtype",), "other": ("other", "src")}
@@ -60,9 +60,9 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
     if template.count("{tensor}") > 1:
         port.edits.replace(*port.file.span(node), template.replace("{tensor}", port.file.code(parts[0])))
         context.done.add(parts[0])
+        port.places += 1
     else:
-        _between(context, node, template, parts)
-    port.places += 1
+        write_template(port, node, template, parts)
 
 
 def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
@@ -139,21 +139,3 @@ def _contiguous(context: Context, node: cst.BaseExpression, template: str) -> st
             "Assign the result to the variable if the code goes on with it.",
         )
     return template
-
-
-def _between(context: Context, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:
-    """Replace all of *node* but its *parts*, which go into the template's places."""
-    port = context.port
-    texts = _PLACE.split(template)
-    start, end = port.file.span(node)
-    for text, part in zip(texts, parts, strict=False):
-        first, last = port.file.outer_span(part)
-        _replace(context, start, first, text)
-        start = last
-    _replace(context, start, end, texts[-1])
-
-
-def _replace(context: Context, start: int, end: int, text: str) -> None:
-    edits = context.port.edits
-    if edits.text[start:end].decode() != text:
-        edits.replace(start, end, text)
