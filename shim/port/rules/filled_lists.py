@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -15,6 +15,8 @@ from shim.port.rules.port import Port
 __all__ = ["before_call"]
 
 _KEPT = (cst.Name, cst.Attribute, cst.Subscript)
+_RUN_ONCE = (cst.If, cst.With)
+_COMPOUND = (*_RUN_ONCE, cst.Try, cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
 
 
 def before_call(
@@ -109,18 +111,44 @@ def _is_display(port: Port, value: cst.BaseExpression) -> bool | None:
 
 
 def _before_in_block(port: Port, value: cst.BaseExpression) -> bool | None:
-    """Tell what the last statement before the call in its block that names *value* makes of it, if that is a list."""
+    """Tell what the last statement before the call that names *value* makes of it, if that is a list and always runs before."""
     code = port.file.code(value)
     named = code if not isinstance(value, cst.Subscript) else port.file.code(value.value)
-    before = port.before.get(port.statement) if port.statement is not None else None
-    while before is not None and re.search(rf"(?<![\w.]){re.escape(named)}(?!\w)", port.file.code(before)) is None:
-        before = port.before.get(before)
+    word = re.compile(rf"(?<![\w.]){re.escape(named)}(?!\w)")
+    before = _before(port, port.statement)
+    while before is not None and word.search(port.file.code(before)) is None:
+        before = _before(port, before)
     small = before.body[-1] if isinstance(before, cst.SimpleStatementLine) else None
     if isinstance(small, cst.Expr) and port.file.code(small.value) == f"{code}.clear()":
         return True
-    if isinstance(small, cst.Assign) and any(port.file.code(each.target) == code for each in small.targets):
-        return _is_display(port, small.value)
+    for target, assigned in _assigned(small) if isinstance(small, cst.Assign) else ():
+        if port.file.code(target) == code:
+            return _is_display(port, assigned)
     return None
+
+
+def _before(port: Port, statement: cst.CSTNode | None) -> cst.CSTNode | None:
+    """Return the statement that has run before *statement*: the one before it in its block, or before the ``if`` or ``with`` around it."""
+    while statement is not None and statement not in port.before:
+        start, end = port.file.span(statement)
+        around = [(port.file.span(node), node) for kind in _COMPOUND for node, _ in port.file.nodes.of(kind)]
+        outer = [(span, node) for span, node in around if span.start < start and end <= span.end]
+        innermost = max(outer, key=lambda each: each[0].start, default=(None, None))[1]
+        statement = innermost if isinstance(innermost, _RUN_ONCE) else None
+    return port.before.get(statement) if statement is not None else None
+
+
+def _assigned(node: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Yield the targets of an assignment with what each is assigned."""
+    for each in node.targets:
+        target, value = each.target, node.value
+        yield target, value
+        if (
+            isinstance(target, cst.Tuple)
+            and isinstance(value, cst.Tuple)
+            and len(target.elements) == len(value.elements)
+        ):
+            yield from ((one.value, other.value) for one, other in zip(target.elements, value.elements, strict=True))
 
 
 def _is_never_empty(port: Port, value: cst.BaseExpression) -> bool | None:

@@ -24,13 +24,16 @@ EMPTY = [
     "{}.clear()\n",
     "{} = []\nk.start()\nif k:\n    x.go()\n",
     "if k:\n    {} = []\n    ",
+    "{} = []\nif k:\n    ",
+    "{} = []\nif k:\n    {} = [x]\nelif x:\n    with k:\n        ",
+    "{}, k = [], 1\n",
 ]
 
 
 @pytest.mark.parametrize("place", ["y", "self.y", "d['y']", "d[k].y"])
 @pytest.mark.parametrize("before", EMPTY)
 def test_a_list_that_is_empty_before_the_call(before: str, place: str) -> None:
-    start = before.format(place)
+    start = before.replace("{}", place)
     ported = port(f"{start}dist.all_gather({place}, x)")
     assert f"{place}.extend(paddle.empty_like(x) for _ in range({SIZE}))\n" in ported.text
     assert not ported.entries
@@ -45,6 +48,10 @@ NOT_SHOWN = [
     "{} = []\n{}.append(x)\n",
     "if k:\n    {} = []\n",
     "for x in d:\n    {} = []\n",
+    "{} = []\nfor x in d:\n    ",
+    "if k:\n    {} = []\nelse:\n    ",
+    "{}, k = d.start()\n",
+    "{} = []\ntry:\n    d.go({})\nfinally:\n    ",
 ]
 
 
