@@ -6,6 +6,8 @@ import libcst as cst
 
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.evidence import has_plain_index
+from shim.port.tensors.table import templates_of
+from shim.port.tensors.templates import match
 
 __all__ = ["port_in_place"]
 
@@ -20,6 +22,12 @@ def port_in_place(context: Context, node: cst.AugAssign) -> None:
     if ours == theirs or _is_the_same(context, target):
         return
     kind = context.kinds.of(target)
+    if (
+        kind == "tensor"
+        and (found := match(context, target)) is not None
+        and not templates_of(found[0], port.plan.target)
+    ):
+        return  # it is reported where it stands
     if kind == "tensor" and _is_path(target):
         _write(context, node, target, "{0}.copy_({0} {1} {2})" if ours else "{0} = {0} {1} {2}")
     elif kind in ("tensor", None) and context.kinds.of(node.value) not in _JOINED:

@@ -19,6 +19,13 @@ __all__ = ["match", "port_member"]
 
 _FUNCTION = re.compile(r"(?P<name>[\w.]+)\(\{tensor\}\)")
 _METHOD = re.compile(r"\{tensor\}\.(?P<name>\w+)\((?P<arguments>[^)]*)\)(?P<after>\.values)?")
+_ADVICE = {
+    **{
+        (row, "mindspore"): "MindSpore moves tensors between devices by itself: leave the call out."
+        for row in ("cpu", "cuda", "place")
+    },
+    ("grad", "mindspore"): "mindspore.value_and_grad returns the gradients: call the collective on those.",
+}
 _KEYWORDS = {"axis": ("axis", "dim"), "dtype": ("dtype",), "other": ("other", "src")}
 
 
@@ -43,9 +50,7 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
         raise Left(
             "no-equivalent",
             f"tensors of {port.target.framework} have no counterpart of {port.file.code(node)}",
-            "MindSpore moves tensors between devices by itself: leave the call out."
-            if port.target.framework == "mindspore" and row in ("cpu", "cuda", "place")
-            else "Write by hand what the code needs of it.",
+            _ADVICE.get((row, port.target.framework), "Write by hand what the code needs of it."),
         )
     template = templates[0]
     if port.source.framework != port.target.framework:

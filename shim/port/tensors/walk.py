@@ -148,7 +148,8 @@ class _Walk(cst.CSTVisitor):
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         if self._is_inside and node not in self.context.done | self.port.done and self.port.file.imported(node) is None:
-            certain = self.context.kinds.of(node.value) == "tensor"
+            of_gradient = node.attr.value == "grad" and self.context.kinds.of(node) == "tensor"
+            certain = of_gradient or self.context.kinds.of(node.value) == "tensor"
             if not self._member(node, certain) and certain:
                 report_unknown(self.port, node, f"{node.attr.value} of a tensor")
         return self._visit_name(node)

@@ -70,7 +70,7 @@ LEFT = [
     ("torch", "paddle_3", "x.is_distributed = True", "tensor-function"),
     ("paddle_3", "torch", "x.persistable = True", "tensor-function"),
     ("paddle_3", "torch", "x.stop_gradient = y = n", "no-equivalent"),
-    ("torch", "mindspore", "dist.all_reduce(p.grad)", "may-be-tensor"),
+    ("torch", "mindspore", "dist.all_reduce(p.grad)", "no-equivalent"),
     ("torch", "mindspore", "y = p.requires_grad", "may-be-tensor"),
     ("paddle_3", "torch", "p.stop_gradient = n", "may-be-tensor"),
     ("torch", "mindspore", "p.grad = None", "may-be-tensor"),
@@ -82,3 +82,10 @@ def test_what_the_target_lacks(one: str, other: str, line: str, rule: str) -> No
     ported = port(line, one, other)
     assert f"    {line}\n" in ported.text
     assert [(entry.kind, entry.rule, entry.line) for entry in ported.entries] == [("left", rule, 5)]
+
+
+def test_gradients_of_parameters_that_mindspore_returns() -> None:
+    ported = port("dist.all_reduce(p.grad)\n    p.grad /= n", "torch", "mindspore")
+    assert "    p.grad /= n\n" in ported.text
+    assert [(entry.rule, entry.line) for entry in ported.entries] == [("no-equivalent", 5), ("no-equivalent", 6)]
+    assert "value_and_grad" in ported.entries[0].advice
