@@ -27,7 +27,7 @@ _SELF = ("self", "cls", "ctx")
 
 
 class Evidence(cst.CSTVisitor):
-    """``passed`` has the kinds as which each variable is passed to collectives, ``kept`` the attribute in which it is kept.
+    """``passed`` has the kinds as which each variable is passed to collectives, by itself or by the attribute in which it is kept.
 
     A variable is what ``variable`` returns. It may be an attribute or an element: ``p.grad``, ``losses["a"]``.
     """
@@ -39,8 +39,11 @@ class Evidence(cst.CSTVisitor):
         self._bound: dict[cst.CSTNode, tuple[str, cst.CSTNode]] = {}  # by the node that binds a name
         self._assigned: dict[Hashable, list[tuple[str, cst.CSTNode]]] = defaultdict(list)
         self.passed: dict[Hashable, set[str]] = defaultdict(set)
-        self.kept: dict[Hashable, Hashable] = {}
+        self._kept: dict[Hashable, Hashable] = {}
         file.module.visit(self)
+        for variable, attribute in self._kept.items():
+            if attribute in self.passed:
+                self.passed[variable] |= self.passed[attribute]
 
     @property
     def variables(self) -> set[Hashable]:
@@ -89,7 +92,7 @@ class Evidence(cst.CSTVisitor):
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
             if isinstance(target.target, cst.Attribute) and isinstance(node.value, cst.Name):
-                self.kept[self.variable(node.value)] = self.variable(target.target)
+                self._kept[self.variable(node.value)] = self.variable(target.target)
             self._bind(target.target, "value", node.value)
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:

@@ -74,10 +74,7 @@ class TensorKinds:
         return _LITERALS.get(type(node))
 
     def _of_variable(self, node: cst.CSTNode) -> str | None:
-        variable = self.evidence.variable(node)
-        if self._known.get(variable) is None and variable in self.evidence.kept:
-            return self._known.get(self.evidence.kept[variable])
-        return self._known.get(variable)
+        return self._known.get(self.evidence.variable(node))
 
     def _settle(self) -> None:
         """Find the kinds of all variables: first none is known to differ, and each round takes away what an assignment speaks against."""

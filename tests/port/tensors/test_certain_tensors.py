@@ -66,6 +66,14 @@ def test_assignments_that_do_not_speak_against_a_tensor(line: str) -> None:
     assert not rules(ported)
 
 
+def test_names_that_are_kept_in_attributes() -> None:
+    ported = port("n.kept = y\ndist.all_reduce(n.kept)\ny /= 2", signature="y, n")
+    assert "    y.copy_(y / 2)\n" in ported.text
+    ported = port("y = torch.zeros(2)\ny = 1\nn.kept = y\ndist.all_reduce(n.kept)\ny /= 2", signature="y, n")
+    assert "    y /= 2\n" in ported.text
+    assert rules(ported) == ["may-be-tensor"]
+
+
 def test_lists_and_tensors_by_the_same_name() -> None:
     ported = port("dist.all_gather(x, y)\ndist.all_reduce(x)\nx /= n", signature="x, y, n: int")
     assert "    x /= n\n" in ported.text
