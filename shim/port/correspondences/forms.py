@@ -68,6 +68,12 @@ class Form:
         """Return the parameter called *name*."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
+    def taking(self, position: int, keyword: str | None) -> Parameter | None:
+        """Return the parameter that takes an argument: the one at *position*, or the one called *keyword*."""
+        if keyword is not None:
+            return self.named(keyword)
+        return self.parameters[position] if position < len(self.parameters) else None
+
 
 def form_of(text: str, api: str) -> Form:
     """Return the form that *text* says, of *api*. Raises ValueError where it does not fit what is recorded."""

@@ -9,6 +9,7 @@ import libcst as cst
 from shim.port.correspondences import rows_with
 from shim.port.reading.flows import Flows
 from shim.port.reading.kinds import FOUND, Kinds
+from shim.port.reading.passed import passed
 from shim.port.reading.source_file import SourceFile
 
 __all__ = ["GROUP_CLASSES", "WORLDS", "Groups"]
@@ -66,11 +67,9 @@ class Groups:
             return
         name = self._file.imported(node.func)
         for _, form in rows_with(name, self._api) if name else ():
-            for position, argument in enumerate(node.args):
-                keyword = argument.keyword
-                known = form.parameters[position : position + 1] if keyword is None else [form.named(keyword.value)]
-                if any(parameter is not None and parameter.role == "group" for parameter in known):
-                    self._add(argument.value)
+            for value, parameter in passed(node, form):
+                if parameter.role == "group":
+                    self._add(value)
 
     def _is_made(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):

@@ -40,20 +40,22 @@ def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
             elements = unpacked(port.file, argument)
             if elements is None:
                 raise hidden(port, argument, form)
-            given += [Given(argument, _parameter(port, form, key, each), each) for key, each in elements.items()]
-        elif argument.keyword is not None:
-            given.append(Given(argument, _parameter(port, form, argument.keyword.value, argument)))
-        elif position < len(form.parameters):
-            given.append(Given(argument, form.parameters[position]))
+            given += [
+                Given(argument, _known(port, form, form.named(key), each), each) for key, each in elements.items()
+            ]
         else:
-            raise _unknown(port, form, argument)
+            keyword = None if argument.keyword is None else argument.keyword.value
+            given.append(Given(argument, _known(port, form, form.taking(position, keyword), argument)))
     return given
 
 
-def _parameter(port: Port, form: Form, name: str, node: cst.CSTNode) -> Parameter:
-    parameter = form.named(name)
+def _known(port: Port, form: Form, parameter: Parameter | None, node: cst.CSTNode) -> Parameter:
     if parameter is None:
-        raise _unknown(port, form, node)
+        raise Left(
+            "unknown-argument",
+            f"{form.name} has no parameter for {port.file.code(node)}",
+            "The call does not fit the source framework's signature: was it written for another version?",
+        )
     return parameter
 
 
@@ -61,14 +63,6 @@ def hidden(port: Port, argument: cst.Arg, form: Form) -> Left:
     """Return why a call is left whose *argument* unpacks what the source does not show."""
     return Left(
         "unpacked-arguments",
-        f"{port.file.code(argument)} hides which arguments {form.name} gets",
+        f"{port.file.code(argument)} hides which arguments {form.name.lstrip('.')} gets",
         "Write the arguments out, or check by hand that the target takes the same names and order.",
-    )
-
-
-def _unknown(port: Port, form: Form, node: cst.CSTNode) -> Left:
-    return Left(
-        "unknown-argument",
-        f"{form.name} has no parameter for {port.file.code(node)}",
-        "The call does not fit the source framework's signature: was it written for another version?",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import libcst as cst
@@ -10,10 +9,10 @@ import libcst as cst
 from shim.port.correspondences.members import member_for, member_of
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
+from shim.port.rules.templates import write_template
 
 __all__ = ["exchange", "member_row", "port_member"]
 
-_PLACE = re.compile(r"\{(?:group|rank)\}")
 _WORLD = "paddle.distributed.get_group(0)"
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)  # a number has changed places with the group
 
@@ -46,11 +45,11 @@ def port_member(
         template = f"{spell(function)}({rest}"
     elif port.file.code(parts[0]) == "None":
         template = template.replace("{group}", spell(_WORLD))
-        _between(port, node, template, parts[1:])
+        write_template(port, node, template, parts[1:])
         return
     elif not isinstance(parts[0], _SIMPLE) and not parts[0].lpar:
         template = template.replace("{group}", "({group})")
-    _between(port, node, template, parts)
+    write_template(port, node, template, parts)
 
 
 def exchange(port: Port, parts: Sequence[cst.BaseExpression]) -> bool:
@@ -61,15 +60,3 @@ def exchange(port: Port, parts: Sequence[cst.BaseExpression]) -> bool:
     for part, other in (parts, reversed(parts)):
         port.edits.replace(*port.file.outer_span(part), port.file.code(other))
     return True
-
-
-def _between(port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:
-    """Replace all of *node* but its *parts*, which go into the template's places."""
-    texts = _PLACE.split(template)
-    start, end = port.file.span(node)
-    for text, part in zip(texts, parts, strict=False):
-        first, last = port.file.outer_span(part)
-        port.edits.replace(start, first, text)
-        start = last
-    port.edits.replace(start, end, texts[-1])
-    port.places += 1

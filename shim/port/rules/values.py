@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.correspondences import rows_with
-from shim.port.reading import FOUND, Kinds
+from shim.port.reading import FOUND, Kinds, passed
 from shim.port.rules.literals import flag_of
 from shim.port.rules.names_in_strings import report_strings
 from shim.port.rules.port import Port
@@ -131,18 +131,8 @@ def _makes_handle(port: Port, call: cst.Call) -> bool:
     for row, form in rows_with(name, port.plan.source) if name is not None else ():
         if row in _STARTING:
             return True
-        for position, argument in enumerate(call.args):
-            keyword = argument.keyword
-            parameter = (
-                form.named(keyword.value)
-                if keyword is not None
-                else (form.parameters[position : position + 1] or (None,))[0]
-            )
-            if (
-                parameter is not None
-                and parameter.role == "background"
-                and flag_of(argument.value) is not parameter.inverted
-            ):
+        for value, parameter in passed(call, form):
+            if parameter.role == "background" and flag_of(value) is not parameter.inverted:
                 return True
     return False
 

@@ -230,7 +230,7 @@ class Walk(cst.CSTVisitor):
         values: dict[str, cst.BaseExpression] = {}
         for position, argument in enumerate(node.args):
             keyword = argument.keyword
-            parameter = form.parameters[position] if keyword is None else form.named(keyword.value)
+            parameter = form.taking(position, None if keyword is None else keyword.value)
             if parameter is None or argument.star:
                 raise Left("unpacked-arguments", f"the arguments of {form.name} are not certain", "Write them out.")
             values[parameter.role] = argument.value

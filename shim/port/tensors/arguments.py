@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from shim.port.correspondences import Parameter
 from shim.port.rules import Port
+from shim.port.rules.given import hidden
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import dtype_of
-from shim.port.tensors.table import Form, Parameter
+from shim.port.tensors.table import Form
 
 __all__ = ["Context", "Rewriting", "bind"]
 
@@ -23,7 +25,7 @@ class Context:
     """What the rules of statements work with. ``done`` are the nodes that a rule has written or taken out."""
 
     port: Port
-    kinds: Kinds
+    kinds: TensorKinds
     imports: Imports
     done: set[cst.CSTNode] = field(default_factory=set)
 
@@ -48,6 +50,17 @@ class Rewriting:
         value = self.value(role)
         return None if value is None else self.context.port.file.code(value)
 
+    def values(self, role: str) -> list[cst.BaseExpression]:
+        """Return all values of a parameter, also those that stand side by side."""
+        arguments = bind(self.context.port, self.node.args, self.source)
+        return [argument.value for argument, parameter in arguments if parameter.role == role]
+
+    def tensor(self) -> cst.BaseExpression | None:
+        """Return the tensor whose method it is, or that the function gets."""
+        if self.source.name.startswith(".") and isinstance(self.node.func, cst.Attribute):
+            return self.node.func.value
+        return self.value("tensor")
+
     def replace(self, node: cst.CSTNode, text: str) -> None:
         start, end = self.context.port.file.span(node)
         self.edits.append(lambda: self.context.port.edits.replace(start, end, text))
@@ -62,6 +75,7 @@ class Rewriting:
         self.dropped.add(argument)
 
     def report(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report a change, once it is made."""
         self.edits.append(lambda: self.context.port.report(node, "changed", rule, why, advice))
 
     def port_arguments(self) -> None:
@@ -112,10 +126,27 @@ class Rewriting:
         )
 
     def _port_dtype(self, argument: cst.Arg) -> None:
-        literal = literal_of(self.context.port.file.code(argument.value))
-        name = dtype_of(literal.strip("'"), self.context.port.plan.target) if literal is not None else None
-        if name is not None and self.context.port.target.framework != "paddle":
-            self.replace(argument.value, self.context.imports.spell(name))
+        port, value = self.context.port, argument.value
+        if port.source.framework != "paddle" or port.target.framework == "paddle":
+            return
+        code, kind = port.file.code(value), self.context.kinds.of(value)
+        literal = literal_of(code)
+        name = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+        if name is not None:
+            self.replace(value, self.context.imports.spell(name))
+        elif kind == "text":
+            raise Left(
+                "dtype-as-string",
+                f"{code} is a string, and {port.target.framework} takes dtypes alone",
+                f"Name the dtype of {port.target.framework}.",
+            )
+        elif kind is None and port.file.imported(value) is None and not code.endswith(".dtype") and code != "None":
+            self.report(
+                argument,
+                "dtype-as-string",
+                f"{code} may be a string, and {port.target.framework} takes dtypes alone",
+                "Have it be a dtype of the framework.",
+            )
 
     def make(self) -> None:
         """Make the changes."""
@@ -146,23 +177,9 @@ def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[tuple[cst
     """Return the arguments with their parameters. Raises Left where the source does not say which they are."""
     given = []
     for position, argument in enumerate(arguments):
-        side_by_side = form.is_variadic and argument.keyword is None
-        if argument.star and not (side_by_side and argument.star == "*"):
-            raise Left(
-                "unpacked-arguments",
-                f"{port.file.code(argument)} hides which arguments {form.name.lstrip('.')} gets",
-                "Write the arguments out, or check by hand that the target takes the same names and order.",
-            )
-        if argument.keyword is not None:
-            parameter = form.named(argument.keyword.value)
-        else:
-            parameter = (
-                form.parameters[0]
-                if side_by_side
-                else form.parameters[position]
-                if position < form.positional
-                else None
-            )
+        if argument.star and not (argument.star == "*" and form.is_variadic):
+            raise hidden(port, argument, form)
+        parameter = form.taking(position, None if argument.keyword is None else argument.keyword.value)
         if parameter is None:
             raise Left(
                 "no-equivalent-argument",

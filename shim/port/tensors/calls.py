@@ -9,6 +9,7 @@ import libcst as cst
 from shim.port.rules.left import Left
 from shim.port.rules.literals import is_list, literal_of
 from shim.port.tensors.arguments import Context, Rewriting, bind
+from shim.port.tensors.shapes import port_zeros
 from shim.port.tensors.table import Form, forms_of
 
 __all__ = ["port_tensor_call"]
@@ -78,7 +79,7 @@ def _port_split(rewriting: Rewriting) -> None:
             raise Left("size-or-number", "a part of size -1 is the rest in Paddle alone", "Write its size.")
         return
     axis = rewriting.code("axis") or "0"
-    tensor = _split_tensor(rewriting)
+    tensor = rewriting.tensor()
     simple = isinstance(tensor, (cst.Name, cst.Attribute)) and isinstance(parts, (cst.Name, cst.Attribute, cst.Integer))
     if tensor is None or kind != "number" or not simple:
         raise Left(
@@ -94,13 +95,6 @@ def _port_split(rewriting: Rewriting) -> None:
         rewriting.replace(parts, f"[min({count}, {length} - {at}) for {at} in range(0, {length}, {count})]")
     else:
         rewriting.replace(parts, f"{length} // {count}")
-
-
-def _split_tensor(rewriting: Rewriting) -> cst.BaseExpression | None:
-    function = rewriting.node.func
-    if rewriting.source.name.startswith(".") and isinstance(function, cst.Attribute):
-        return function.value
-    return rewriting.value("tensor")
 
 
 def _port_chunk(rewriting: Rewriting) -> None:
@@ -155,4 +149,11 @@ def _port_pad(rewriting: Rewriting) -> None:
         )
 
 
-_RULES = {"chunk": _port_chunk, "full": _port_full, "pad": _port_pad, "split": _port_split}
+_RULES = {
+    "chunk": _port_chunk,
+    "full": _port_full,
+    "pad": _port_pad,
+    "reshape": port_zeros,
+    "split": _port_split,
+    "view": port_zeros,
+}

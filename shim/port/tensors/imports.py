@@ -100,7 +100,7 @@ class Imports:
         named = (
             each.statement
             for each in self._port.file.top_level_imports
-            if self._port.file.api.canonical(each.name).startswith(self._framework)
+            if f"{self._port.file.api.canonical(each.name)}.".startswith(f"{self._framework}.")
             and not self._port.edits.replaces(*self._with_its_end(each.statement))
         )
         return own[0] if own else next(named, None)

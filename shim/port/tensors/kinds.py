@@ -5,42 +5,60 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 import libcst as cst
-from libcst.metadata import Assignment, ClassScope, GlobalScope
 
-from shim.port.correspondences import rows_with
 from shim.port.reading import SourceFile
+from shim.port.tensors.evidence import Evidence
 from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import name_of
-from shim.port.tensors.places import is_autograd
 from shim.port.tensors.table import method_row, result_of, row_of, templates_of
 
-__all__ = ["Kinds"]
+__all__ = ["TensorKinds"]
 
-_OF_ROLE = {"tensor": "tensor", "input": "tensor", "output": "tensor", "inputs": "tensors", "outputs": "tensors"}
 _ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
+_LITERALS: dict[type[cst.CSTNode], str] = {
+    cst.Integer: "number",
+    cst.Float: "number",
+    cst.SimpleString: "text",
+    cst.ConcatenatedString: "text",
+    cst.FormattedString: "text",
+    cst.Dict: "mapping",
+    cst.DictComp: "mapping",
+    cst.Set: "list",
+    cst.SetComp: "list",
+    cst.Comparison: "flag",
+}
+_BUILT_IN = {
+    "bool": "flag",
+    "dict": "mapping",
+    "float": "number",
+    "int": "number",
+    "len": "number",
+    "range": "shape",
+    "str": "text",
+}
+_ANNOTATED = {"bool": "flag", "float": "number", "int": "number", "str": "text"}
 _ROUNDS = 10  # after which a kind that still changes is none
 _NUMBERS = ("get_world_size", "get_rank", "get_group_size")
-_KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "T", "grad", "abs"))
+_KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "abs"))
 
 
-class Kinds(cst.CSTVisitor):
-    """Knows the kinds of *file*'s variables: by what they are assigned, by their annotations, and by the collectives that they are passed to."""
+class TensorKinds:
+    """Knows the kinds of *file*'s variables: by what they are assigned, by their annotations, and by the collectives that they are passed to.
+
+    A variable is of a kind only if nothing in the file speaks for another one. ``evidence`` is what the file shows.
+    """
 
     def __init__(self, file: SourceFile, api: str) -> None:
         self._file = file
         self._api = api
-        self._passed: dict[Hashable, str] = {}
-        self._bound: dict[cst.CSTNode, tuple[str, cst.CSTNode]] = {}
+        self.evidence = Evidence(file, api)
         self._known: dict[Hashable, str | None] = {}
-        self._kept: dict[Hashable, Hashable] = {}  # variables that are kept in attributes
-        self._takes_any = b"shim.frontends." in file.text  # a frontend's collectives take any framework's tensors
-        file.module.visit(self)
         self._settle()
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return ``tensor``, ``tensors``, ``shape``, ``number``, ``list``, ``group``, or another kind of the table; None where the source does not show it."""
         if isinstance(node, cst.Name):
-            return self._of_name(node)
+            return "flag" if node.value in ("True", "False") else self._of_variable(node)
         if isinstance(node, cst.Attribute):
             return self._of_attribute(node)
         if isinstance(node, cst.Call):
@@ -49,134 +67,63 @@ class Kinds(cst.CSTVisitor):
             return self._of_subscript(node)
         if isinstance(node, (cst.List, cst.Tuple, cst.ListComp)):
             return "tensors" if self._holds_tensors(node) else "list"
-        if isinstance(node, (cst.Integer, cst.Float)):
-            return "number"
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return "flag"
         if isinstance(node, (cst.UnaryOperation, cst.BinaryOperation, cst.IfExp)):
             return self._of_operation(node)
-        return None
+        return _LITERALS.get(type(node))
 
-    def visit_Assign(self, node: cst.Assign) -> None:
-        for target in node.targets:
-            if isinstance(target.target, cst.Attribute) and isinstance(node.value, cst.Name):
-                self._kept[self._key(node.value)] = self._key(target.target)
-            self._bind(target.target, "value", node.value)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._bind(node.target, "annotated", node.annotation)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._bind(node.target, "same", node.value)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._bind(node.target, "element", node.iter)
-
-    def visit_CompFor(self, node: cst.CompFor) -> None:
-        self._bind(node.target, "element", node.iter)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        if node.annotation is not None:
-            self._bound[node.name] = self._bound[node] = "annotated", node.annotation
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        """Remember the gradients that a function of autograd gets."""
-        if is_autograd(self._file, self._api, node):
-            for part in node.body.body:
-                if isinstance(part, cst.FunctionDef) and part.name.value == "backward":
-                    for parameter in part.params.params[1:]:
-                        self._passed[self._key(parameter.name)] = "tensor"
-
-    def visit_Call(self, node: cst.Call) -> None:
-        if not isinstance(node.func, (cst.Name, cst.Attribute)):
-            return
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "save_for_backward":
-            for argument in node.args:
-                self._remember(argument.value, "tensor")
-        name = self._file.imported(node.func)
-        rows = rows_with(name, self._api) if name else ()
-        for position, argument in enumerate(node.args):
-            kinds = set()
-            for _, form in rows:
-                keyword = argument.keyword
-                given = form.parameters[position : position + 1] if keyword is None else [form.named(keyword.value)]
-                kinds |= {_kind_of_role(parameter.role) for parameter in given if parameter is not None}
-            if len(kinds) == 1 and (kind := kinds.pop()) is not None and (kind == "group" or not self._takes_any):
-                self._remember(argument.value, kind)
-
-    def _remember(self, node: cst.CSTNode, kind: str) -> None:
-        key = self._key(node)
-        if key is not None:
-            self._passed[key] = kind
-        elif kind == "tensors" and isinstance(node, (cst.List, cst.Tuple)):
-            for element in node.elements:
-                self._remember(element.value, "tensor")
-
-    def _bind(self, target: cst.CSTNode, how: str, value: cst.CSTNode) -> None:
-        if isinstance(target, cst.Name):
-            self._bound[target] = how, value
-        elif isinstance(target, (cst.Tuple, cst.List)) and how == "value":
-            values = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
-            for position, element in enumerate(target.elements):
-                if len(values) == len(target.elements):
-                    self._bind(element.value, "value", values[position].value)
-                else:
-                    self._bind(element.value, "element", value)
-
-    def _key(self, node: cst.CSTNode) -> Hashable:
-        if (
-            isinstance(node, cst.Attribute)
-            and isinstance(node.value, cst.Name)
-            and node.value.value in ("self", "cls", "ctx")
-        ):
-            outer = self._file.scope(node.value)
-            while outer is not None and not isinstance(outer, (ClassScope, GlobalScope)):
-                outer = outer.parent
-            return outer, node.attr.value
-        if not isinstance(node, cst.Name):
-            return None
-        scope = self._file.scope(node)
-        return frozenset(scope[node.value]) if scope is not None and scope[node.value] else None
-
-    def _of_name(self, node: cst.Name) -> str | None:
-        key = self._key(node)
-        if key in self._passed:
-            return self._passed[key]
-        if self._kept.get(key) in self._passed:
-            return self._passed[self._kept[key]]
-        return self._known.get(key)
+    def _of_variable(self, node: cst.CSTNode) -> str | None:
+        return self._known.get(self.evidence.variable(node))
 
     def _settle(self) -> None:
         """Find the kinds of all variables: first none is known to differ, and each round takes away what an assignment speaks against."""
-        keys = {self._key(node) for node in self._bound if isinstance(node, cst.Name)} - {None}
-        self._known = dict.fromkeys(keys, "same")
+        passed = self.evidence.passed
+        self._known = {
+            each: "same" if each not in passed else passed[each].copy().pop() if len(passed[each]) == 1 else None
+            for each in self.evidence.variables
+        }
         changed, rounds = True, 0
         while changed:
             changed, rounds = False, rounds + 1
-            for key in keys:
-                assert isinstance(key, frozenset)
-                found = {self._of_assignment(each.node) for each in key if isinstance(each, Assignment)} - {"same"}
-                kind = "same" if not found else found.pop() if len(found) == 1 else None
-                if rounds > _ROUNDS and kind != self._known[key]:
+            for variable, known in list(self._known.items()):
+                kind = self._agreed(variable)
+                if rounds > _ROUNDS and kind != known:
                     kind = None
-                if self._known[key] not in (kind, None):
-                    self._known[key], changed = kind, True
-        self._known = {key: None if kind == "same" else kind for key, kind in self._known.items()}
+                if known not in (kind, None):
+                    self._known[variable], changed = kind, True
+        self._known = {each: None if kind == "same" else kind for each, kind in self._known.items()}
 
-    def _of_assignment(self, node: cst.CSTNode) -> str | None:
-        how, value = self._bound.get(node, ("", node))
+    def _agreed(self, variable: Hashable) -> str | None:
+        """Return the kind that all assignments of *variable* agree on. What is passed to a collective is what that takes, unless one disagrees."""
+        assignments = self.evidence.assignments(variable)
+        found = {self._of_assignment(how, node) for how, node in assignments} - {"same"}
+        if variable not in self.evidence.passed:
+            return "same" if not found else found.pop() if len(found) == 1 else None
+        found |= {self.of(node) for how, node in assignments if how == "default"}
+        known = self._known[variable]
+        allowed = {known, None, "list"} if known == "tensors" else {known, None}
+        return known if known == "group" or found <= allowed else None
+
+    def _of_assignment(self, how: str, node: cst.CSTNode) -> str | None:
         if how == "value":
-            return self.of(value)
+            return self.of(node)
         if how == "element":
-            return _ELEMENT.get(self.of(value) or "")
-        if how == "annotated" and isinstance(value, cst.Annotation):
-            return self._of_annotation(value.annotation)
-        return "same" if how == "same" else None
+            return _ELEMENT.get(self.of(node) or "")
+        if how == "annotated" and isinstance(node, cst.Annotation):
+            return self._of_annotation(node.annotation)
+        if how == "count":
+            return "number"
+        if how == "added":
+            return "tensor" if self.of(node) == "tensor" else "same"
+        return None
 
     def _of_annotation(self, node: cst.BaseExpression) -> str | None:
         if isinstance(node, (cst.Name, cst.Attribute)):
             name = self._file.imported(node)
             if name is not None and name_of(name, self._api, self._api) == f"{self._file.api.framework}.Tensor":
                 return "tensor"
-            return "number" if self._file.code(node) in ("int", "float") else None
+            return _ANNOTATED.get(self._file.code(node))
         if isinstance(node, cst.Subscript) and self._file.code(node.value).rpartition(".")[2] in (
             "List",
             "Sequence",
@@ -187,8 +134,8 @@ class Kinds(cst.CSTVisitor):
         return None
 
     def _of_attribute(self, node: cst.Attribute) -> str | None:
-        if (key := self._key(node)) is not None and key in self._passed:
-            return self._passed[key]
+        if self.evidence.shows(variable := self.evidence.variable(node)):
+            return self._known.get(variable)
         if self.of(node.value) != "tensor":
             return None
         if node.attr.value in _KEEP:
@@ -209,7 +156,7 @@ class Kinds(cst.CSTVisitor):
             kind = self.of(node.args[0].value)
             return kind if kind in ("shape", "tensors") else "list"
         if isinstance(function, cst.Name):
-            return {"len": "number", "int": "number", "range": "shape"}.get(function.value)
+            return _BUILT_IN.get(function.value)
         if self.of(function.value) != "tensor":
             return None
         if function.attr.value in _KEEP:
@@ -229,6 +176,8 @@ class Kinds(cst.CSTVisitor):
         return None
 
     def _of_subscript(self, node: cst.Subscript) -> str | None:
+        if self.evidence.shows(variable := self.evidence.variable(node)):
+            return self._known.get(variable)
         kind = self.of(node.value)
         if kind in ("tensors", "shape") and any(isinstance(each.slice, cst.Slice) for each in node.slice):
             return kind
@@ -240,9 +189,12 @@ class Kinds(cst.CSTVisitor):
         return bool(node.elements) and all(self.of(element.value) == "tensor" for element in node.elements)
 
     def _of_operation(self, node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> str | None:
-        kinds = {self.of(each) for each in _operands(node)} - {"same"}
+        kinds = {self.of(each) for each in _operands(node)}
         if "tensor" in kinds and not isinstance(node, cst.IfExp):
             return "tensor"
+        if kinds == {"same", "number"}:
+            return "same"
+        kinds -= {"same"}
         if (
             isinstance(node, cst.BinaryOperation)
             and kinds & {"list", "tensors"}
@@ -259,10 +211,6 @@ def _operands(node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> Ite
         yield from (node.body, node.orelse)
     else:
         yield from (node.left, node.right)
-
-
-def _kind_of_role(role: str) -> str | None:
-    return "group" if role == "group" else _OF_ROLE.get(role)
 
 
 def _same_places(template: str, text: str) -> bool:

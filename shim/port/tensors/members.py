@@ -48,8 +48,7 @@ METHODS = {
     "sum": (
         "tensor",
         "torch: .sum(dim:axis=None, keepdim=False)",
-        "paddle_2: .sum(axis=None, dtype=None, keepdim=False)",
-        "paddle_3: .sum(axis=None, dtype=None, keepdim=False)",
+        "paddle: .sum(axis=None, dtype=None, keepdim=False)",
         "mindspore: .sum(axis=None, dtype=None, keepdims:keepdim=False)",
     ),
     "view": (
@@ -62,6 +61,7 @@ METHODS = {
 }
 
 MEMBERS = {
+    "T": ("tensor", "torch: {tensor}.T", "paddle: {tensor}.T", "mindspore: {tensor}.T"),
     "abs": ("tensor", "torch: {tensor}.abs()", "paddle: {tensor}.abs()", "mindspore: {tensor}.abs()"),
     "all": ("tensor", "torch: {tensor}.all()", "paddle: {tensor}.all()", "mindspore: {tensor}.all()"),
     "any": ("tensor", "torch: {tensor}.any()", "paddle: {tensor}.any()", "mindspore: {tensor}.any()"),
@@ -101,13 +101,23 @@ MEMBERS = {
         "mindspore: {tensor}.float()",
         "paddle_3: {tensor}.float()",
     ),
+    "grad": ("tensor", "torch: {tensor}.grad", "paddle: {tensor}.grad"),
     "is_contiguous": (
         "flag",
         "torch: {tensor}.is_contiguous()",
         "paddle: {tensor}.is_contiguous()",
         "mindspore: {tensor}.is_contiguous()",
     ),
+    "is_cuda": ("flag", "torch: {tensor}.is_cuda", "paddle_3: {tensor}.is_cuda"),
+    "is_leaf": ("flag", "torch: {tensor}.is_leaf", "paddle: {tensor}.is_leaf"),
     "item": ("number", "torch: {tensor}.item()", "paddle: {tensor}.item()", "mindspore: {tensor}.item()"),
+    "itemsize": (
+        "number",
+        "torch: {tensor}.itemsize",
+        "paddle_3: {tensor}.itemsize",
+        "mindspore: {tensor}.itemsize",
+    ),
+    "mT": ("tensor", "torch: {tensor}.mT", "paddle_3: {tensor}.mT", "mindspore: {tensor}.mT"),
     "max": ("tensor", "torch: {tensor}.max()", "paddle: {tensor}.max()", "mindspore: {tensor}.max()"),
     "max_along": (
         "tensor",
@@ -116,6 +126,7 @@ MEMBERS = {
         "mindspore: {tensor}.max(axis={axis})",
     ),
     "min": ("tensor", "torch: {tensor}.min()", "paddle: {tensor}.min()", "mindspore: {tensor}.min()"),
+    "nbytes": ("number", "torch: {tensor}.nbytes", "mindspore: {tensor}.nbytes"),
     "ndim": (
         "number",
         "torch: {tensor}.ndim",
@@ -139,6 +150,12 @@ MEMBERS = {
         "mindspore: {tensor}.numpy()",
     ),
     "place": ("device", "torch: {tensor}.device", "paddle: {tensor}.place"),
+    "requires_grad": (
+        "flag",
+        "torch: {tensor}.requires_grad",
+        "paddle_2: (not {tensor}.stop_gradient)",
+        "paddle_3: {tensor}.requires_grad",
+    ),
     "shape": (
         "shape",
         "torch: {tensor}.shape",
@@ -158,6 +175,7 @@ MEMBERS = {
         "paddle: {tensor}.squeeze({axis})",
         "mindspore: {tensor}.squeeze({axis})",
     ),
+    "stop_gradient": ("flag", "torch: (not {tensor}.requires_grad)", "paddle: {tensor}.stop_gradient"),
     "to_dtype": (
         "tensor",
         "torch: {tensor}.to({dtype})",
@@ -177,5 +195,7 @@ MEMBERS = {
         "torch: {tensor}.data",
         "paddle: {tensor}.detach()",
         "mindspore: mindspore.ops.stop_gradient({tensor})",
+        "paddle: {tensor}.data",
+        "mindspore: {tensor}.data",
     ),
 }

@@ -7,7 +7,7 @@ from functools import cache
 
 from shim.port.apis import APIS
 
-__all__ = ["AUTOGRAD_CLASSES", "CURRENT_DEVICE", "NAMES", "dtype_of", "name_of"]
+__all__ = ["AUTOGRAD_CLASSES", "NAMES", "dtype_of", "name_of"]
 
 # Each line: torch, Paddle, MindSpore; - where there is none.
 NAMES = """
@@ -45,7 +45,6 @@ _OTHER_PATHS = {
 _DTYPE_MODULES = ("mindspore.common.dtype.", "mindspore.dtype.")
 
 AUTOGRAD_CLASSES = frozenset(("torch.autograd.Function", "paddle.autograd.PyLayer", "mindspore._Function"))
-CURRENT_DEVICE = frozenset(("torch.cuda.current_device",))
 
 
 def name_of(name: str, source: str, target: str) -> str | None:

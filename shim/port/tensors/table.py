@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from shim.port import correspondences
 from shim.port.apis import APIS
+from shim.port.correspondences import Parameter
 from shim.port.tensors.functions import FUNCTIONS
 from shim.port.tensors.members import MEMBERS, METHODS
 
@@ -17,31 +19,19 @@ _FORM = re.compile(r"(?P<name>[\w.]+)\((?P<parameters>.*)\)")
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """``default`` is a literal in Python's spelling, None where the parameter must be given."""
-
-    name: str
-    role: str
-    default: str | None
-
-
-@dataclass(frozen=True)
-class Form:
+class Form(correspondences.Form):
     """A function or, where ``name`` begins with a dot, a method. The first ``positional`` parameters may be given by position.
 
     If ``is_variadic``, the values of the first may stand side by side.
     """
 
-    name: str
-    parameters: tuple[Parameter, ...]
     positional: int
     is_variadic: bool
 
-    def of_role(self, role: str) -> Parameter | None:
-        return next((each for each in self.parameters if each.role == role), None)
-
-    def named(self, name: str) -> Parameter | None:
-        return next((each for each in self.parameters if each.name == name), None)
+    def taking(self, position: int, keyword: str | None) -> Parameter | None:
+        if keyword is None and self.is_variadic:
+            return self.parameters[0]
+        return super().taking(position, keyword) if keyword is not None or position < self.positional else None
 
 
 def forms_of(row: str, api: str) -> Sequence[Form]:
@@ -78,7 +68,7 @@ def _forms(api: str) -> Mapping[str, Sequence[Form]]:
         for row, (_, *texts) in table.items():
             for text in texts:
                 if (form := _stripped(text, api)) is not None:
-                    found.setdefault(dot + row, []).append(_parsed(form))
+                    found.setdefault(dot + row, []).append(_parsed(form, api))
     return found
 
 
@@ -107,7 +97,7 @@ def _stripped(text: str, api: str) -> str | None:
     return form if said in (api, APIS[api].framework) else None
 
 
-def _parsed(text: str) -> Form:
+def _parsed(text: str, api: str) -> Form:
     match = _FORM.fullmatch(text)
     if match is None:
         raise ValueError(f"not a form: {text}")
@@ -115,11 +105,11 @@ def _parsed(text: str) -> Form:
     names = [token for token in tokens if token != "*"]
     positional = tokens.index("*") if "*" in tokens else len(tokens)
     parameters = tuple(_parameters(names))
-    return Form(match["name"], parameters, positional, names[0].startswith("*"))
+    return Form(api, match["name"], parameters, positional, names[0].startswith("*"))
 
 
 def _parameters(tokens: Sequence[str]) -> Iterator[Parameter]:
     for token in tokens:
         said, equals, default = token.removeprefix("*").partition("=")
         name, _, role = said.partition(":")
-        yield Parameter(name, role or name, default if equals else None)
+        yield Parameter(name, role or name, False, default if equals else None)

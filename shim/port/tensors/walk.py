@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import libcst as cst
@@ -11,17 +10,20 @@ from shim.port.correspondences import rows_with
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
+from shim.port.tensors.attributes import port_assigned, targets_of
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
+from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import Kinds
+from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import name_of
-from shim.port.tensors.operators import port_in_place, port_shapes
-from shim.port.tensors.others import Others
-from shim.port.tensors.places import Places, outermost
+from shim.port.tensors.operators import port_in_place
+from shim.port.tensors.remarks import report_not_certain, report_unknown
+from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
-from shim.port.tensors.using import match, port_member
-from shim.port.tensors.views import views_of
+from shim.port.tensors.templates import match, port_member
+from shim.port.tensors.unported_functions import UnportedFunctions
+from shim.port.tensors.views import check_views, written_parts
 
 __all__ = ["port_statements"]
 
@@ -30,25 +32,25 @@ def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""
     walk = _Walk(port)
     port.file.module.visit(walk)
-    walk.others.report(port)
+    walk.unported.report(port)
     walk.context.imports.write()
 
 
 class _Walk(cst.CSTVisitor):
     def __init__(self, port: Port) -> None:
         self.port = port
-        self.context = Context(port, Kinds(port.file, port.plan.source), Imports(port))
-        self.places = Places(port.file, port.plan.source)
-        self.others = Others()
+        self.context = Context(port, TensorKinds(port.file, port.plan.source), Imports(port))
+        self.callers = CollectiveCallers(port.file, port.plan.source)
+        self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
-        self._views = views_of(port, self.context.kinds)
+        self._parts = written_parts(port, self.context.kinds.evidence)
 
     @property
     def _is_inside(self) -> bool:
         function = outermost(self._outer)
         if function is not None:
-            return function in self.places.functions or any(each in self.places.functions for each in self._outer)
-        return not self._outer and self.places.in_module
+            return function in self.callers.functions or any(each in self.callers.functions for each in self._outer)
+        return not self._outer and self.callers.in_module
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._outer.append(node)
@@ -58,7 +60,7 @@ class _Walk(cst.CSTVisitor):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._outer.append(node)
-        if node in self.places.classes:
+        if node in self.callers.classes:
             self._port_class(node)
 
     def _port_class(self, node: cst.ClassDef) -> None:
@@ -67,8 +69,8 @@ class _Walk(cst.CSTVisitor):
             port_autograd(self.context, node)
         except Left as left:
             self.port.report(node.name, "left", left.rule, left.why, left.advice)
-            self.places.functions -= set(node.body.body)
-            self.places.classes.discard(node)
+            self.callers.functions -= set(node.body.body)
+            self.callers.classes.discard(node)
 
     def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
         self._outer.pop()
@@ -82,27 +84,41 @@ class _Walk(cst.CSTVisitor):
     def visit_Arg(self, node: cst.Arg) -> bool:
         return node not in self.context.done
 
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        if isinstance(node.target, cst.Attribute):
-            self.context.done.add(node.target)
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for each in node.targets:
+            if self._is_inside and isinstance(each.target, cst.Subscript):
+                report_changed_shape(self.context, each.target)
+        for target in (found for each in node.targets for found in targets_of(each.target)):
+            self.context.done.add(target)
+            if self._is_inside and target not in self.port.done:
+                self._try(target, lambda target=target: port_assigned(self.context, node, target))  # type: ignore[misc]
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self.context.done.add(node.target)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if self._is_inside:
+            value = None if isinstance(node.target, cst.Subscript) else node.value
+            report_changed_shape(self.context, node.target, value)
             port_in_place(self.context, node)
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         if self._is_inside and isinstance(node.operator, cst.Add):
-            port_shapes(self.context, node.left, node.right)
+            port_joined_shapes(self.context, node.left, node.right)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
-        if self._is_inside and len(node.comparisons) == 1:
-            port_shapes(self.context, node.left, node.comparisons[0].comparator)
+        compared = [each for each in node.comparisons if isinstance(each.operator, (cst.Equal, cst.NotEqual))]
+        if self._is_inside and len(node.comparisons) == len(compared) == 1:
+            port_joined_shapes(self.context, node.left, node.comparisons[0].comparator)
 
     def visit_Call(self, node: cst.Call) -> None:
         if not self._is_inside:
             return
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
+            return
+        if node in self._parts and not self._try(node, lambda: check_views(self.port, node)):
+            self.context.done.add(node.func)
             return
         if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
             row, form = found
@@ -114,12 +130,6 @@ class _Walk(cst.CSTVisitor):
             self._visit_method(node, node.func)
 
     def _port_call(self, node: cst.Call, row: str, form: Form) -> None:
-        if node in self._views and self.port.source.framework == "torch":
-            raise Left(
-                "views-as-outputs",
-                f"the collective writes into the parts of a tensor, and {self.port.target.framework} gives copies of them",
-                "Have the collective write into tensors of their own, and join them afterwards.",
-            )
         port_tensor_call(self.context, node, row, form)
 
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
@@ -131,14 +141,17 @@ class _Walk(cst.CSTVisitor):
             self._try(node, lambda: self._port_call(node, row, form))
         elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
             self.context.done.add(function)
-            self._unknown_method(node, function)
+            report_unknown(self.port, node, f"{function.attr.value} of a tensor, called so,")
         elif kind is None and found is not None and not _is_of_text(node) and self._differs(function.attr.value):
             self.context.done.add(function)
-            self._not_certain(node, function)
+            report_not_certain(self.port, node, function)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         if self._is_inside and node not in self.context.done | self.port.done and self.port.file.imported(node) is None:
-            self._member(node, certain=self.context.kinds.of(node.value) == "tensor")
+            of_gradient = node.attr.value == "grad" and self.context.kinds.of(node) == "tensor"
+            certain = of_gradient or self.context.kinds.of(node.value) == "tensor"
+            if not self._member(node, certain) and certain:
+                report_unknown(self.port, node, f"{node.attr.value} of a tensor")
         return self._visit_name(node)
 
     def visit_Name(self, node: cst.Name) -> bool:
@@ -163,7 +176,7 @@ class _Walk(cst.CSTVisitor):
         if certain:
             self._try(node, lambda: port_member(self.context, node, row, parts))
         elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute) and self._row_differs(row):
-            self._not_certain(node, function)
+            report_not_certain(self.port, node, function)
         return True
 
     def _row_differs(self, row: str) -> bool:
@@ -179,25 +192,8 @@ class _Walk(cst.CSTVisitor):
         return (
             own is None
             or other is None
-            or dataclasses.replace(own[1], positional=0) != dataclasses.replace(other[1], positional=0)
-        )
-
-    def _not_certain(self, node: cst.CSTNode, function: cst.Attribute) -> None:
-        self.port.report(
-            node,
-            "left",
-            "may-be-tensor",
-            f"{self.port.file.code(function.value)} may be a tensor, whose {function.attr.value} {self.port.target.framework} has in another form",
-            "Annotate it as a tensor, and port again; or change this by hand if it is one.",
-        )
-
-    def _unknown_method(self, node: cst.Call, function: cst.Attribute) -> None:
-        self.port.report(
-            node,
-            "left",
-            "tensor-function",
-            f"{function.attr.value} of a tensor, called so, is not in the table of what the frameworks' tensors have in common",
-            f"Look up what {self.port.target.framework} has in its place.",
+            or (own[1].name, own[1].parameters, own[1].is_variadic)
+            != (other[1].name, other[1].parameters, other[1].is_variadic)
         )
 
     def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
@@ -207,18 +203,12 @@ class _Walk(cst.CSTVisitor):
             return True
         if node in self.context.done or node in self.port.done or self._is_collective(name):
             return False
-        if not self._is_inside and not (self._outer and self._outer[-1] in self.places.classes):
-            self.others.add(self._outer, node, name, self.places)
+        if not self._is_inside and not (self._outer and self._outer[-1] in self.callers.classes):
+            self.unported.add(self._outer, node, name, self.callers)
             return False
         target = name_of(name, self.port.plan.source, self.port.plan.target)
         if target is None:
-            self.port.report(
-                node,
-                "left",
-                "tensor-function",
-                f"{name} is not in the table of what the frameworks' tensors have in common",
-                f"Look up what {self.port.target.framework} has in its place.",
-            )
+            report_unknown(self.port, node, name)
         else:
             self._try(node, lambda: self._write(node, target))
         return False
@@ -239,12 +229,14 @@ class _Walk(cst.CSTVisitor):
         self.port.edits.replace(*self.port.file.span(node), self.context.imports.spell(target))
         self.port.places += 1
 
-    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> None:
-        """Make the *change* of *node*, or report why it is left."""
+    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
         try:
             change()
         except Left as left:
             self.port.report(node, "left", left.rule, left.why, left.advice)
+            return False
+        return True
 
 
 def _is_of_text(node: cst.Call) -> bool:

@@ -236,3 +236,9 @@ def test_other_things_stay(source: str) -> None:
     ported = port_source(text, Plan("torch", "paddle_3"))
     assert ".size()" in ported.text
     assert ".nranks" not in ported.text
+
+
+def test_a_call_with_too_many_arguments_is_left() -> None:
+    ported = port_source(f"{HEAD}n = dist.get_process_group_ranks(g, 1, 2)\n", Plan("torch", "paddle_3"))
+    assert "dist.get_process_group_ranks(g, 1, 2)" in ported.text
+    assert [entry.kind for entry in ported.entries] == ["left"]

@@ -250,3 +250,10 @@ def test_the_classes_of_autograd_that_call_a_function_with_collectives() -> None
     assert "g.view([2, 1])" in ported.text
     assert "class Other(torch.autograd.Function)" in ported.text
     assert [entry.rule for entry in ported.entries] == ["for-model-converter"]
+
+
+def test_the_import_stands_after_one_of_the_framework_itself() -> None:
+    source = "import torchvision\nimport os\nfrom torch import distributed as dist\ndef f(x):\n    dist.all_reduce(x)\n    return x.detach()\n"
+    text = port(source, "torch", "mindspore").text
+    assert text.startswith("import torchvision\nimport os\n")
+    assert "dist\nimport mindspore\ndef f" in text

@@ -15,11 +15,13 @@ from shim.port.tensors.functions import FUNCTIONS
 from shim.port.tensors.members import MEMBERS, METHODS
 from shim.port.tensors.names import NAMES
 
-# Rows whose functions need a device that is not here, or a class: their text is tested in test_statements.py.
-BY_TEXT = {"cuda", "torch.autograd.Function", "torch.cuda.synchronize"}
+# Rows whose functions need a device that is not here, or a class, and what torch has under another name: their text is tested in test_statements.py.
+BY_TEXT = {"cuda", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
 # What is left, and why: torch's expression by the API that it goes to.
 WITHOUT = {
-    ("cpu", "mindspore"): "no-equivalent",
+    **{(row, "mindspore"): "no-equivalent" for row in ("cpu", "grad", "is_cuda", "is_leaf", "requires_grad")},
+    **{(row, "paddle_2"): "no-equivalent" for row in ("is_cuda", "itemsize", "mT")},
+    **{("nbytes", target): "no-equivalent" for target in ("paddle_2", "paddle_3")},
     (".new_empty", "paddle_2"): "no-equivalent",
     (".new_zeros", "paddle_2"): "no-equivalent",
     ("pad", "paddle_2"): "pad-order",
@@ -64,8 +66,8 @@ def with_equivalent(target: str) -> list[tuple[str, str]]:
     return [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
 
 
-# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what Paddle 2 and MindSpore have not.
-LEFT_FURTHER = {".new_empty", ".new_zeros", "cpu", "pad"}
+# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what an API has not.
+LEFT_FURTHER = {"pad", *(row for row, _ in WITHOUT)}
 # Paddle's clone is contiguous, and torch's has the tensor's own strides.
 OTHER_STRIDES = "y.contiguous().is_contiguous()"
 

@@ -18,9 +18,9 @@ REMARKS = {"device-not-given", "chunk-must-be-even", "private-name"}
 TARGETS = ["paddle_3", "mindspore"]
 
 
-def loaded(api: str) -> Any:
-    """The functions, ported to *api*, on its frontend."""
-    ported = port_source(SOURCE.read_text(), Plan("torch", api, scope="statements"))
+def loaded(api: str, source: str) -> Any:
+    """The functions of *source*, ported to *api*, on its frontend."""
+    ported = port_source(source, Plan("torch", api, scope="statements"))
     assert {entry.rule for entry in ported.entries} <= REMARKS, ported.entries
     assert api == "torch" or "import torch" not in ported.text
     names: dict[str, Any] = {}
@@ -43,7 +43,7 @@ def array(value: Any) -> np.ndarray:
 
 
 def computed(api: str, rank: int) -> list[np.ndarray]:
-    functions = loaded(api)
+    functions = loaded(api, SOURCE.read_text())
     part = tensor(api, np.arange(6, dtype=np.float32).reshape(3, 2) + 10 * rank)
     own = tensor(api, np.arange(2.0 * (rank + 1), dtype=np.float32).reshape(rank + 1, 2) - rank)
     found = [
@@ -80,3 +80,32 @@ def test_functions_with_the_targets_tensors(rank: int, target: str) -> None:
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+AVERAGE = """
+import torch.distributed as dist
+
+def average(parameters, losses: dict):
+    for p in parameters:
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
+    for name in losses:
+        dist.all_reduce(losses[name])
+        losses[name] /= dist.get_world_size()
+"""
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_and_elements_are_changed_in_place(rank: int) -> None:
+    found = []
+    for api in ("torch", "paddle_3"):
+        x, loss = (tensor(api, np.array([1.0, 2.0], dtype=np.float32) * (rank + k)) for k in (1, 2))
+        gradient(api, SimpleNamespace(apply=lambda x, _: x), x)
+        kept = loss
+        loaded(api, AVERAGE).average([x], {"a": loss})
+        found.append((array(x.grad), array(kept)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    np.testing.assert_array_equal(found[0][1], [2.5, 5.0])

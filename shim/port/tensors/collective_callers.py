@@ -12,12 +12,12 @@ from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile
 from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of
 
-__all__ = ["Places", "is_autograd", "outermost"]
+__all__ = ["CollectiveCallers", "is_autograd", "outermost"]
 
 _COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
 
 
-class Places(cst.CSTVisitor):
+class CollectiveCallers(cst.CSTVisitor):
     """``functions`` are the outermost functions that call a collective, ``classes`` those of autograd whose methods do, by themselves or by the file's functions.
 
     ``in_module`` tells whether a statement outside of all functions does.

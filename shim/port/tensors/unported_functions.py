@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.rules import Port
-from shim.port.tensors.places import Places
+from shim.port.tensors.collective_callers import CollectiveCallers
 
-__all__ = ["Others"]
+__all__ = ["UnportedFunctions"]
 
 _NAMED = 3
 
 
 @dataclass
-class Others:
+class UnportedFunctions:
     """``uses`` has the names that each of them uses; a class is one of them if none of its methods calls a collective."""
 
     uses: dict[cst.CSTNode, tuple[str, dict[str, None]]] = field(default_factory=dict)
 
     def add(
-        self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, places: Places
+        self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, callers: CollectiveCallers
     ) -> None:
         """Add the use of *name* by *node*, which is in the functions and classes *outer*."""
         owner: cst.CSTNode | None = None
@@ -30,7 +30,7 @@ class Others:
         for each in outer:
             said = f"{said}.{each.name.value}".lstrip(".")
             owner = each.name
-            if isinstance(each, cst.FunctionDef) or not any(part in places.functions for part in each.body.body):
+            if isinstance(each, cst.FunctionDef) or not any(part in callers.functions for part in each.body.body):
                 break
         place = owner if owner is not None else node
         known = self.uses.setdefault(place if owner is not None else _MODULE, (said, {}))[1]

@@ -9,16 +9,23 @@ import libcst as cst
 
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
+from shim.port.rules.templates import write_template
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.members import MEMBERS
-from shim.port.tensors.names import name_of
+from shim.port.tensors.names import dtype_of, name_of
 from shim.port.tensors.table import templates_of
 
 __all__ = ["match", "port_member"]
 
-_PLACE = re.compile(r"\{\w+\}")
 _FUNCTION = re.compile(r"(?P<name>[\w.]+)\(\{tensor\}\)")
 _METHOD = re.compile(r"\{tensor\}\.(?P<name>\w+)\((?P<arguments>[^)]*)\)(?P<after>\.values)?")
+_ADVICE = {
+    **{
+        (row, "mindspore"): "MindSpore moves tensors between devices by itself: leave the call out."
+        for row in ("cpu", "cuda", "place")
+    },
+    ("grad", "mindspore"): "mindspore.value_and_grad returns the gradients: call the collective on those.",
+}
 _KEYWORDS = {"axis": ("axis", "dim"), "dtype": ("dtype",), "other": ("other", "src")}
 
 
@@ -43,13 +50,12 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
         raise Left(
             "no-equivalent",
             f"tensors of {port.target.framework} have no counterpart of {port.file.code(node)}",
-            "MindSpore moves tensors between devices by itself: leave the call out."
-            if port.target.framework == "mindspore" and row in ("cpu", "cuda", "place")
-            else "Write by hand what the code needs of it.",
+            _ADVICE.get((row, port.target.framework), "Write by hand what the code needs of it."),
         )
     template = templates[0]
     if port.source.framework != port.target.framework:
-        _check_dtype(context, row, parts)
+        if row == "to_dtype":
+            _port_dtype(context, parts[1])
         if row == "contiguous" and isinstance(parts[0], (cst.Name, cst.Attribute)):
             template = _contiguous(context, node, template)
     if (match := _FUNCTION.fullmatch(template)) is not None:
@@ -59,9 +65,9 @@ def port_member(context: Context, node: cst.BaseExpression, row: str, parts: Seq
     if template.count("{tensor}") > 1:
         port.edits.replace(*port.file.span(node), template.replace("{tensor}", port.file.code(parts[0])))
         context.done.add(parts[0])
+        port.places += 1
     else:
-        _between(context, node, template, parts)
-    port.places += 1
+        write_template(port, node, template, parts)
 
 
 def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
@@ -106,11 +112,14 @@ def _matched(context: Context, template: str, node: cst.BaseExpression) -> list[
     ]
 
 
-def _check_dtype(context: Context, row: str, parts: Sequence[cst.BaseExpression]) -> None:
-    """Raise Left for a dtype that is not certain to be one: ``to`` takes devices and tensors, too."""
-    if row != "to_dtype":
+def _port_dtype(context: Context, value: cst.BaseExpression) -> None:
+    """Write a dtype that Paddle calls by a string. Raises Left for what is not certain to be a dtype: ``to`` takes devices and tensors, too."""
+    port = context.port
+    literal = literal_of(port.file.code(value))
+    word = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+    if word is not None and port.source.framework == "paddle":
+        port.edits.replace(*port.file.span(value), context.imports.spell(word))
         return
-    value, port = parts[1], context.port
     name = port.file.imported(value)
     known = name is not None and name_of(name, port.plan.source, port.plan.target) is not None
     if not known and context.kinds.of(value) != "dtype":
@@ -135,21 +144,3 @@ def _contiguous(context: Context, node: cst.BaseExpression, template: str) -> st
             "Assign the result to the variable if the code goes on with it.",
         )
     return template
-
-
-def _between(context: Context, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:
-    """Replace all of *node* but its *parts*, which go into the template's places."""
-    port = context.port
-    texts = _PLACE.split(template)
-    start, end = port.file.span(node)
-    for text, part in zip(texts, parts, strict=False):
-        first, last = port.file.outer_span(part)
-        _replace(context, start, first, text)
-        start = last
-    _replace(context, start, end, texts[-1])
-
-
-def _replace(context: Context, start: int, end: int, text: str) -> None:
-    edits = context.port.edits
-    if edits.text[start:end].decode() != text:
-        edits.replace(start, end, text)
