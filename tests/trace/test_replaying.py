@@ -59,6 +59,23 @@ def test_a_mismatch_on_eight_ranks_is_the_same_again(recorded: Callable[..., Pat
     assert re.search(r"rank 5: all_reduce\(float64 \[5\], SUM\), at .*/program\d+\.py:\d+ in step\n", done.stdout)
 
 
+def test_what_ctrl_c_ended_hangs_again(recorded: Callable[..., Path]) -> None:
+    program = """
+    if rank == 1:
+        time.sleep(1.5)
+    else:
+        import _thread, threading
+        threading.Timer(0.3, _thread.interrupt_main).start()
+        try:
+            dist.all_reduce(np.zeros(3))
+        except KeyboardInterrupt:
+            pass
+    """
+    done = replay(recorded(program, 2), "--timeout", "0.7")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "rank 0: CollectiveTimeoutError in all_reduce(" in done.stdout
+
+
 def test_a_hang_hangs_again(recorded: Callable[..., Path]) -> None:
     done = replay(recorded(HANG, 2), "--timeout", "0.7")
     assert done.returncode == 0

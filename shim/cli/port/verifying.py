@@ -10,11 +10,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -94,23 +96,34 @@ def _run(command: str, folder: Path, environment: dict[str, str], timeout: float
             start_new_session=True,
         )  # fmt: skip
         status = None
+        before = signal.signal(signal.SIGTERM, _leave)
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = started.wait(timeout)
         finally:  # also after Ctrl-C, of which a session of its own does not hear
             if status is None:
                 _end(started)
+            signal.signal(signal.SIGTERM, before)
         output.seek(0)
         return status, output.read()
 
 
+def _leave(number: int, frame: object) -> NoReturn:
+    """End as a signal asks, with what has been started and the copies of the folder."""
+    sys.exit(128 + number)
+
+
 def _end(started: subprocess.Popen[bytes]) -> None:
     """End the session of *started*; a launcher has some seconds to end its ranks, which may have sessions of their own."""
-    for end in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(started.pid, end)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            started.wait(_SECONDS_TO_END)
+    with contextlib.suppress(ProcessLookupError):  # none is left
+        os.killpg(started.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _SECONDS_TO_END
+        while time.monotonic() < deadline:
+            started.poll()  # the shell, which ends before the launcher
+            os.killpg(started.pid, 0)
+            time.sleep(0.05)
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
 
 
 def _on_its_own_frontend(place: Path, file: FileResult, plan: Plan) -> bytes:
