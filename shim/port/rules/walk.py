@@ -17,6 +17,7 @@ from shim.port.rules.launcher_variables import report_launcher_variable
 from shim.port.rules.left import Left
 from shim.port.rules.members import exchange, member_row, port_member
 from shim.port.rules.port import Port
+from shim.port.rules.possible_groups import report_possible_group
 from shim.port.rules.primitives import port_primitive
 from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spawned_functions import SPAWN, port_spawn
@@ -120,6 +121,8 @@ class Walk(cst.CSTVisitor):
             self._visit_call(node, first.value, self.port.file.imported(first.value) or "", rest)
         elif isinstance(function, cst.Name):
             self._visit_other_call(node, function)
+        elif isinstance(function, cst.Attribute):
+            report_possible_group(self.port, function, node)
 
     def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
         name = self._functions.assigned_to(function)
@@ -277,6 +280,8 @@ class Walk(cst.CSTVisitor):
             return False
         if node.value in self._groups and node not in self.port.done:
             self._visit_member(node, None)
+        elif node not in self.port.done:
+            report_possible_group(self.port, node, None)
         return self._visit_name(node)
 
     def visit_Name(self, node: cst.Name) -> bool:

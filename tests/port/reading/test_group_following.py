@@ -242,3 +242,23 @@ def test_a_call_with_too_many_arguments_is_left() -> None:
     ported = port_source(f"{HEAD}n = dist.get_process_group_ranks(g, 1, 2)\n", Plan("torch", "paddle_3"))
     assert "dist.get_process_group_ranks(g, 1, 2)" in ported.text
     assert [entry.kind for entry in ported.entries] == ["left"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "use"),
+    [
+        ("torch", "paddle_3", "n = tp_group().size()"),
+        ("torch", "mindspore", "n = self.process_group.rank()"),
+        ("paddle_3", "torch", "n = other.pg.nranks"),
+    ],
+)
+def test_what_is_named_like_a_group_is_reported(source: str, target: str, use: str) -> None:
+    text = f"import {source.removesuffix('_3')}.distributed as dist\n{use}\n"
+    ported = port_source(text.replace("mindspore.distributed", "mindspore.mint.distributed"), Plan(source, target))
+    assert ported.text.endswith(f"{use}\n")
+    assert [(entry.kind, entry.rule) for entry in ported.entries] == [("left", "may-be-group")]
+
+
+@pytest.mark.parametrize("use", ["n = tensor.size()", "n = group.size(0)", "n = match.group()", "n = group.name"])
+def test_what_is_not_is_not_reported(use: str) -> None:
+    assert not port_source(f"{HEAD}{use}\n", Plan("torch", "paddle_3")).entries
