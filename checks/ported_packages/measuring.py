@@ -18,6 +18,7 @@ _ELSEWHERE = re.compile(
     r"\.(size|rank|ranks|nranks|world_size|get_group_rank|get_global_rank|name|id|process_group|is_member)\b"
     r"|torchrun|launch|msrun|mpirun|fleetrun"
 )
+_SIMPLE = (ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert)
 _IMPORT = re.compile(r"\s*(import|from) ")
 _MARK = re.compile(r"^>+ ?", re.MULTILINE)  # of a tool that marks the lines that it does not convert
 # Arguments of which a lost one changes what the call does.
@@ -84,11 +85,16 @@ def measure(name: str, before: str, after: str, framework: str, told: Sequence[i
 
 def _changed_outside(before: str, after: str, sites: Sequence[Site], variables: set[str]) -> Iterator[int]:
     """Give the changed lines in which nothing of the API stands."""
-    calls = [node for node in ast.walk(ast.parse(before)) if isinstance(node, ast.Call)]
+    old, new = before.split("\n"), after.split("\n")
+    nodes = [*ast.walk(ast.parse(before))]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     of_variables = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in variables]
     sites = [*sites, *(Site("", call.lineno, call.end_lineno or call.lineno) for call in of_variables)]
     of_api = {line for site in sites for line in range(site.first, site.last + 1)}
-    old, new = before.split("\n"), after.split("\n")
+    for node in nodes:  # of a statement on several lines all count
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1) if isinstance(node, _SIMPLE) else ()
+        if any(_ELSEWHERE.search(old[line - 1]) for line in lines):
+            of_api.update(lines)
     for kind, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind in ("replace", "delete"):
             for index in range(first, last):

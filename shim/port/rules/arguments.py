@@ -16,8 +16,8 @@ from shim.port.rules.group_names import check_group, is_world
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
+from shim.port.rules.reporting.unknown_names import left_without
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
-from shim.port.rules.unknown_names import left_without
 
 __all__ = ["port_arguments"]
 

@@ -15,8 +15,8 @@ from shim.port.rules.given import Given, bind
 from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
-from shim.port.rules.remarks import remark
-from shim.port.rules.unknown_names import left_without
+from shim.port.rules.reporting.remarks import remark
+from shim.port.rules.reporting.unknown_names import left_without
 
 __all__ = ["port_call"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.rules.port import Port
+from shim.port.rules.reporting.unknown_names import report_unknown
 from shim.port.rules.spelling import Import, Spelling, is_module
-from shim.port.rules.unknown_names import report_unknown
 
 __all__ = ["port_imports"]
 

@@ -15,8 +15,8 @@ from shim.port.rules.group_names import check_group, is_world
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.rules.port import Port
+from shim.port.rules.reporting.unknown_names import left_without
 from shim.port.rules.returned_tensors import uses_api
-from shim.port.rules.unknown_names import left_without
 
 __all__ = ["port_primitive"]
 

@@ -13,7 +13,7 @@ from shim.port.rules.arguments import port_arguments
 from shim.port.rules.given import Given, bind
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
-from shim.port.rules.unknown_names import left_without
+from shim.port.rules.reporting.unknown_names import left_without
 
 __all__ = ["port_returning", "uses_api"]
 

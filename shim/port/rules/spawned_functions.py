@@ -10,7 +10,7 @@ import libcst as cst
 from shim.port.correspondences import forms_of
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
-from shim.port.rules.unknown_names import left_without
+from shim.port.rules.reporting.unknown_names import left_without
 
 __all__ = ["SPAWN", "port_spawn"]
 

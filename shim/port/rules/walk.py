@@ -13,17 +13,17 @@ from shim.port.correspondences.returning import Returning, returned
 from shim.port.reading import GROUP_CLASSES, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
-from shim.port.rules.launcher_variables import report_launcher_variable
 from shim.port.rules.left import Left
 from shim.port.rules.members import exchange, member_row, port_member
 from shim.port.rules.port import Port
-from shim.port.rules.possible_groups import report_possible_group
 from shim.port.rules.primitives import port_primitive
+from shim.port.rules.reporting.launcher_variables import report_launcher_variable
+from shim.port.rules.reporting.possible_groups import report_possible_group
+from shim.port.rules.reporting.unknown_names import report_unknown
+from shim.port.rules.reporting.values import BY_NAME, report_values
 from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
-from shim.port.rules.unknown_names import report_unknown
-from shim.port.rules.values import BY_NAME, report_values
 
 __all__ = ["Walk"]
 
@@ -41,7 +41,8 @@ class Walk(cst.CSTVisitor):
 
     def visit_Module(self, node: cst.Module) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
-        report_values(self.port)
+        if node is self.port.file.module:  # and not code in quotes
+            report_values(self.port)
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))

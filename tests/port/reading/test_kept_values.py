@@ -16,6 +16,7 @@ HEADS = {
 REPORTED = [
     ("torch", "paddle_3", "reduce(t, dist)", "module-as-value"),
     ("torch", "paddle_3", "comm = dist", "module-as-value"),
+    ("torch", "paddle_3", "def f(g: 'dist.ProcessGroup'): ...\ncomm = dist", "module-as-value"),
     ("paddle_2", "paddle_3", "class A:\n    def __init__(self):\n        self.dist = dist", "module-as-value"),
     ("torch", "mindspore", "def f(dist=dist): ...", "module-as-value"),
     ("paddle_2", "paddle_3", "import paddle\nP = paddle\nP.distributed.alltoall(a, b)", "module-as-value"),
@@ -77,6 +78,11 @@ SILENT = [
     ("paddle_3", "paddle_2", "dist.all_reduce(t, op)"),
     ("torch", "torch", "dist.init_process_group(backend)"),
     ("torch", "paddle_3", "import torch\nxp = torch\nxp.ones(1)"),
+    (
+        "torch",
+        "paddle_3",
+        "import torch\ndef f(g: Optional['torch.distributed.ProcessGroup'], h: 'torch.distributed.ProcessGroup'): ...",
+    ),
     (
         "torch",
         "paddle_3",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+from libcst import matchers
 
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import is_module
@@ -16,9 +17,14 @@ _LAUNCHERS = (".launch", ".run")  # modules that are started, which is for launc
 
 
 def report_strings(port: Port) -> None:
-    """Report the strings of the file that are a name of the API, or code that uses it and is evaluated."""
+    """Report the strings of the file that are a name of the API, or code that uses it and is evaluated; annotations are ported."""
+    in_annotations = {
+        id(string)
+        for node, _ in port.file.nodes.of(cst.Annotation)
+        for string in matchers.findall(node, matchers.SimpleString())
+    }
     for node, _ in port.file.nodes.of(cst.SimpleString):
-        text = node.evaluated_value
+        text = node.evaluated_value if id(node) not in in_annotations else None
         name = port.source.canonical(text) if isinstance(text, str) and _DOTTED.fullmatch(text) else ""
         if port.source.is_collective(name) and not name.endswith(_LAUNCHERS):
             _report(port, node, f"{node.value} names something of the API while the program runs")

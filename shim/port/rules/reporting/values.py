@@ -7,8 +7,8 @@ import libcst as cst
 from shim.port.correspondences import rows_with
 from shim.port.reading import FOUND, Kinds, passed
 from shim.port.rules.literals import flag_of
-from shim.port.rules.names_in_strings import report_strings
 from shim.port.rules.port import Port
+from shim.port.rules.reporting.names_in_strings import report_strings
 from shim.port.rules.spelling import is_module
 
 __all__ = ["BY_NAME", "report_values"]

@@ -1,0 +1,1 @@
+"""What the port reports and does not change."""
