@@ -9,6 +9,7 @@ import libcst as cst
 from shim.port.rules.left import Left
 from shim.port.rules.literals import is_list, literal_of
 from shim.port.tensors.arguments import Context, Rewriting, bind
+from shim.port.tensors.integers import port_sum
 from shim.port.tensors.shapes import port_zeros
 from shim.port.tensors.table import Form, forms_of
 
@@ -155,5 +156,6 @@ _RULES = {
     "pad": _port_pad,
     "reshape": port_zeros,
     "split": _port_split,
+    "sum": port_sum,
     "view": port_zeros,
 }

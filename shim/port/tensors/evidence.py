@@ -46,10 +46,10 @@ class Evidence(cst.CSTVisitor):
                 self.passed[variable] |= self.passed[attribute]
 
     @property
-    def variables(self) -> set[Hashable]:
-        """All variables of which the file shows anything."""
-        names = {self.variable(node) for node in self._bound if isinstance(node, cst.Name)}
-        return (names | self._assigned.keys() | self.passed.keys()) - {None}
+    def variables(self) -> Sequence[Hashable]:
+        """All variables of which the file shows anything, in the order of the file."""
+        names = dict.fromkeys(self.variable(node) for node in self._bound if isinstance(node, cst.Name))
+        return [each for each in {**names, **self._assigned, **self.passed} if each is not None]
 
     def shows(self, variable: Hashable) -> bool:
         """Tell whether the file shows more of an attribute or an element than that something is added to it."""

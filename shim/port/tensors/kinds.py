@@ -66,7 +66,7 @@ class TensorKinds:
         if isinstance(node, cst.Subscript):
             return self._of_subscript(node)
         if isinstance(node, (cst.List, cst.Tuple, cst.ListComp)):
-            return "tensors" if self._holds_tensors(node) else "list"
+            return self._of_elements(node)
         if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
             return "flag"
         if isinstance(node, (cst.UnaryOperation, cst.BinaryOperation, cst.IfExp)):
@@ -109,7 +109,7 @@ class TensorKinds:
         if how == "value":
             return self.of(node)
         if how == "element":
-            return _ELEMENT.get(self.of(node) or "")
+            return _element(self.of(node))
         if how == "annotated" and isinstance(node, cst.Annotation):
             return self._of_annotation(node.annotation)
         if how == "count":
@@ -136,8 +136,8 @@ class TensorKinds:
     def _of_attribute(self, node: cst.Attribute) -> str | None:
         if self.evidence.shows(variable := self.evidence.variable(node)):
             return self._known.get(variable)
-        if self.of(node.value) != "tensor":
-            return None
+        if (kind := self.of(node.value)) != "tensor":
+            return kind if kind == "same" else None
         if node.attr.value in _KEEP:
             return "tensor"
         return self._of_member(f"{{tensor}}.{node.attr.value}")
@@ -154,11 +154,11 @@ class TensorKinds:
             return "number" if name.rpartition(".")[2] in _NUMBERS else self._of_member(f"{name}({{tensor}})")
         if isinstance(function, cst.Name) and function.value in ("list", "tuple") and len(node.args) == 1:
             kind = self.of(node.args[0].value)
-            return kind if kind in ("shape", "tensors") else "list"
+            return kind if kind in ("same", "shape", "tensors") else "list"
         if isinstance(function, cst.Name):
             return _BUILT_IN.get(function.value)
-        if self.of(function.value) != "tensor":
-            return None
+        if (kind := self.of(function.value)) != "tensor":
+            return kind if kind == "same" else None
         if function.attr.value in _KEEP:
             return "tensor"
         method = method_row(function.attr.value, self._api)
@@ -181,18 +181,20 @@ class TensorKinds:
         kind = self.of(node.value)
         if kind in ("tensors", "shape") and any(isinstance(each.slice, cst.Slice) for each in node.slice):
             return kind
-        return _ELEMENT.get(kind or "")
+        return _element(kind)
 
-    def _holds_tensors(self, node: cst.List | cst.Tuple | cst.ListComp) -> bool:
-        if isinstance(node, cst.ListComp):
-            return self.of(node.elt) == "tensor"
-        return bool(node.elements) and all(self.of(element.value) == "tensor" for element in node.elements)
+    def _of_elements(self, node: cst.List | cst.Tuple | cst.ListComp) -> str:
+        elements = [node.elt] if isinstance(node, cst.ListComp) else [each.value for each in node.elements]
+        kinds = {self.of(element) for element in elements}
+        if kinds == {"same"}:
+            return "same"
+        return "tensors" if kinds and kinds <= {"same", "tensor"} else "list"
 
     def _of_operation(self, node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> str | None:
         kinds = {self.of(each) for each in _operands(node)}
         if "tensor" in kinds and not isinstance(node, cst.IfExp):
             return "tensor"
-        if kinds == {"same", "number"}:
+        if kinds in ({"same"}, {"same", "number"}):
             return "same"
         kinds -= {"same"}
         if (
@@ -202,6 +204,11 @@ class TensorKinds:
         ):
             return "tensors" if kinds <= {"tensors", "number"} else "list"
         return kinds.pop() if len(kinds) == 1 else None
+
+
+def _element(kind: str | None) -> str | None:
+    """Return the kind of the elements of what is of a *kind*; ``same`` is what speaks against no kind so far."""
+    return kind if kind == "same" else _ELEMENT.get(kind or "")
 
 
 def _operands(node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> Iterator[cst.BaseExpression]:

@@ -9,7 +9,7 @@ from shim.port.tensors.evidence import has_plain_index
 from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
 
-__all__ = ["port_in_place"]
+__all__ = ["port_in_place", "report_in_place"]
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 _JOINED = ("list", "mapping", "shape", "tensors", "text")  # values that are added to others of their kind alone
@@ -30,7 +30,14 @@ def port_in_place(context: Context, node: cst.AugAssign) -> None:
         return  # it is reported where it stands
     if kind == "tensor" and _is_path(target):
         _write(context, node, target, "{0}.copy_({0} {1} {2})" if ours else "{0} = {0} {1} {2}")
-    elif kind in ("tensor", None) and context.kinds.of(node.value) not in _JOINED:
+    else:
+        report_in_place(context, node)
+
+
+def report_in_place(context: Context, node: cst.AugAssign) -> None:
+    """Report the operator, unless the source shows that it changes no tensor."""
+    port, target = context.port, node.target
+    if context.kinds.of(target) in ("tensor", None) and context.kinds.of(node.value) not in _JOINED:
         code, sign = port.file.code(target), port.file.code(node.operator).strip()
         port.report(
             node,

@@ -10,14 +10,17 @@ from shim.port.correspondences import rows_with
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
+from shim.port.tensors.arrays import report_shared_memory
 from shim.port.tensors.attributes import port_assigned, targets_of
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
+from shim.port.tensors.changed_arguments import operators_on_arguments
 from shim.port.tensors.collective_callers import CollectiveCallers, outermost
+from shim.port.tensors.formats import port_format
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
 from shim.port.tensors.names import name_of
-from shim.port.tensors.operators import port_in_place
+from shim.port.tensors.operators import port_in_place, report_in_place
 from shim.port.tensors.remarks import report_not_certain, report_unknown
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
@@ -32,6 +35,7 @@ def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""
     walk = _Walk(port)
     port.file.module.visit(walk)
+    walk.report_changed_arguments()
     walk.unported.report(port)
     walk.context.imports.write()
 
@@ -44,6 +48,16 @@ class _Walk(cst.CSTVisitor):
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
         self._parts = written_parts(port, self.context.kinds.evidence)
+        self._calls: list[cst.Call] = []
+        self._operators_outside: list[cst.AugAssign] = []
+
+    def report_changed_arguments(self) -> None:
+        """Report the operators in place by which other functions of the file change tensors of the ported ones."""
+        if (self.port.source.framework == "torch") != (self.port.target.framework == "torch"):
+            for node in operators_on_arguments(
+                self.port.file, self.context.kinds, self._calls, self._operators_outside
+            ):
+                report_in_place(self.context, node)
 
     @property
     def _is_inside(self) -> bool:
@@ -101,6 +115,12 @@ class _Walk(cst.CSTVisitor):
             value = None if isinstance(node.target, cst.Subscript) else node.value
             report_changed_shape(self.context, node.target, value)
             port_in_place(self.context, node)
+        else:
+            self._operators_outside.append(node)
+
+    def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
+        if self._is_inside:
+            port_format(self.context, node)
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         if self._is_inside and isinstance(node.operator, cst.Add):
@@ -114,6 +134,7 @@ class _Walk(cst.CSTVisitor):
     def visit_Call(self, node: cst.Call) -> None:
         if not self._is_inside:
             return
+        self._calls.append(node)
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return
@@ -174,9 +195,14 @@ class _Walk(cst.CSTVisitor):
             certain = self.context.kinds.of(tensor) == "tensor"
         self.context.done |= {function, inner}
         if certain:
+            if row == "numpy":
+                report_shared_memory(self.port, node)
             self._try(node, lambda: port_member(self.context, node, row, parts))
-        elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute) and self._row_differs(row):
-            report_not_certain(self.port, node, function)
+        elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute):
+            if self._row_differs(row):
+                report_not_certain(self.port, node, function)
+            elif row == "numpy":
+                report_shared_memory(self.port, node)
         return True
 
     def _row_differs(self, row: str) -> bool:
