@@ -6,6 +6,7 @@ import libcst as cst
 
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.evidence import has_plain_index
+from shim.port.tensors.mindspore_views import report_unreached
 from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
 
@@ -28,6 +29,8 @@ def port_in_place(context: Context, node: cst.AugAssign) -> None:
         and not templates_of(found[0], port.plan.target)
     ):
         return  # it is reported where it stands
+    if kind == "tensor" and ours and report_unreached(context, node, target):
+        return
     if kind == "tensor" and _is_path(target):
         _write(context, node, target, "{0}.copy_({0} {1} {2})" if ours else "{0} = {0} {1} {2}")
     else:

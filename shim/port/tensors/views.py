@@ -11,6 +11,7 @@ from shim.port.reading import passed
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 from shim.port.tensors.evidence import Evidence
+from shim.port.tensors.kinds import TensorKinds
 
 __all__ = ["check_views", "written_parts"]
 
@@ -21,17 +22,20 @@ _SAME_ELEMENTS = ("enumerate", "list", "reversed", "sorted", "tuple", "zip")
 _SAME_MEMORY = ("contiguous", "detach", "flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze", "view")
 
 
-def written_parts(port: Port, evidence: Evidence) -> set[cst.CSTNode]:
-    """Return the calls that take a tensor to parts into which a collective, ``copy_`` or an operator in place writes."""
+def written_parts(port: Port, kinds: TensorKinds) -> set[cst.CSTNode]:
+    """Return the calls that take a tensor to parts into which a collective, ``copy_``, an operator in place or an assignment writes."""
     if (port.source.framework == "paddle") == (port.target.framework == "paddle"):
         return set()
-    parts, found = _Parts(port, evidence), set()
+    parts, found = _Parts(port, kinds.evidence), set()
     for call, _ in port.file.nodes.of(cst.Call):
         for value in _written(port, call):
             found |= parts.of(value)
     if port.source.framework == "torch":
         for node, _ in port.file.nodes.of(cst.AugAssign):
             found |= parts.of(node.target)
+    for target, _ in port.file.nodes.of(cst.AssignTarget):
+        if isinstance(target.target, cst.Subscript) and kinds.of(target.target.value) == "tensor":
+            found |= parts.of(target.target.value)
     return found
 
 

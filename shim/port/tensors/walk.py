@@ -19,6 +19,7 @@ from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.formats import port_format
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
+from shim.port.tensors.mindspore_views import report_copy
 from shim.port.tensors.names import name_of
 from shim.port.tensors.operators import port_in_place, report_in_place
 from shim.port.tensors.remarks import report_not_certain, report_unknown
@@ -47,7 +48,7 @@ class _Walk(cst.CSTVisitor):
         self.callers = CollectiveCallers(port.file, port.plan.source)
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
-        self._parts = written_parts(port, self.context.kinds.evidence)
+        self._parts = written_parts(port, self.context.kinds)
         self._calls: list[cst.Call] = []
         self._operators_outside: list[cst.AugAssign] = []
 
@@ -139,6 +140,9 @@ class _Walk(cst.CSTVisitor):
         if name is not None and self._is_collective(name):
             return
         if node in self._parts and not self._try(node, lambda: check_views(self.port, node)):
+            self.context.done.add(node.func)
+            return
+        if report_copy(self.context, node):
             self.context.done.add(node.func)
             return
         if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
