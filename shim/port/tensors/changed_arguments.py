@@ -13,9 +13,9 @@ from shim.port.tensors.kinds import TensorKinds
 __all__ = ["operators_on_arguments"]
 
 _SAME_ELEMENTS = ("enumerate", "list", "reversed", "tuple", "zip")
-_SAME_MEMORY = frozenset(
-    "T chunk contiguous data detach flatten permute reshape split squeeze t transpose unbind unsqueeze view".split()
-)
+_SAME_MEMORY = """
+T chunk contiguous data detach flatten permute reshape split squeeze t transpose unbind unsqueeze view
+"""
 
 
 def operators_on_arguments(
@@ -30,12 +30,14 @@ def operators_on_arguments(
             calls.append((call, called.parameters))
     grown = True
     while grown:
-        grown = any([arguments.add(call, parameters, call in certain) for call, parameters in calls])
+        grown = False
+        for call, parameters in calls:
+            grown = arguments.add(call, parameters, call in certain) or grown
     return [node for node in operators if arguments.may_be_in(node.target)]
 
 
 class _Arguments:
-    """Which parameters get tensors: ``_tensors``, and among them ``_lists`` that get lists of them."""
+    """Which parameters may get tensors: ``_tensors``, and among them ``_lists`` that are certain to get lists of them."""
 
     def __init__(self, kinds: TensorKinds) -> None:
         self._kinds = kinds
@@ -44,7 +46,7 @@ class _Arguments:
         self._lists: set[Hashable] = set()
 
     def add(self, call: cst.Call, parameters: Sequence[cst.Name], is_ported: bool) -> bool:
-        """Add the parameters to which *call* passes a tensor. Returns whether there are more of them now."""
+        """Add the parameters to which *call* passes what may be a tensor. Returns whether there are more of them now."""
         names = {each.value: each for each in parameters}
         before = len(self._tensors), len(self._lists)
         for position, argument in enumerate(call.args):
@@ -54,10 +56,11 @@ class _Arguments:
             name = names.get(word) if word else parameters[position] if position < len(parameters) else None
             if name is None:
                 continue
-            kind = self._kinds.of(argument.value) if is_ported else None
-            if kind in ("tensor", "tensors") or self._is_one(argument.value):
+            kind = self._kinds.of(argument.value)
+            may_be = is_ported and kind in ("tensor", "tensors", None)
+            if may_be or self._is_one(argument.value):
                 self._tensors.add(self._evidence.variable(name))
-            if kind == "tensors" or self._evidence.variable(argument.value) in self._lists:
+            if (is_ported and kind == "tensors") or self._evidence.variable(argument.value) in self._lists:
                 self._lists.add(self._evidence.variable(name))
         return before != (len(self._tensors), len(self._lists))
 
@@ -81,7 +84,7 @@ class _Arguments:
                 return any(self._is_one(each.value, seen) for each in node.args)
             return isinstance(node.func, cst.Attribute) and self._is_one(node.func, seen)
         if isinstance(node, cst.Attribute):
-            return node.attr.value in _SAME_MEMORY and self._is_one(node.value, seen)
+            return node.attr.value in _SAME_MEMORY.split() and self._is_one(node.value, seen)
         if isinstance(node, (cst.List, cst.Tuple)):
             return any(self._is_one(each.value, seen) for each in node.elements)
         return isinstance(node, cst.Subscript) and self._is_one(node.value, seen)

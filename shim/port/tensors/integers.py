@@ -16,7 +16,9 @@ from shim.port.tensors.templates import match
 __all__ = ["port_sum"]
 
 _SMALL = ("uint8", "int8", "int16")
-_KEEP = frozenset("T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values".split())
+_KEEP = """
+T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values
+"""
 _CHANGE = (".mean", ".sum", "arange")
 
 
@@ -39,12 +41,14 @@ def _small(context: Context, node: cst.CSTNode, seen: frozenset[Hashable] = froz
     if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
         return _of_call(context, node, node.func, seen)
     if isinstance(node, cst.Attribute) and (member := match(context, node)) is not None:
-        return _small(context, member[1][0], seen) if member[0] in _KEEP else None
+        return _small(context, member[1][0], seen) if member[0] in _KEEP.split() else None
     evidence = context.kinds.evidence
     variable = evidence.variable(node)
     if variable is not None and variable not in seen:
         ways = [each for each in evidence.assignments(variable) if each[0] != "added"]
-        found = {_small(context, value, seen | {variable}) if how in ("value", "element") else None for how, value in ways}
+        found = {
+            _small(context, value, seen | {variable}) if how in ("value", "element") else None for how, value in ways
+        }
         if len(found) == 1 and (small := found.pop()) is not None:
             return small
     return _small(context, node.value, seen) if isinstance(node, cst.Subscript) else None
@@ -64,7 +68,7 @@ def _of_call(
             return None
         if member[0] == "to_dtype":
             return _dtype(context, member[1][1])
-        return _small(context, member[1][0], seen) if member[0] in _KEEP else None
+        return _small(context, member[1][0], seen) if member[0] in _KEEP.split() else None
     given = {parameter.role: value for value, parameter in passed(node, found[1])}
     if "dtype" in given:
         return _dtype(context, given["dtype"])

@@ -47,7 +47,7 @@ METHODS = {
     ),
     "sum": (
         "tensor",
-        "torch: .sum(dim:axis=None, keepdim=False)",
+        "torch: .sum(dim:axis=None, keepdim=False, *, dtype=None)",
         "paddle: .sum(axis=None, dtype=None, keepdim=False)",
         "mindspore: .sum(axis=None, dtype=None, keepdims:keepdim=False)",
     ),

@@ -6,9 +6,9 @@ import libcst as cst
 
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.evidence import has_plain_index
-from shim.port.tensors.mindspore_views import report_unreached
 from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
+from shim.port.tensors.views import report_unreached
 
 __all__ = ["port_in_place", "report_in_place"]
 

@@ -19,7 +19,6 @@ from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.formats import port_format
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.kinds import TensorKinds
-from shim.port.tensors.mindspore_views import report_copy
 from shim.port.tensors.names import name_of
 from shim.port.tensors.operators import port_in_place, report_in_place
 from shim.port.tensors.remarks import report_not_certain, report_unknown
@@ -27,7 +26,7 @@ from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
 from shim.port.tensors.unported_functions import UnportedFunctions
-from shim.port.tensors.views import check_views, written_parts
+from shim.port.tensors.views import check_views, report_copy, written_parts
 
 __all__ = ["port_statements"]
 
@@ -200,13 +199,13 @@ class _Walk(cst.CSTVisitor):
         self.context.done |= {function, inner}
         if certain:
             if row == "numpy":
-                report_shared_memory(self.port, node)
+                report_shared_memory(self.port, node, tensor)
             self._try(node, lambda: port_member(self.context, node, row, parts))
         elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute):
             if self._row_differs(row):
                 report_not_certain(self.port, node, function)
             elif row == "numpy":
-                report_shared_memory(self.port, node)
+                report_shared_memory(self.port, node, tensor)
         return True
 
     def _row_differs(self, row: str) -> bool:

@@ -36,7 +36,13 @@ BODY = 6  # the line of the body
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("torch", "paddle_3"), ("torch", "paddle_2"), ("paddle_3", "torch"), ("mindspore", "paddle_3"), ("paddle_3", "mindspore")],
+    [
+        ("torch", "paddle_3"),
+        ("torch", "paddle_2"),
+        ("paddle_3", "torch"),
+        ("mindspore", "paddle_3"),
+        ("paddle_3", "mindspore"),
+    ],
 )
 @pytest.mark.parametrize("line", ["a = x.{}()", "a = x.{}()[0]", "return n, x.{}()", "g(x.{}().reshape(2, 1))"])
 def test_arrays_that_share_the_tensors_memory(one: str, other: str, line: str) -> None:
@@ -56,6 +62,8 @@ def test_arrays_that_share_the_tensors_memory(one: str, other: str, line: str) -
         ("torch", "paddle_3", "a = x.numpy() + 1"),
         ("torch", "paddle_3", "a = n < x.numpy()"),
         ("torch", "paddle_3", "a = n.numpy()"),
+        ("torch", "paddle_3", "a = x.clone().cpu().numpy()"),
+        ("torch", "paddle_3", "a = (x * n).numpy()"),
     ],
 )
 def test_arrays_of_which_nothing_is_kept_and_frameworks_that_agree(one: str, other: str, line: str) -> None:
@@ -132,6 +140,14 @@ def test_methods_that_change_an_argument() -> None:
 def test_functions_of_the_file_that_change_no_tensor(function: str) -> None:
     assert not told(port("add(x, n)", "torch", "paddle_3", after=function))
     assert not told(port("add(n)", "torch", "paddle_3", after="def add(n):\n    n += 1\n"))
+    assert told(port("add(n.x)", "torch", "paddle_3", after="def add(n):\n    n += 1\n"))
+    assert not told(port("add(n.x)", "torch", "paddle_3", after="def add(n):\n    n += 'a'\n"))
+
+
+def test_elements_of_lists_that_a_function_changes() -> None:
+    function = "def add(ts):\n    ts[0] += 1\n"
+    assert told(port("add([x, y])", "torch", "paddle_3", after=function)) == [("left", "may-be-tensor", BODY + 2)]
+    assert not told(port("add(x)", "torch", "paddle_3", after=function))
 
 
 # sums
@@ -166,7 +182,9 @@ def test_sums_of_small_integers_stay_small_from_paddle(other: str) -> None:
     assert written(ported).endswith(f"z.sum(dtype={other}.uint8)")
 
 
-@pytest.mark.parametrize("made", ["x", "torch.zeros(2)", "torch.zeros(2, dtype=torch.int32)", "x.to(torch.bool)", "x > 0"])
+@pytest.mark.parametrize(
+    "made", ["x", "torch.zeros(2)", "torch.zeros(2, dtype=torch.int32)", "x.to(torch.bool)", "x > 0"]
+)
 def test_other_sums(made: str) -> None:
     assert written(port(f"a = ({made}).sum()", "torch", "paddle_3")).endswith(").sum()")
 

@@ -26,7 +26,14 @@ WITHOUT = {
     (".new_zeros", "paddle_2"): "no-equivalent",
     ("pad", "paddle_2"): "pad-order",
 }
-REMARKS = {"device-not-given", "numpy-memory", "chunk-must-be-even", "private-name", "shape-may-be-number", "contiguous-in-place"}
+REMARKS = {
+    "device-not-given",
+    "numpy-memory",
+    "chunk-must-be-even",
+    "private-name",
+    "shape-may-be-number",
+    "contiguous-in-place",
+}
 
 
 def test_each_row_has_an_expression() -> None:
