@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.tensors.arguments import Context
+from shim.port.tensors.remarks import report_unknown
 
 __all__ = ["port_format"]
 
@@ -17,6 +18,9 @@ def port_format(context: Context, node: cst.FormattedStringExpression) -> None:
     if port.target.framework != "mindspore" or port.source.framework == "mindspore":
         return
     if not node.format_spec or node.conversion is not None or context.kinds.of(value) != "tensor":
+        return
+    if node.equal is not None:
+        report_unknown(port, value, f"a format with = of {port.file.code(value)}, a tensor,")
         return
     start, end = port.file.outer_span(value)
     if not isinstance(value, _SIMPLE) and not value.lpar:

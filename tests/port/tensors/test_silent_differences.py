@@ -214,7 +214,8 @@ def test_formats_of_tensors_are_those_of_their_numbers(one: str) -> None:
     ported = port('print(f"{x[0]:.1f} {n:3} {x} {x!r:>9} {x + y:.{n}f} {x.sum().item():g}")', one, "mindspore")
     assert written(ported) == 'print(f"{x[0].item():.1f} {n:3} {x} {x!r:>9} {(x + y).item():.{n}f} {x.sum().item():g}")'
     assert not ported.entries
-    same = 'print(f"{x[0]:.1f}")'
+    assert told(port('print(f"{x[0]=:.1f}")', one, "mindspore")) == [("left", "tensor-function", BODY)]
+    same = 'print(f"{x[0]:.1f} {x[0]=:.1f}")'
     assert written(port(same, one, "torch" if one == "paddle_3" else "paddle_3")) == same
 
 

@@ -155,3 +155,21 @@ def test_parts_are_views_in_torch_and_mindspore_alone(framework: str, make: str)
     x[0] = 7.0
     first = [float((part.asnumpy() if framework == "mindspore" else part.numpy())[0, 0]) for part in parts]
     assert first == ([0.0, 0.0, 7.0] if framework == "paddle" else [7.0, 7.0, 7.0])
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore")
+def test_collectives_reach_the_parts_of_mindspore(rank: int) -> None:
+    mindspore = importlib.import_module("mindspore")
+    dist = importlib.import_module("shim.frontends.mindspore.mint.distributed")
+    if not dist.is_initialized():
+        dist.init_process_group()
+    for part, reached in (("x[1:]", 8), ("x[0]", 4), ("x.T", 12), ("x[:, 1:]", 9), ("x.split(1)[1]", 4)):
+        x = mindspore.Tensor(np.full((3, 4), rank, dtype=np.float32))
+        dist.all_reduce(eval(part, {"x": x}))
+        assert float(x.asnumpy().sum()) == reached + rank * (12 - reached), part
+    x = mindspore.Tensor(np.full((3, 4), rank, dtype=np.float32))
+    for row in x:
+        dist.all_reduce(row)
+    assert float(x.asnumpy().sum()) == 12
