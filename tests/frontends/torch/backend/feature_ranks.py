@@ -12,13 +12,7 @@ from typing import Any
 
 from shim.substitution.own_modules import substitute_below
 
-__all__ = ["OF_FOUR", "run_features"]
-
-# Those in which four ranks do what two cannot.
-OF_FOUR = (
-    *("ddp_in_a_group", "hierarchical_model_averager", "fsdp2_with_tensor_parallel", "hybrid_shard", "device_mesh"),
-    *("pipeline_1f1b", "collectives", "messages", "groups", "objects"),
-)
+__all__ = ["run_features"]
 
 
 def run_features(way: str, port: int, names: Sequence[str]) -> dict[str, Any]:

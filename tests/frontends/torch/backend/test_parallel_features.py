@@ -11,11 +11,12 @@ from typing import Any
 
 import preloaded_programs
 import pytest
-from feature_ranks import OF_FOUR, run_features
+from feature_ranks import run_features
 
 from shim.launch.pool import RankPool
 
 FEATURES = 47
+WAYS = ["shim", "as installed", "SHIM_TORCH_BACKEND=1"]
 
 
 @functools.cache
@@ -53,19 +54,12 @@ def assert_as_on_gloo(way: str, size: int, names: tuple[str, ...]) -> None:
                 assert_close(value, gloos[name], f"{name} on rank {rank}")
 
 
-@pytest.mark.parametrize(
-    "way", ["shim", "as installed", pytest.param("SHIM_TORCH_BACKEND=1", marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("way", ["shim", *(pytest.param(way, marks=pytest.mark.nightly) for way in WAYS[1:])])
 def test_every_feature(way: str) -> None:
     assert_as_on_gloo(way, 2, ())
 
 
-@pytest.mark.parametrize("way", ["shim"])
-def test_those_of_four_ranks(way: str) -> None:
-    assert_as_on_gloo(way, 4, OF_FOUR)
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize("way", ["shim", "as installed"])
+@pytest.mark.parametrize("way", WAYS[:2])
 def test_every_feature_with_four_ranks(way: str) -> None:
     assert_as_on_gloo(way, 4, ())
