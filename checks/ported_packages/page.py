@@ -19,7 +19,8 @@ _HEAD = f"""\
 `shim port` on the code of public packages, as the package index has them. Only files that use a collective API count.
 Places are uses of its names, imports included, as a small program on Python's own parser finds them; it shares nothing
 with the port. A place that is not ported is reported with its line, the reason and what to do. Next to the ports to
-Paddle 3 stands what PaConvert {PACONVERT}, the converter from torch to Paddle, makes of the same files.
+Paddle 3 stands what PaConvert {PACONVERT}, the converter from torch to Paddle, makes of the same files. PaConvert begins
+lines that it leaves with `>>>>>>`, which is no Python; its figures are of the files without these marks.
 
 | column | counts |
 | --- | --- |
