@@ -29,7 +29,7 @@ lines that it leaves with `>>>>>>`, which is no Python; its figures are of the f
 | silent | places that are neither |
 | unparsable | files that are no Python any more |
 | comments | comments that are lost, in files that still parse |
-| arguments | keywords such as `group`, `async_op`, `tag` and `timeout` that calls of the API had, and the file no longer has |
+| arguments | keywords such as `group`, `async_op`, `tag` and `timeout` that calls of the API had, and the file no longer has: reported, or now an attribute of the group |
 | elsewhere | changed lines without a use of the API |
 
 `python -m checks.ported_packages --record` generates this page.
