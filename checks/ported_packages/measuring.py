@@ -17,7 +17,6 @@ __all__ = ["Counts", "measure"]
 _ELSEWHERE = re.compile(
     r"\.(size|rank|ranks|nranks|world_size|get_group_rank|get_global_rank|name|id|process_group|is_member)\b"
     r"|torchrun|launch|msrun|mpirun|fleetrun"
-    r"|[\"'](torch|paddle|mindspore)\.[\w.]+[\"']"  # a name in quotes, as in an annotation
 )
 _SIMPLE = (ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert)
 _IMPORT = re.compile(r"\s*(import|from) ")

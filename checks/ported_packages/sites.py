@@ -7,6 +7,7 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 __all__ = ["Site", "comments_of", "sites_of", "variables_of"]
@@ -52,23 +53,26 @@ class Site:
 
 def variables_of(tree: ast.Module, framework: str) -> set[str]:
     """Return the names of variables to which a name of the API is assigned: their calls are uses of it too."""
-    walk = _Walk(framework)
-    walk.visit(tree)
-    return walk.variables
+    return _walked(tree, framework).variables
 
 
 def sites_of(tree: ast.Module, framework: str) -> list[Site]:
-    """Return the uses of *framework*'s collective API in *tree*, imports included."""
-    walk = _Walk(framework)
+    """Return the uses of *framework*'s collective API in *tree*, imports and annotations in quotes included."""
+    return _walked(tree, framework).found
+
+
+def _walked(tree: ast.Module, framework: str) -> _Walk:
+    walk = _Walk(framework, tree)
     walk.visit(tree)
-    return walk.found
+    return walk
 
 
 class _Walk(ast.NodeVisitor):
     """Follows scopes: a name means what the innermost function that binds it imports by it, and nothing where it is bound otherwise."""
 
-    def __init__(self, framework: str) -> None:
+    def __init__(self, framework: str, tree: ast.Module) -> None:
         self.found: list[Site] = []
+        self._quoted = {id(part) for annotation in _annotations(tree) for part in ast.walk(annotation)}
         self.variables: set[str] = set()
         self._modules = _MODULES[framework]
         self._scopes: list[Mapping[str, str | None]] = []
@@ -114,6 +118,11 @@ class _Walk(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._add(node)
 
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and id(node) in self._quoted:
+            with suppress(SyntaxError):  # the text of a Literal
+                self.visit(ast.parse(node.value, mode="eval").body)
+
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
             self._add(node)
@@ -133,6 +142,17 @@ class _Walk(ast.NodeVisitor):
 
     def _is_of_api(self, name: str) -> bool:
         return any(name == module or name.startswith(f"{module}.") for module in self._modules)
+
+
+def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    """Give the annotations, in which names may stand in quotes."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = node.returns
+        else:
+            found = node.annotation if isinstance(node, (ast.arg, ast.AnnAssign)) else None
+        if found is not None:
+            yield found
 
 
 def _bound(scope: ast.AST) -> Mapping[str, str | None]:

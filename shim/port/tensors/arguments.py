@@ -13,7 +13,7 @@ from shim.port.rules.given import hidden
 from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import TensorKinds
+from shim.port.tensors.inference.kinds import TensorKinds
 from shim.port.tensors.names import dtype_of
 from shim.port.tensors.table import Form
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shim.port.reading import SourceFile
 from shim.port.reading.definitions import Definitions
-from shim.port.tensors.kinds import TensorKinds
+from shim.port.tensors.inference.kinds import TensorKinds
 
 __all__ = ["operators_on_arguments"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.tensors.arguments import Context
-from shim.port.tensors.evidence import has_plain_index
+from shim.port.tensors.inference.evidence import has_plain_index
 from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
 from shim.port.tensors.views import report_unreached

@@ -15,17 +15,17 @@ from shim.port.tensors.attributes import port_assigned, targets_of
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.changed_arguments import operators_on_arguments
-from shim.port.tensors.collective_callers import CollectiveCallers, outermost
 from shim.port.tensors.formats import port_format
 from shim.port.tensors.imports import Imports
-from shim.port.tensors.kinds import TensorKinds
+from shim.port.tensors.inference.collective_callers import CollectiveCallers, outermost
+from shim.port.tensors.inference.kinds import TensorKinds
+from shim.port.tensors.inference.unported_functions import UnportedFunctions
 from shim.port.tensors.names import name_of
 from shim.port.tensors.operators import port_in_place, report_in_place
 from shim.port.tensors.remarks import report_not_certain, report_unknown
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
-from shim.port.tensors.unported_functions import UnportedFunctions
 from shim.port.tensors.views import check_views, report_copy, written_parts
 
 __all__ = ["port_statements"]

@@ -10,8 +10,8 @@ from shim.port.correspondences import Form, rows_with
 from shim.port.reading import passed
 from shim.port.rules import Port
 from shim.port.rules.left import Left
-from shim.port.tensors.evidence import Evidence
-from shim.port.tensors.kinds import TensorKinds
+from shim.port.tensors.inference.evidence import Evidence
+from shim.port.tensors.inference.kinds import TensorKinds
 
 __all__ = ["check_views", "written_parts"]
 

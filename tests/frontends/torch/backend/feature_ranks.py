@@ -6,7 +6,6 @@ import importlib
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from shim.substitution.own_modules import substitute_below
 __all__ = ["run_features"]
 
 
-def run_features(way: str, port: int, names: Sequence[str]) -> dict[str, Any]:
-    """Return what each of the features *names* (none: of all) gives in a world that meets at *port*."""
+def run_features(way: str, port: int) -> dict[str, Any]:
+    """Return what each of the features gives in a world that meets at *port*."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     warnings.simplefilter("ignore")  # of what torch deprecates
     tempfile.tempdir = None
@@ -28,5 +27,5 @@ def run_features(way: str, port: int, names: Sequence[str]) -> dict[str, Any]:
 
         register()  # as torch itself does when it is imported, which it has been
     features = importlib.import_module("parallel_features")
-    found: dict[str, Any] = features.run_all("shim" if way == "shim" else "gloo", names)
+    found: dict[str, Any] = features.run_all("shim" if way == "shim" else "gloo")
     return found

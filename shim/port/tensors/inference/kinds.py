@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 import libcst as cst
 
 from shim.port.reading import SourceFile
-from shim.port.tensors.evidence import Evidence
+from shim.port.tensors.inference.evidence import Evidence
 from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import name_of
 from shim.port.tensors.table import method_row, result_of, row_of, templates_of

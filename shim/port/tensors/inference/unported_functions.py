@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.rules import Port
-from shim.port.tensors.collective_callers import CollectiveCallers
+from shim.port.tensors.inference.collective_callers import CollectiveCallers
 
 __all__ = ["UnportedFunctions"]
 

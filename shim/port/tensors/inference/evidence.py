@@ -10,7 +10,7 @@ from libcst.metadata import Assignment, ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
 from shim.port.reading import SourceFile, passed
-from shim.port.tensors.collective_callers import is_autograd
+from shim.port.tensors.inference.collective_callers import is_autograd
 
 __all__ = ["Evidence", "has_plain_index"]
 
