@@ -6,16 +6,23 @@ import importlib
 import os
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from shim.substitution.own_modules import substitute_below
 
-__all__ = ["run_features"]
+__all__ = ["OF_FOUR", "run_features"]
+
+# Those in which four ranks do what two cannot. Others cannot have four: of dtensor, gloo hangs with an empty shard too.
+OF_FOUR = (
+    *("ddp_in_a_group", "hierarchical_model_averager", "fsdp2_with_tensor_parallel", "hybrid_shard", "device_mesh"),
+    *("pipeline_1f1b", "collectives", "messages", "groups", "objects"),
+)
 
 
-def run_features(way: str, port: int) -> dict[str, Any]:
-    """Return what each of the features gives in a world that meets at *port*."""
+def run_features(way: str, port: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return what each of the features *names* (none: of all) gives in a world that meets at *port*."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     warnings.simplefilter("ignore")  # of what torch deprecates
     tempfile.tempdir = None
@@ -27,5 +34,5 @@ def run_features(way: str, port: int) -> dict[str, Any]:
 
         register()  # as torch itself does when it is imported, which it has been
     features = importlib.import_module("parallel_features")
-    found: dict[str, Any] = features.run_all("shim" if way == "shim" else "gloo")
+    found: dict[str, Any] = features.run_all("shim" if way == "shim" else "gloo", names)
     return found

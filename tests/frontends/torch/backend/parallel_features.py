@@ -6,6 +6,7 @@ They are called one after another in one world. Nothing here knows which backend
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import collective_features  # noqa: F401  # each of them lists its features
@@ -20,15 +21,15 @@ from feature_parts import FEATURES, plain
 __all__ = ["run_all"]
 
 
-def run_all(backend: str) -> dict[str, Any]:
-    """Return what each of the features returns in a world of *backend*, or what it raises, and the class of the world's group."""
+def run_all(backend: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return what each of the features *names* (none: of all) returns in a world of *backend*, or what it raises, and the class of the world's group."""
     dist.init_process_group(backend)
     rank, size = dist.get_rank(), dist.get_world_size()
     results: dict[str, Any] = {"group": type(dist.group.WORLD).__name__}
-    for name, feature in FEATURES.items():
+    for name in names or FEATURES:
         torch.manual_seed(0)
         try:
-            results[name] = [plain(one) for one in feature(rank, size)]
+            results[name] = [plain(one) for one in FEATURES[name](rank, size)]
         except Exception as error:
             results[name] = f"{type(error).__name__}: {error}"
         dist.barrier()
