@@ -20,8 +20,8 @@ _HEAD = f"""\
 Places are uses of its names, imports included, as a small program on Python's own parser finds them; it shares nothing
 with the port. A place that is not ported is reported with its line, the reason and what to do. Next to the ports to
 Paddle 3 stands what PaConvert {PACONVERT}, the converter from torch to Paddle, makes of the same files. PaConvert begins
-lines that it leaves with `>>>>>>`, which is no Python. What is counted beside unparsable files is counted without these
-marks.
+lines that it leaves with `>>>>>>`, so that the file is no Python. The other columns are counted after these marks are
+removed.
 
 | column | counts |
 | --- | --- |

@@ -167,7 +167,7 @@ def groups(rank: int, size: int) -> list[Any]:
         dist.get_global_rank(odd_and_even, 0),
         total.clone(),
     ]
-    dist.barrier(every)  # a gloo group that one rank destroys while another is still joining it breaks there
+    dist.barrier(every)  # gloo breaks on a rank that is still joining when another destroys the group
     for group in (odd_and_even, local, every):
         dist.destroy_process_group(group)
     return found

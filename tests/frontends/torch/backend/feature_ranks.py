@@ -14,7 +14,7 @@ from shim.substitution.own_modules import substitute_below
 
 __all__ = ["OF_FOUR", "run_features"]
 
-# Those in which four ranks do what two cannot. Others cannot have four: of dtensor, gloo hangs with an empty shard too.
+# Features in which four ranks do what two cannot. The others have two only: on four, dtensor hangs at an empty shard, on gloo too.
 OF_FOUR = (
     *("ddp_in_a_group", "hierarchical_model_averager", "fsdp2_with_tensor_parallel", "hybrid_shard", "device_mesh"),
     *("pipeline_1f1b", "collectives", "messages", "groups", "objects"),
