@@ -7,12 +7,12 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from itertools import count
 from typing import Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from shim.core.job.hosts import another_host
+from shim.core.job.hosts import free_address, several_may_meet_at
 from shim.core.job.job import Job
 from shim.core.job.launchers import BY_HAND, LAUNCHERS, JobName, Launcher
 from shim.core.job.origin import Origin, origin_of_this_process
@@ -22,6 +22,7 @@ from shim.errors import ArgumentError, ShimError, StateError
 __all__ = ["Meeting", "locate", "locate_at"]
 
 _SCHEMES = ("env", "file", "tcp")
+_SHORTEST_SECRET = 16  # characters
 
 
 class Meeting(Protocol):
@@ -46,6 +47,10 @@ def locate(
     are no rank, size or address.
     """
     variables = Variables(environment)
+    return _with_means(_located(rank, world_size, init_method, variables), variables)
+
+
+def _located(rank: int | None, world_size: int | None, init_method: str | None, variables: Variables) -> Job:
     url = _checked_url(init_method)
     rank = _explicit(rank, "rank", url)
     world_size = _explicit(world_size, "world_size", url)
@@ -60,7 +65,7 @@ def locate(
         "" if rank is not None and world_size is not None else f" ({variables.shown(launcher.rank + launcher.size)})"
     )
     _check_range(me, size, shown)
-    job = _at_url(url, _told_by(launcher, variables, me, size))
+    job = _at_url(url, _told_by(launcher, variables, me, size), variables)
     name = _url_name(url)
     _check_port(variables)
     if size == 1:
@@ -72,11 +77,20 @@ def locate(
     return _named(job, name, variables, lambda told: _rank_told(launcher, theirs, Variables(told)))
 
 
+def _with_means(job: Job, variables: Variables) -> Job:
+    """Return *job* with what this process has for talking to other hosts."""
+    secret = variables.get("SHIM_SECRET") or ""
+    if 0 < len(secret) < _SHORTEST_SECRET:
+        raise ArgumentError(
+            f"SHIM_SECRET must have at least {_SHORTEST_SECRET} characters, got {len(secret)}\n"
+            "Set it to the same value on all hosts: `openssl rand -hex 16` prints one."
+        )
+    return replace(job, secret=os.fsencode(secret), interface=variables.get("SHIM_INTERFACE") or "")
+
+
 def _told_by(launcher: Launcher, variables: Variables, rank: int, size: int) -> Job:
     """Return what *launcher* told this *rank* of its job, which has no key yet."""
     away = launcher.several_hosts(variables)
-    local = variables.get(launcher.local_rank) or ""
-    address = [variables.get(name) or "" for name in launcher.address]
     return Job(
         rank,
         size,
@@ -84,16 +98,22 @@ def _told_by(launcher: Launcher, variables: Variables, rank: int, size: int) -> 
         launcher.name,
         several_hosts=away,
         hosts=() if away else (socket.gethostname(),) * size,
-        local_rank=int(local) if local.isascii() and local.isdigit() else None,
-        address=":".join(address) if all(address) else "",
+        local_rank=_told_number(launcher.local_rank, variables),
+        address=launcher.address(variables),
+        local_size=_told_number(launcher.local_size, variables),
     )
 
 
-def _at_url(url: SplitResult | None, job: Job) -> Job:
+def _told_number(name: str, variables: Variables) -> int | None:
+    text = variables.get(name) or ""
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _at_url(url: SplitResult | None, job: Job, variables: Variables) -> Job:
     """Return *job* with what *url* says of where its ranks meet."""
     if url is None or url.scheme != "tcp" or not url.hostname:
         return job
-    away = another_host("init_method", url.hostname) if _url_name(url) else ""
+    away = several_may_meet_at("init_method", url.hostname, variables.get("SHIM_SECRET")) if _url_name(url) else ""
     return replace(job, address=url.netloc, several_hosts=job.several_hosts or away)
 
 
@@ -132,30 +152,60 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
     _check_range(rank, world_size, "")
     if world_size == 1:
         return Job(0, 1, _own_key(), "a store")
+    variables = Variables(os.environ)
+    me = _with_means(Job(rank, world_size, "", "a store"), variables)
     origin = origin_of_this_process(rank, world_size, lambda environment: None)
-    name, away = _gather_at(store, world_size, origin) if rank == 0 else _come_to(store, rank, origin)
-    return Job(rank, world_size, f"store {name}", "a store", several_hosts=away)
+    told = _gather_at(store, me, origin) if rank == 0 else _come_to(store, me, origin)
+    return replace(me, key=f"store {told.name}", several_hosts=told.several_hosts, address=told.address)
 
 
-def _gather_at(store: Meeting, world_size: int, origin: Origin) -> tuple[str, str]:
-    """Hear from all other ranks where they are, as rank 0, and tell them a name for the job, and what shows that they are on several hosts.
+@dataclass(frozen=True)
+class _Told:
+    """What rank 0 tells the others through a store: a name for the job, where ranks of several hosts meet, and what shows that they are on several."""
 
-    Return the two.
-    """
-    here, name = _this_host(), secrets.token_hex(16)
-    said = [_heard(store, other, origin) for other in range(1, world_size)]
-    away = [f"rank 0 is on {here}, and rank {one} on {host}" for one, (host, _) in enumerate(said, 1) if host != here]
+    name: str
+    address: str = ""
+    several_hosts: str = ""
+
+
+def _gather_at(store: Meeting, me: Job, origin: Origin) -> _Told:
+    """Hear from all other ranks where they are, as rank 0, and return what it has told them."""
+    here, told = _this_host(), _Told(secrets.token_hex(16))
+    said = [_heard(store, other, here, origin) for other in range(1, me.size)]
+    away = next(((one, host) for one, (host, _) in enumerate(said, 1) if host != here), None)
+    refusal: ArgumentError | None = None
+    if away is not None:
+        told = replace(told, several_hosts=f"rank 0 is on {here}, and rank {away[0]} on {away[1]}")
+        try:
+            told = replace(told, address=free_address((_host_of(store), away[1].partition(" ")[0]), me.interface))
+        except ArgumentError as error:  # the others shall not wait for an address that does not come
+            refusal = error
     for _, answer in said:
-        store.set(answer, " ".join([name, *away[:1]]))
-    return name, "".join(away[:1])
+        store.set(answer, "\n".join(astuple(told)))
+    if refusal is not None:
+        raise refusal
+    return told
 
 
-def _heard(store: Meeting, rank: int, origin: Origin) -> tuple[str, str]:
-    """Return the host of the next *rank* that came and is of no other job, and the key under which it waits for an answer."""
+def _host_of(store: object) -> str:
+    """Return the host that serves *store*, or the one of which it is a part; nothing where it has none, as a file."""
+    while store is not None:
+        host = getattr(store, "host", None)
+        if isinstance(host, str):
+            return host
+        store = getattr(store, "underlying", None) or getattr(store, "underlying_store", None)  # ours, and torch's
+    return ""
+
+
+def _heard(store: Meeting, rank: int, here: str, origin: Origin) -> tuple[str, str]:
+    """Return the host of the next *rank* that came and is of no other job, and the key under which it waits for an answer.
+
+    Processes of another host than *here* have other parents, which proves nothing.
+    """
     for turn in count(1):
         place = f"shim/rank {rank} of {turn}"
         host, answer, process, parent, proven = _said(store, place).split("\n")
-        is_of_another_job = origin.is_of_another_job(Origin(process, parent, bool(proven)))
+        is_of_another_job = host == here and origin.is_of_another_job(Origin(process, parent, bool(proven)))
         if not is_of_another_job and _next_turn(store, f"{place}, taken") == 1:
             return host, answer
         if not hasattr(store, "add"):
@@ -163,15 +213,14 @@ def _heard(store: Meeting, rank: int, origin: Origin) -> tuple[str, str]:
     raise AssertionError("turns do not end")
 
 
-def _come_to(store: Meeting, rank: int, origin: Origin) -> tuple[str, str]:
-    """Say where this rank is, wait until rank 0 has heard all, and return the name that it gives the job, and what it says of several hosts."""
-    turn = _next_turn(store, f"shim/rank {rank}")
-    place, answer = f"shim/rank {rank} of {turn}", f"shim/job {turn} for rank {rank}"
+def _come_to(store: Meeting, me: Job, origin: Origin) -> _Told:
+    """Say where this rank is, and return what rank 0 tells when it has heard all."""
+    turn = _next_turn(store, f"shim/rank {me.rank}")
+    place, answer = f"shim/rank {me.rank} of {turn}", f"shim/job {turn} for rank {me.rank}"
     store.set(
         place, "\n".join([_this_host(), answer, origin.process, origin.parent, "proven" if origin.is_proven else ""])
     )
-    name, _, away = _said(store, answer).partition(" ")
-    return name, away
+    return _Told(*_said(store, answer).split("\n"))
 
 
 def _next_turn(store: Meeting, key: str) -> int:
@@ -216,7 +265,7 @@ def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult
             f"MASTER_ADDR and MASTER_PORT are not set, so that the {world_size} ranks cannot find each other\n"
             "Set them, give an init_method such as tcp://localhost:29500, or start the ranks with `shim run`."
         )
-    job = _at_url(url, Job(rank, world_size, _own_key(), "arguments"))
+    job = _at_url(url, Job(rank, world_size, _own_key(), "arguments"), variables)
     return job if name is None or world_size == 1 else _named(job, name, variables)
 
 

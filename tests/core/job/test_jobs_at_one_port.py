@@ -154,7 +154,7 @@ def test_a_store_leaves_another_jobs_rank_to_its_own(monkeypatch: pytest.MonkeyP
 def test_a_store_that_cannot_count_says_who_came(monkeypatch: pytest.MonkeyPatch) -> None:
     from shim.core.job import rendezvous
 
-    table = {"shim/rank 1 of 1": "\n".join(["here", "answer", B.process, B.parent, "proven"])}
+    table = {"shim/rank 1 of 1": "\n".join([rendezvous._this_host(), "answer", B.process, B.parent, "proven"])}
     monkeypatch.setattr(rendezvous, "origin_of_this_process", lambda *which: A)
     store = type("Store", (), {"get": table.__getitem__, "set": table.__setitem__})()
     with pytest.raises(StateError, match="process 21 came to this store as rank 1 of another job"):
