@@ -1,0 +1,195 @@
+"""Where rank 0 lets the others in: the listening socket of a meeting, and the handshake with whoever comes."""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import os
+import socket
+import struct
+from collections.abc import Callable
+
+from shim.core.control.authentication import JOIN_SIZE, PROTOCOL, Hello, Join, Reply, SessionKeys, Status
+from shim.core.control.loop import Loop
+from shim.core.control.peers import shown_ranks
+from shim.core.control.places import Place
+
+__all__ = ["Door", "listen_at", "other_version", "peer_user"]
+
+_PATIENCE = 10.0  # seconds for a handshake
+_BACKLOG = 4096
+_PEER_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: see unix(7)
+
+
+def listen_at(place: Place) -> socket.socket:
+    """Return a socket that listens at *place*. Raises OSError."""
+    listener = socket.socket(place.family, socket.SOCK_STREAM)
+    try:
+        if place.family != socket.AF_UNIX:
+            # An earlier meeting's connections may still have the port; two listeners cannot share it in spite of this.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if place.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(place.address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def peer_user(sock: socket.socket) -> tuple[int, int]:
+    """Return pid and uid of the process at the other end of a unix socket."""
+    data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+    pid, uid, _ = _PEER_CREDENTIALS.unpack(data)
+    return pid, uid
+
+
+class Door:
+    """Accepts connections on *listener*, and hands those to *welcome* that have proved to be ranks of this job.
+
+    *welcome* gets the rank, the socket, the other end's address, the frames' keys and the bytes that came already. ``notes`` say who was turned away.
+    All on the loop's thread. ``close`` ends the handshakes in progress.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        listener: socket.socket,
+        job: bytes,
+        size: int,
+        secret: bytes,
+        welcome: Callable[[int, socket.socket, str, SessionKeys, bytes], None],
+    ) -> None:
+        self._loop, self._listener = loop, listener
+        self._job, self._size, self._secret = job, size, secret
+        self._welcome = welcome
+        self._guests: dict[socket.socket, _Guest] = {}
+        self.notes: dict[str, int] = {}  # how often each was made
+
+    def open(self) -> None:
+        self._loop.add(self._listener, self._accept)
+
+    def close(self) -> None:
+        self._loop.remove(self._listener)
+        for guest in list(self._guests):
+            self._turn_away(guest)
+
+    def note(self, text: str) -> None:
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    def _accept(self, events: int) -> None:
+        for _ in range(64):
+            try:
+                sock, address = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    self.note(f"this process cannot open more files ({error.strerror})")
+                return
+            sock.setblocking(False)
+            shown = "127.0.0.1"
+            if sock.family == socket.AF_UNIX:
+                pid, uid = peer_user(sock)
+                if uid != os.geteuid():
+                    self.note(f"process {pid} of another user (uid {uid}) came")
+                    sock.close()
+                    continue
+            else:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                shown = str(address[0])
+            self._greet(sock, shown)
+
+    def _greet(self, sock: socket.socket, address: str) -> None:
+        hello = Hello.new(self._job, self._secret)
+        try:
+            sock.send(hello.packed())  # the buffer of a new socket has room for it
+        except OSError:
+            sock.close()
+            return
+        self._guests[sock] = _Guest(hello, address)
+        self._loop.add(sock, lambda events: self._hear(sock))
+        self._loop.call_later(_PATIENCE, lambda: self._turn_away(sock))
+
+    def _hear(self, sock: socket.socket) -> None:
+        guest = self._guests[sock]
+        try:
+            data = sock.recv(4096)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        guest.said += data
+        if not data:
+            self._turn_away(sock)
+        elif len(guest.said) >= JOIN_SIZE:
+            self._judge(sock, guest)
+
+    def _judge(self, sock: socket.socket, guest: _Guest) -> None:
+        unpacked = Join.unpacked(bytes(guest.said[:JOIN_SIZE]))
+        if unpacked is None:
+            self.note(f"a process at {guest.address} that is no rank came")
+            self._turn_away(sock)
+            return
+        join, proof = unpacked
+        keys = SessionKeys(self._secret, guest.hello, join)
+        status, text = self._verdict(join, hmac.compare_digest(proof, keys.proof_of_member))
+        if status is not Status.WELCOME:
+            self.note(
+                f"rank {join.rank} at {guest.address} has another secret"
+                if status is Status.WRONG_SECRET
+                else f"{guest.address}: {text.partition(chr(10))[0]}"
+            )
+        proof_of_hub = bytes(32) if status is Status.WRONG_SECRET else keys.proof_of_hub
+        try:
+            sock.send(Reply.packed_with(status, proof_of_hub, text))
+        except OSError:
+            status = Status.REFUSED
+        if status is not Status.WELCOME:
+            self._turn_away(sock)
+            return
+        del self._guests[sock]
+        self._loop.release(sock)
+        self._welcome(join.rank, sock, guest.address, keys, bytes(guest.said[JOIN_SIZE:]))
+
+    def _verdict(self, join: Join, is_proved: bool) -> tuple[Status, str]:
+        here = f"rank 0 on host {socket.gethostname()}"
+        if join.protocol != PROTOCOL:
+            return Status.REFUSED, other_version(PROTOCOL, here, join.protocol, f"rank {join.rank}")
+        if join.has_secret != bool(self._secret) or not is_proved:
+            return Status.WRONG_SECRET, ""
+        if join.size != self._size:
+            return Status.REFUSED, (
+                f"the ranks must agree on the world size, but it is {self._size} on {here}, and {join.size} on rank {join.rank}\n"
+                "Start all ranks with the same world size."
+            )
+        if not 0 < join.rank < self._size:
+            return Status.REFUSED, (
+                f"rank {join.rank} came a second time: it is {here} (pid {os.getpid()})"
+                if join.rank == 0
+                else f"rank {join.rank} came, but {here} waits for {shown_ranks(range(1, self._size))}"
+            )
+        return Status.WELCOME, ""
+
+    def _turn_away(self, sock: socket.socket) -> None:
+        if self._guests.pop(sock, None) is not None:
+            self._loop.remove(sock)
+
+
+def other_version(one: int, ones: str, other: int, others: str) -> str:
+    """Return the text of an error about two versions of shim."""
+    return (
+        f"the ranks must have versions of shim that speak one protocol, but {ones} speaks version {one}, and {others} version {other}\n"
+        "Install the same version of shim on all hosts."
+    )
+
+
+class _Guest:
+    """A connection in its handshake."""
+
+    def __init__(self, hello: Hello, address: str) -> None:
+        self.hello = hello
+        self.address = address
+        self.said = bytearray()

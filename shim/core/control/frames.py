@@ -1,0 +1,157 @@
+"""What passes over a control connection: frames of a kind and a body, each with a checksum that only the two ends can make.
+
+A frame is 4 bytes with the body's length, 1 with the kind, the body, and, where there is a secret, 16 bytes of an HMAC over
+the frame's number, its header and its body. The number makes a frame that was repeated, left out or moved fail.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+__all__ = ["LARGEST", "BadFrame", "Fields", "Kind", "Opening", "Sealing", "packed_ranks", "packed_text"]
+
+LARGEST = 64 << 20
+"""The most bytes that a body has."""
+
+_HEADER = struct.Struct("<IB")
+_NUMBER = struct.Struct("<Q")
+_SUM = 16
+_U16, _U32 = struct.Struct("<H"), struct.Struct("<I")
+
+
+class Kind(IntEnum):
+    """What a frame says. The first group goes to rank 0's hub, the second comes from it, the third goes both ways."""
+
+    ABOUT = 1  # host name, host id, pid; the facts
+    EXCHANGE = 2  # number, key, members, payload
+    WITHDRAW = 3  # the number of an exchange, or 0 for the meeting, that lasts too long
+    PUT = 4  # key, value
+    GET = 5  # number, key
+    TELL = 6  # topic, ranks, payload
+
+    ROSTER = 20  # all ranks' ABOUTs
+    FAILED = 21  # the meeting: the error's class, ranks, text
+    EXCHANGED = 22  # number, the members' payloads
+    LOST = 23  # number of an exchange, the members that are gone
+    MISSING = 24  # number, the members that had not come when it was withdrawn
+    VALUE = 25  # number, value
+    TOLD = 26  # topic, sender, payload
+    GONE = 27  # how, milliseconds since then, ranks, why
+    EXPELLED = 28  # why rank 0 ends this connection
+
+    LEAVE = 40  # why
+    BEAT = 41  # nothing: the network between the two works
+
+
+class BadFrame(ValueError):
+    """The bytes are no frame that the other end can have sent."""
+
+
+class Sealing:
+    """Makes the frames that one end sends. Not thread-safe: the frames have to be sent in the order in which they were made."""
+
+    def __init__(self, key: bytes | None) -> None:
+        self._base = None if key is None else hmac.new(key, digestmod="sha256")
+        self._number = 0
+
+    def seal(self, kind: Kind, pieces: Sequence[bytes]) -> list[bytes]:
+        """Return the frame with *pieces* as its body, as buffers to send one after another; the pieces are not copied."""
+        header = _HEADER.pack(sum(map(len, pieces)), kind)
+        if self._base is None:
+            return [header, *pieces]
+        checksum = self._base.copy()
+        checksum.update(_NUMBER.pack(self._number) + header)
+        for piece in pieces:
+            checksum.update(piece)
+        self._number += 1
+        return [header, *pieces, checksum.digest()[:_SUM]]
+
+
+class Opening:
+    """Takes apart what one end receives."""
+
+    def __init__(self, key: bytes | None) -> None:
+        self._base = None if key is None else hmac.new(key, digestmod="sha256")
+        self._number = 0
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[Kind, bytes]]:
+        """Yield the frames that are whole with *data*. Raises BadFrame."""
+        self._buffer += data
+        at, end = 0, len(self._buffer)
+        around = _HEADER.size + (0 if self._base is None else _SUM)
+        try:
+            while end - at >= _HEADER.size:
+                length, kind = _HEADER.unpack_from(self._buffer, at)
+                if length > LARGEST:
+                    raise BadFrame(f"a frame of {length} bytes came, and {LARGEST} is the most")
+                if end - at < around + length:
+                    break
+                start, at = at, at + around + length
+                yield self._opened(start, length, kind)
+        finally:
+            del self._buffer[:at]
+
+    def _opened(self, start: int, length: int, kind: int) -> tuple[Kind, bytes]:
+        first = start + _HEADER.size
+        body = bytes(memoryview(self._buffer)[first : first + length])
+        if self._base is not None:
+            checksum = self._base.copy()
+            checksum.update(_NUMBER.pack(self._number) + self._buffer[start:first])
+            checksum.update(body)
+            self._number += 1
+            if not hmac.compare_digest(checksum.digest()[:_SUM], bytes(self._buffer[first + length :][:_SUM])):
+                raise BadFrame("a frame came whose checksum is wrong")
+        try:
+            return Kind(kind), body
+        except ValueError:
+            raise BadFrame(f"a frame of kind {kind} came, and there is none") from None
+
+
+def packed_text(text: str) -> bytes:
+    """Return *text* as a field of a body; what is longer than 65,535 bytes is cut."""
+    data = text.encode(errors="replace")[:0xFFFF]
+    return _U16.pack(len(data)) + data
+
+
+def packed_ranks(ranks: Sequence[int]) -> bytes:
+    """Return *ranks* as a field of a body."""
+    return _U32.pack(len(ranks)) + array("I", ranks).tobytes()
+
+
+class Fields:
+    """Reads the fields of a body one after another. Its methods raise BadFrame where the body ends too early."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        first, self._at = self._at, self._at + count
+        if self._at > len(self._body):
+            raise BadFrame(f"a field of {count} bytes ends behind its frame")
+        return self._body[first : self._at]
+
+    def number(self) -> int:
+        (number,) = _U32.unpack(self.take(_U32.size))
+        return int(number)
+
+    def text(self) -> str:
+        (length,) = _U16.unpack(self.take(_U16.size))
+        return self.take(length).decode(errors="replace")
+
+    def ranks(self) -> list[int]:
+        return array("I", self.packed_ranks()[_U32.size :]).tolist()
+
+    def packed_ranks(self) -> bytes:
+        """Return a field of ranks as it was packed: it can be compared at less cost."""
+        first = self._at
+        self.take(self.number() * array("I").itemsize)
+        return self._body[first : self._at]
+
+    def rest(self) -> bytes:
+        return self.take(len(self._body) - self._at)

@@ -1,0 +1,263 @@
+"""The hub of a meeting, in rank 0's process: it lets the ranks in, passes on what they say, and tells all of them who has gone.
+
+It lives on its loop's thread and is touched by nothing else. Rank 0's own frames come by ``handle`` and go to *deliver*, without a socket.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+
+from shim.core.control.authentication import SessionKeys
+from shim.core.control.connection import BEAT_EVERY, Connection, Heart
+from shim.core.control.door import Door
+from shim.core.control.exchanges import Exchanges
+from shim.core.control.frames import BadFrame, Fields, Kind, packed_ranks, packed_text
+from shim.core.control.loop import Loop
+from shim.core.control.peers import Ending, How, Peer, packed_roster, shown_ranks, unpacked_about
+
+__all__ = ["Hub"]
+
+_U32 = struct.Struct("<I")
+_GONE = struct.Struct("<BI")
+_GATHER = 0.01  # seconds between two messages about ranks that went, so that all ranks' leaving at once is told in few
+
+
+class Hub:
+    """Serves a world of *size* ranks, of which *me* is rank 0."""
+
+    def __init__(self, loop: Loop, size: int, me: Peer, deliver: Callable[[Kind, bytes], None]) -> None:
+        self.loop = loop
+        self._size = size
+        self._deliver = deliver
+        self._links: dict[int, Connection] = {}
+        self._peers: dict[int, Peer] = {0: me}
+        self._gone: dict[int, Ending] = {}
+        self._untold: list[int] = []  # of those gone
+        self._last_told = 0.0
+        self._is_complete = False
+        self._exchanges = Exchanges(self.send)
+        self._values: dict[str, bytes] = {}
+        self._waiting: dict[str, list[tuple[int, int]]] = {}  # ranks with the numbers of their requests for a value
+        self._heart = Heart(loop, self._cut_off)
+        self._door: Door | None = None
+
+    # The meeting.
+
+    def open(self, listener: socket.socket | None, job: bytes, secret: bytes) -> None:
+        """Let the other ranks in, who come to *listener*."""
+        if listener is not None:
+            self._door = Door(self.loop, listener, job, self._size, secret, self._welcome)
+            self._door.open()
+        self._complete_if_all_are_there()
+
+    def missing(self) -> list[int]:
+        return [rank for rank in range(self._size) if rank not in self._peers]
+
+    def notes(self) -> list[str]:
+        """Return what happened at the door that may explain who is missing."""
+        notes = self._door.notes if self._door is not None else {}
+        return [text if times == 1 else f"{text} ({times} times)" for text, times in notes.items()]
+
+    def fail(self, kind: str, ranks: Sequence[int], text: str) -> None:
+        """Tell all that came that there is no world."""
+        for link in self._links.values():
+            link.send(Kind.FAILED, packed_text(kind), packed_ranks(ranks), text.encode(errors="replace"))
+
+    def unsent(self) -> int:
+        """Return how many bytes wait for ranks to read them. Any thread may ask."""
+        return sum(link.unsent for link in list(self._links.values()))
+
+    def close(self) -> None:
+        """End all connections. On the loop's thread."""
+        self._close_door()
+        for rank, link in list(self._links.items()):
+            self._drop(rank, link)
+        self.loop.stop()
+
+    def _close_door(self) -> None:
+        if self._door is not None:
+            self._door.close()
+
+    def _welcome(self, rank: int, sock: socket.socket, address: str, keys: SessionKeys, already: bytes) -> None:
+        guest = _Newcomer(self, rank, address)
+        link = Connection(self.loop, sock, (keys.from_hub, keys.to_hub), guest.hear, guest.lose)
+        guest.link = link
+        link.start(already)
+
+    def _admit(self, rank: int, link: Connection, peer: Peer) -> bool:
+        """Take *peer* as a rank, unless it is there already: then tell it so."""
+        first = self._peers.get(rank)
+        if first is not None:
+            text = (
+                f"rank {rank} came twice: as process {first.pid} on host {first.host} ({first.address}) "
+                f"and as process {peer.pid} on host {peer.host} ({peer.address})\nStart each rank once."
+            )
+            if self._door is not None:
+                self._door.note(text.partition("\n")[0])
+            link.send(Kind.FAILED, packed_text("StateError"), packed_ranks([rank]), text.encode(errors="replace"))
+            return False
+        self._peers[rank], self._links[rank] = peer, link
+        self._heart.add(link)
+        self._complete_if_all_are_there()
+        return True
+
+    def _complete_if_all_are_there(self) -> None:
+        if self._is_complete or len(self._peers) < self._size:
+            return
+        self._is_complete = True
+        self._close_door()  # whoever comes now is of another job, which may need the port
+        roster = packed_roster([self._peers[rank] for rank in range(self._size)])
+        for rank in (*range(1, self._size), 0):
+            self.send(rank, Kind.ROSTER, roster)
+
+    # Frames.
+
+    def send(self, rank: int, kind: Kind, *pieces: bytes) -> None:
+        """Send a frame to a rank; to one that has gone it is dropped."""
+        if rank == 0:
+            if 0 not in self._gone:
+                self._deliver(kind, b"".join(pieces))
+        elif (link := self._links.get(rank)) is not None:
+            link.send(kind, *pieces)
+
+    def handle(self, rank: int, kind: Kind, body: bytes) -> None:
+        """Carry out a frame of *rank*. Raises BadFrame."""
+        fields = Fields(body)
+        if kind is Kind.BEAT:
+            return
+        if kind is Kind.LEAVE:
+            self._left(rank, fields.text())
+        elif kind is Kind.WITHDRAW and not self._is_complete:
+            missing = self.missing()
+            self.send(rank, Kind.MISSING, fields.take(4), packed_ranks(missing), "; ".join(self.notes()).encode())
+        elif not self._is_complete:
+            raise BadFrame(f"rank {rank} sent {kind.name} before the ranks had met")
+        elif kind is Kind.EXCHANGE:
+            self._exchanges.take(rank, fields, self._gone)
+        elif kind is Kind.WITHDRAW:
+            self._exchanges.withdraw(rank, fields.number())
+        elif kind is Kind.TELL:
+            self._tell(rank, fields)
+        elif kind is Kind.PUT:
+            self._put(fields.text(), fields.rest())
+        elif kind is Kind.GET:
+            self._get(rank, fields.number(), fields.text())
+        else:
+            raise BadFrame(f"rank {rank} sent {kind.name}, which only rank 0 may send")
+
+    def _tell(self, sender: int, fields: Fields) -> None:
+        topic, ranks, payload = fields.text(), fields.ranks(), fields.rest()
+        head = packed_text(topic) + _U32.pack(sender)
+        for rank in ranks:
+            self.send(rank, Kind.TOLD, head, payload)
+
+    def _put(self, key: str, value: bytes) -> None:
+        self._values[key] = value
+        for rank, number in self._waiting.pop(key, ()):
+            self.send(rank, Kind.VALUE, _U32.pack(number), value)
+
+    def _get(self, rank: int, number: int, key: str) -> None:
+        if key in self._values:
+            self.send(rank, Kind.VALUE, _U32.pack(number), self._values[key])
+        else:
+            self._waiting.setdefault(key, []).append((rank, number))
+
+    # Endings.
+
+    def _left(self, rank: int, why: str) -> None:
+        link = self._links.get(rank)
+        if link is not None:
+            self._drop(rank, link)
+        self._end([rank], Ending(How.LEFT, time.monotonic(), why))
+
+    def lose(self, rank: int, how: How, why: str) -> None:
+        """Take note that the connection to *rank* has ended without a word."""
+        link = self._links.get(rank)
+        if link is not None:
+            self._drop(rank, link)
+            peer = self._peers[rank]
+            if how is How.CUT_OFF:
+                self._end([rank], Ending(how, link.last_heard, f"host {peer.host} ({peer.address})"))
+            else:
+                self._end([rank], Ending(how, time.monotonic(), why))
+
+    def _cut_off(self, link: Connection, silence: float) -> None:
+        """Give up a host that has not been heard of: all ranks there whose connections are as silent."""
+        lost = next((rank for rank, other in self._links.items() if other is link), None)
+        if lost is None:
+            return
+        peer = self._peers[lost]
+        same = [
+            rank
+            for rank, other in self._links.items()
+            if (self._peers[rank].host_id, self._peers[rank].address) == (peer.host_id, peer.address)
+            and other.silence() > BEAT_EVERY * 1.5
+        ]
+        shown = f"host {peer.host} ({peer.address}{f', {shown_ranks(same)}' if len(same) > 1 else ''})"
+        for rank in same:
+            gone = self._links[rank]
+            gone.send(Kind.EXPELLED, packed_text(f"{shown} could not be reached from rank 0 for {silence:.1f} s"))
+            self._drop(rank, gone)
+        self._end(same, Ending(How.CUT_OFF, time.monotonic() - silence, shown))
+
+    def _drop(self, rank: int, link: Connection) -> None:
+        del self._links[rank]
+        self._heart.remove(link)
+        link.close()
+
+    def _end(self, ranks: Sequence[int], ending: Ending) -> None:
+        if not self._is_complete:  # whoever went may be started again
+            for rank in ranks:
+                peer = self._peers.pop(rank)
+                if self._door is not None:
+                    self._door.note(f"rank {rank}{ending.shown(peer)} before all ranks had come")
+            return
+        for rank in ranks:
+            if rank not in self._gone:
+                self._gone[rank] = ending
+                self._untold.append(rank)
+        if self._last_told + _GATHER <= time.monotonic():
+            self._tell_endings()
+        else:
+            self.loop.call_later(_GATHER, self._tell_endings)
+
+    def _tell_endings(self) -> None:
+        untold, self._untold = self._untold, []
+        if untold:
+            self._last_told = time.monotonic()
+            alike: dict[tuple[How, str], list[int]] = {}
+            for rank in untold:
+                ending = self._gone[rank]
+                alike.setdefault((ending.how, ending.why), []).append(rank)
+            for (how, why), ranks in alike.items():
+                passed = int((self._last_told - min(self._gone[rank].since for rank in ranks)) * 1000)
+                body = _GONE.pack(how, passed) + packed_ranks(ranks) + packed_text(why)
+                for rank in (*self._links, 0):
+                    self.send(rank, Kind.GONE, body)
+            self._exchanges.lose(self._gone)
+        if not self._links and 0 in self._gone:
+            self.loop.stop()
+
+
+class _Newcomer:
+    """A connection whose end has proved that it has the secret, until it says who it is, and then that of a rank."""
+
+    def __init__(self, hub: Hub, rank: int, address: str) -> None:
+        self._hub, self._rank, self._address = hub, rank, address
+        self._is_rank = False
+        self.link: Connection | None = None
+
+    def hear(self, kind: Kind, body: bytes) -> None:
+        if self._is_rank:
+            self._hub.handle(self._rank, kind, body)
+            return
+        if kind is not Kind.ABOUT or self.link is None:
+            raise BadFrame(f"rank {self._rank} sent {kind.name} before it said who it is")
+        self._is_rank = self._hub._admit(self._rank, self.link, unpacked_about(body, self._address))
+
+    def lose(self, how: How, why: str) -> None:
+        if self._is_rank:
+            self._hub.lose(self._rank, how, why)
