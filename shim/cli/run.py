@@ -15,7 +15,7 @@ import typer
 
 from shim.launch.addresses import free_addresses
 from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
-from shim.launch.processes import descriptors_needed, run_ranks
+from shim.launch.processes import Rules, descriptors_needed, run_ranks
 
 __all__ = ["Env", "KeepGoing", "LogDir", "MaxRestarts", "run"]
 
@@ -85,7 +85,8 @@ def run(
     host, _, port = master.partition(":")
     environment.setdefault("MASTER_ADDR", host)
     environment.setdefault("MASTER_PORT", port)
-    status = run_ranks(python, endpoints, environment, log_dir, keep_going=keep_going, max_restarts=max_restarts)
+    rules = Rules(log_dir, keep_going=keep_going, max_restarts=max_restarts)
+    status = run_ranks(python, endpoints, environment, rules)
     raise typer.Exit(status)
 
 

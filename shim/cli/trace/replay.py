@@ -45,7 +45,7 @@ def replay(
     The exit status is 0 if every call ends as recorded, 1 if not, and 2 if the recording cannot be read.
     """
     from shim.launch.addresses import free_addresses
-    from shim.launch.processes import run_ranks
+    from shim.launch.processes import Rules, run_ranks
 
     recording = recording_in(folder, run)
     size = recording.size if ranks is None else ranks
@@ -61,7 +61,7 @@ def replay(
         arguments = [str(folder), str(recording.run), str(size), str(timeout), str(int(pauses)), answers]
         command = [sys.executable, "-m", "shim.trace.replaying.rank", *arguments]
         environment = {"SHIM_TRACE": "", "SHIM_STALL_WARNING": "0"}
-        run_ranks(command, free_addresses(size), environment, keep_going=True)
+        run_ranks(command, free_addresses(size), environment, Rules(keep_going=True))
         outcomes = [_outcome(file) for file in sorted(Path(answers).glob("rank*.json"))]
     for line in _lines(recording, sorted(outcomes, key=lambda one: one.rank), size):
         typer.echo(line)
