@@ -77,6 +77,7 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   line.sequence.exchange(sequence);
   group.ring_bells();
   fault_point("after_arrival");
+  if (group.carrier != nullptr) group.carrier->arrived(sequence, call.descriptor.kind == OperationKind::refused);
 }
 
 void wait_for_arrivals(Group& group, std::uint64_t sequence) {

@@ -17,6 +17,7 @@ void tell_place(Group& group, std::uint64_t sequence, std::string_view place) {
   CallPlace& mine = group.call_place(group.rank(), sequence);
   mine.text.write(place);
   mine.sequence.store(sequence);
+  if (group.carrier != nullptr) group.carrier->told_place(sequence, place);
 }
 
 std::vector<std::string> places_of_calls(const Group& group, std::uint64_t sequence) {

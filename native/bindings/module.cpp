@@ -8,12 +8,16 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <variant>
 
+#include "bindings/calls/begun_calls.hpp"
 #include "bindings/calls/call_records.hpp"
 #include "bindings/calls/checked_calls.hpp"
+#include "bindings/calls/moved_task.hpp"
 #include "bindings/calls/requests.hpp"
 #include "bindings/calls/tensor_keys.hpp"
 #include "bindings/calls/work.hpp"
@@ -23,6 +27,8 @@
 #include "bindings/process.hpp"
 #include "bindings/shared_tensors.hpp"
 #include "group/call_description.hpp"
+#include "group/mirror.hpp"
+#include "group/rank_notes.hpp"
 #include "meeting/rendezvous.hpp"
 
 namespace nb = nanobind;
@@ -46,7 +52,8 @@ class PyGroup {
   using Prepared = std::optional<Work>;
 
   PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent,
-          Measurements measurements, const OriginFields& origin, const std::tuple<std::string, std::string>& engine) {
+          Measurements measurements, const OriginFields& origin, const std::tuple<std::string, std::string>& engine,
+          nb::object carrier) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
                                                " ranks, got " + std::to_string(ranks.size()));
@@ -54,6 +61,11 @@ class PyGroup {
     Meeting meeting{std::move(key), std::move(name), std::move(ranks), rank, timeout, std::move(measurements)};
     meeting.origin = std::make_from_tuple<Origin>(origin);
     std::tie(meeting.engine, meeting.engine_reason) = engine;
+    if (!carrier.is_none()) {
+      const std::size_t identity = std::hash<std::string>()(meeting.key) >> 11;  // Python's JSON reads 53 bits exactly
+      member_ = Member::carried(meeting, identity, std::move(carrier));
+      return;
+    }
     member_ = Member::join(meeting, parent == nullptr ? nullptr : parent->member_.get());
   }
 
@@ -116,7 +128,82 @@ class PyGroup {
   // Begins with what the ranks agree on; `move`, a function of Python, is then called with the request.
   Prepared arrive(nb::handle request, nb::handle move, bool now) {
     Owners owners;
-    return made(begun(request, move, owners), owners, now);
+    return made(begun(request, move, group().carrier != nullptr, owners), owners, now);
+  }
+
+  // A message that `mover` moves; see MovedTask. Carried out `now`, it returns the rank that sent, or for a send -1.
+  std::variant<Work, int> transfer(nb::handle tensor, bool is_send, std::optional<int> with, nb::handle tag,
+                                   nb::object mover, bool now) {
+    Owners owners;
+    const TensorArgument what = is_send ? read_tensor(tensor, "tensor", owners)
+                                        : read_output(read_tensor, tensor, "tensor", owners);
+    if (with) check_rank("peer", *with, group().size());
+    if (!is_send) check_writable(what);
+    tag_of(tag);
+    group().check_usable();
+    const int peer = with.value_or(Transfer::any_rank);
+    auto task = std::make_unique<MovedTask>(member_, what.tensor(), is_send, peer, std::move(mover));
+    if (!now) return Work(member_, std::move(task), std::move(owners));
+    if (is_send)
+      wait_for(*task, -1.0);
+    else
+      carry_out(*task, owners);
+    return task->source_rank();
+  }
+
+  bool take_arrivals(const std::vector<nb::bytes>& packets) {
+    std::vector<std::string_view> arrivals;
+    for (const nb::bytes& packet : packets) arrivals.emplace_back(packet.c_str(), packet.size());
+    return shim::take_arrivals(group(), arrivals);
+  }
+
+  void take_tables(std::uint64_t sequence, const std::vector<nb::bytes>& by_rank) {
+    std::vector<std::string_view> tables;
+    for (const nb::bytes& table : by_rank) tables.emplace_back(table.c_str(), table.size());
+    shim::take_tables(group(), sequence, tables);
+  }
+
+  void take_arrival(int rank, const nb::bytes& packet, const nb::bytes& tables) {
+    check_rank("rank", rank, group().size());
+    shim::take_arrival(group(), rank, {packet.c_str(), packet.size()}, {tables.c_str(), tables.size()});
+  }
+
+  nb::bytes arrival(std::uint64_t sequence) const {
+    const std::string packed = packed_arrival(member_->group, sequence);
+    return nb::bytes(packed.data(), packed.size());
+  }
+
+  // What this rank waits for, where its program called, and for how many seconds; nothing where no wait takes long.
+  std::optional<std::tuple<std::string, std::string, double>> note() const {
+    const RankNote& note = member_->group.note(member_->group.rank());
+    const std::int64_t since = note.waits_since.load();
+    if (since == 0) return std::nullopt;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const double age = std::chrono::duration<double>(now - std::chrono::nanoseconds(since)).count();
+    return std::tuple(note.waits_for.read(), note.waits_at.read(), age);
+  }
+
+  nb::bytes tables(std::uint64_t sequence) const {
+    const std::string packed = packed_tables(member_->group, sequence);
+    return nb::bytes(packed.data(), packed.size());
+  }
+
+  // Throws what it is when the group cannot be used, or a rank is gone.
+  void check_present() {
+    group().check_usable();
+    for (int rank = 0; rank < group().size(); ++rank)
+      if (rank != group().rank()) group().check_present(rank);
+  }
+
+  // What a call of this rank's that another one was lost in is to raise.
+  void check_rank_present(int rank) {
+    check_rank("rank", rank, group().size());
+    group().check_usable();
+    if (rank != group().rank()) group().check_present(rank);
+  }
+
+  void give_up(const std::string& why) {
+    group().record(Failure(FailureKind::engine, why + "\nThe group can no longer be used."));
   }
 
   Prepared send(nb::handle tensor, int peer, nb::handle tag, bool now) {
@@ -143,6 +230,35 @@ class PyGroup {
     carry_out(task, owners);
     return task.source_rank();
   }
+
+  void take_place(int rank, std::uint64_t sequence, const std::string& place) {
+    check_rank("rank", rank, group().size());
+    shim::take_place(group(), rank, sequence, place);
+  }
+  // `age`: seconds since it has begun to wait.
+  void take_note(int rank, const std::string& waits_for, const std::string& waits_at, double age) {
+    check_rank("rank", rank, group().size());
+    shim::take_note(group(), rank, waits_for, waits_at, static_cast<std::int64_t>(age * 1e9));
+  }
+  void take_ending(int rank, int state, int cause, const std::string& reason, bool has_left) {
+    check_rank("rank", rank, group().size());
+    if (state < 0 || state > static_cast<int>(RankState::failed)) throw Failure(FailureKind::engine, "no such state");
+    group().take_ending(rank, static_cast<RankState>(state), cause, reason, has_left);
+  }
+  void take_process(int rank, int pid, const std::string& address) {
+    check_rank("rank", rank, group().size());
+    shim::take_process(group(), rank, pid, address);
+  }
+  void mark_lost(int rank, const std::string& how) {
+    check_rank("rank", rank, group().size());
+    group().mark_lost(rank, how);
+  }
+  std::string address() const { return member_->group.note(member_->group.rank()).address.read(); }
+  std::uint64_t sequence() const { return newest_call(member_->group, member_->group.rank()); }
+  void leave(const std::string& why) {
+    if (group().is_of_this_process()) group().leave(why);
+  }
+  double timeout() const { return member_->group.timeout(); }
 
   void refuse(const std::string& reason) {
     if (!member_->group.has_left()) member_->progress.refuse({reason, source_line()});
@@ -171,6 +287,7 @@ class PyGroup {
   void close(const std::string& why) { member_->close(why); }
 
  private:
+  Group& group() { return member_->group; }
   Seat seat() const { return {member_->group.rank(), member_->group.size()}; }
 
   Work prepared(const TensorArgument& what, bool is_send, int peer, std::int64_t tag, Owners& owners) {
@@ -230,6 +347,7 @@ NB_MODULE(_native, module) {
   define_shared_tensors(module);
   define_requests(module);
   define_call_records(module);
+  module.def("note_ends", &note_ends, "Tell the frameworks of started calls that have ended.");
 
   nb::class_<Work>(module, "Work", "A prepared call; see shim.core.work.EngineWork.")
       .def("start", &start)
@@ -242,10 +360,10 @@ NB_MODULE(_native, module) {
 
   nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
       .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*, Measurements,
-                    const OriginFields&, const std::tuple<std::string, std::string>&>(),
+                    const OriginFields&, const std::tuple<std::string, std::string>&, nb::object>(),
            "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none(),
            "measurements"_a.none() = nb::none(), "origin"_a = std::tuple("", "", false, false),
-           "engine"_a = std::tuple("", ""))
+           "engine"_a = std::tuple("", ""), "carrier"_a.none() = nb::none())
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)
       .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,
@@ -265,6 +383,27 @@ NB_MODULE(_native, module) {
       .def("send", &PyGroup::send, "tensor"_a.none(), "peer"_a, "tag"_a, "now"_a = false)
       .def("receive", &PyGroup::receive, "tensor"_a.none(), "peer"_a.none(), "tag"_a, "now"_a = false)
       .def("refuse", &PyGroup::refuse, "reason"_a)
+      // Of a group whose ranks share no memory: see group/carrier.hpp and group/mirror.hpp.
+      .def("transfer", &PyGroup::transfer, "tensor"_a.none(), "is_send"_a, "peer"_a.none(), "tag"_a, "mover"_a,
+           "now"_a = false)
+      .def("take_arrivals", &PyGroup::take_arrivals, "packets"_a)
+      .def("arrival", &PyGroup::arrival, "sequence"_a)
+      .def("note", &PyGroup::note)
+      .def("tables", &PyGroup::tables, "sequence"_a)
+      .def("take_tables", &PyGroup::take_tables, "sequence"_a, "tables"_a)
+      .def("take_arrival", &PyGroup::take_arrival, "rank"_a, "packet"_a, "tables"_a)
+      .def("take_place", &PyGroup::take_place, "rank"_a, "sequence"_a, "place"_a)
+      .def("take_note", &PyGroup::take_note, "rank"_a, "waits_for"_a, "waits_at"_a, "age"_a)
+      .def("take_ending", &PyGroup::take_ending, "rank"_a, "state"_a, "cause"_a, "reason"_a, "has_left"_a)
+      .def("take_process", &PyGroup::take_process, "rank"_a, "pid"_a, "address"_a)
+      .def("mark_lost", &PyGroup::mark_lost, "rank"_a, "how"_a)
+      .def("address", &PyGroup::address)
+      .def("check_present", &PyGroup::check_present)
+      .def("check_rank_present", &PyGroup::check_rank_present, "rank"_a)
+      .def("give_up", &PyGroup::give_up, "why"_a)
+      .def("sequence", &PyGroup::sequence)
+      .def("leave", &PyGroup::leave, "why"_a = "")
+      .def("timeout", &PyGroup::timeout)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("ending_of", &PyGroup::ending_of, "rank"_a)
       .def("is_usable", &PyGroup::is_usable)

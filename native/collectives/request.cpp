@@ -9,21 +9,29 @@ namespace shim {
 // Takes memory, and gives it back, as the checked operation does.
 class Request::Begun final : public Operation {
  public:
-  Begun(Operation& checked, std::function<void()> move)
-      : Operation(Call(checked.call_)), checked_(checked), move_(std::move(move)) {}
+  Begun(Operation& checked, std::function<void()> move, bool is_carried)
+      : Operation(Call(checked.call_)), checked_(checked), move_(std::move(move)), is_carried_(is_carried) {}
   std::size_t bytes() const override { return checked_.bytes(); }
   Accesses accesses() override { return checked_.accesses(); }
 
  private:
   void load() override { checked_.load(); }
   void store() override { checked_.store(); }
-  // Nothing goes with the arrival, and nothing is lent.
-  std::size_t contributed_bytes() const override { return 0; }
-  void write_contribution(std::byte*) const override {}
+  // But for what is carried, nothing goes with the arrival. Nothing is lent.
+  std::size_t contributed_bytes() const override { return is_carried_ ? checked_.contributed_bytes() : 0; }
+  void write_contribution(std::byte* to) const override {
+    if (is_carried_) checked_.write_contribution(to);
+  }
+  bool is_inline_if_varied() const override { return is_carried_ && checked_.is_inline_if_varied(); }
   void lend_to(Loan&) const override {}
   std::uint16_t lend(Group&, std::uint64_t) const override { return 0; }
 
-  void read_lines(Group& group, const Agreement&) override { carry_on(group); }
+  void read_lines(Group& group, const Agreement& agreement) override {
+    if (is_carried_)
+      checked_.read_lines(group, agreement);
+    else
+      carry_on(group);
+  }
   void read_rings(Group& group, const Agreement&) override { carry_on(group); }
   void read_directly(Group& group, const Agreement&, const DirectAccess&) override { carry_on(group); }
 
@@ -31,6 +39,7 @@ class Request::Begun final : public Operation {
     try {
       move_();
     } catch (const Failure& failure) {
+      if (is_carried_ && (failure.kind == FailureKind::mismatch || failure.kind == FailureKind::memory)) throw;
       group.fail(failure);
     } catch (const Interrupted&) {
       group.give_up_interrupted();
@@ -40,6 +49,7 @@ class Request::Begun final : public Operation {
 
   Operation& checked_;
   std::function<void()> move_;
+  bool is_carried_;
 };
 
 namespace {
@@ -88,8 +98,8 @@ void Request::combine(std::span<std::byte> output, std::span<const std::byte* co
          output.size() / bytes_of(call().dtype));
 }
 
-std::unique_ptr<Operation> Request::begun(std::function<void()> move) {
-  return std::make_unique<Begun>(*checked_, std::move(move));
+std::unique_ptr<Operation> Request::begun(std::function<void()> move, bool is_carried) {
+  return std::make_unique<Begun>(*checked_, std::move(move), is_carried);
 }
 
 }  // namespace shim

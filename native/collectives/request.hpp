@@ -26,7 +26,9 @@ class Request {
 
   // Arrives with the call, and when all ranks have agreed, has `move` move the data.
   // What `move` throws gives the group up. The request must outlive the operation.
-  std::unique_ptr<Operation> begun(std::function<void()> move);
+  // In a group with a carrier (`is_carried`) what fits into the arrivals goes with them, and `move` is for the rest; it
+  // may throw a mismatch, or that there is no memory, on all ranks, and the group goes on.
+  std::unique_ptr<Operation> begun(std::function<void()> move, bool is_carried);
 
  private:
   class Begun;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "group/carrier.hpp"
 #include "group/crowd.hpp"
 #include "group/shared_layout.hpp"
 #include "group/wait_hooks.hpp"
@@ -196,6 +197,10 @@ class Group {
 
   // What carries its collectives out, and why, for who asks. Set before anybody can.
   std::string engine;
+  // Where the ranks share no memory: what takes this rank's words to the others. Set before anybody uses the group.
+  Carrier* carrier = nullptr;
+  // What a rank that shares no memory with this one has said of its end.
+  void take_ending(int rank, RankState state, int cause, std::string_view reason, bool has_left);
 
   // Whether a wait of some thread of this rank is in its note.
   std::atomic<bool> has_note{false};
@@ -228,6 +233,7 @@ class Group {
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
   int first_missed(const ReadyTest& ready_for) const;
+  void tell_carrier();
   void wait_for_word_of(int rank) const;
   std::string words_of(int reporter, int lost) const;
   Failure lost_failure(int rank, const Describe& what) const;

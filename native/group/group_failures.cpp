@@ -46,6 +46,22 @@ void Group::leave(const std::string& why) {
     mine.has_left.store(1);
   }
   ring_bells();
+  tell_carrier();
+}
+
+void Group::tell_carrier() {
+  if (carrier == nullptr) return;
+  const StatusLine& mine = status(rank_);
+  carrier->ended(mine.state.load(), mine.cause.load(), reason_of(mine), mine.has_left.load() != 0);
+}
+
+void Group::take_ending(int rank, RankState state, int cause, std::string_view reason, bool has_left) {
+  StatusLine& theirs = status(rank);
+  theirs.cause.store(cause);
+  write_reason(theirs, reason);
+  theirs.state.store(state);
+  theirs.has_left.store(has_left ? 1 : 0);
+  ring_bell(rank_);
 }
 
 void Group::check_present(int rank) {
@@ -67,6 +83,7 @@ void Group::record(const Failure& failure) {
     failed_.store(true, std::memory_order_release);
   }
   ring_bells();
+  tell_carrier();
 }
 
 void Group::fail(const Failure& failure) {
@@ -126,6 +143,7 @@ std::string Group::ending_of(int rank) const {
   const Loss& loss = losses_[static_cast<std::size_t>(rank)];
   const std::int64_t since = loss.since.load();
   if (since == 0) return " was lost";
+  if (carrier != nullptr && !loss.how.empty()) return loss.how;  // with where that was
   const bool ends_in_number = !loss.how.empty() && std::isdigit(static_cast<unsigned char>(loss.how.back())) != 0;
   return "'s process (pid " + std::to_string(note(rank).process.load()) + ") " +
          (loss.how.empty() ? "died" : loss.how) + (ends_in_number ? ", " : " ") +

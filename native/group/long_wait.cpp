@@ -69,6 +69,8 @@ std::string LongWait::names_of(const std::vector<int>& ranks) const {
 }
 
 void LongWait::warn() const {
+  if (group_.carrier != nullptr) group_.carrier->ask_all();
+  if (ready_for_(group_.rank()) && missing().empty()) return;  // meanwhile they have come
   const int in_world = group_.world_rank(group_.rank());
   const std::string world = in_world == group_.rank() ? "" : " (rank " + std::to_string(in_world) + " of the world)";
   StallWarning::write("rank " + std::to_string(group_.rank()) + " of " + std::to_string(group_.size()) + world,
@@ -78,6 +80,7 @@ void LongWait::warn() const {
 }
 
 Failure LongWait::timeout() {
+  if (group_.carrier != nullptr) group_.carrier->ask_all();
   const std::vector<int> absent = missing();
   const std::string subject = what_ ? what_() : "operation " + std::to_string(group_.sequence) + " of the group";
   const std::string names = what_ ? "" : "; not arrived: " + names_of(absent);

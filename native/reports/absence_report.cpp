@@ -21,6 +21,7 @@ constexpr auto patience_with_one = std::chrono::milliseconds(400);
 
 // Where a rank is that has left no note, as its process or the kernel tells.
 std::string asked_of(const Group& group, int rank, Clock::time_point deadline) {
+  if (group.carrier != nullptr) return group.carrier->whereabouts(rank);
   const auto limit = std::min(deadline, Clock::now() + patience_with_one);
   const Answer answer = ask_process(group.note(rank).address.read(), limit);
   if (!answer.waits.empty()) return answer.waits;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bindings/calls/checked_calls.hpp"
+#include "bindings/calls/python_functions.hpp"
 #include "bindings/calls/work.hpp"
-#include "bindings/interpreter/gil_at_end.hpp"
 #include "collectives/request.hpp"
 #include "group/call_description.hpp"
 
@@ -124,41 +124,19 @@ void combine(const PyRequest& request, nb::handle output, const nb::list& of_ran
   request.request->combine({to.data(), to.size()}, starts, factors);
 }
 
-// Of an exception of ours that ends a message. Only those that tell of the other ranks keep their kind.
-Failure failure_of(const nb::python_error& error) {
-  const std::string name = nb::cast<std::string>(error.type().attr("__name__"));
-  const std::string text = nb::str(error.value()).c_str();
-  const FailureKind kind = name == "PeerLostError"            ? FailureKind::peer_lost
-                           : name == "CollectiveTimeoutError" ? FailureKind::timeout
-                                                              : FailureKind::engine;
-  if (kind == FailureKind::engine)
-    return {kind, name == "EngineError" ? text : name + " in a collective that had begun: " + text};
-  return {kind, text, nb::cast<std::vector<int>>(nb::list(error.value().attr("ranks")))};
-}
-
-// On the thread that carries the operation out, which may not hold the interpreter's lock.
-void call(PyObject* move, PyObject* request) {
-  struct Lock {
-    Lock() {
-      take_or_stay([this] { state = PyGILState_Ensure(); });
-    }
-    ~Lock() { PyGILState_Release(state); }
-    PyGILState_STATE state{};
-  } const lock;
-  if (const nb::object result = nb::steal(PyObject_CallOneArg(move, request)); result.is_valid()) return;
-  // Ctrl-C stays the thread's error, for who called the collective.
-  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw Interrupted();
-  throw failure_of(nb::python_error());
-}
-
 }  // namespace
 
-std::unique_ptr<Operation> begun(nb::handle request, nb::handle move, Owners& owners) {
+std::unique_ptr<Operation> begun(nb::handle request, nb::handle move, bool is_carried, Owners& owners) {
   auto& checked = nb::cast<PyRequest&>(request);
   owners = std::move(checked.owners);
   owners.push_back(nb::borrow(request));
   owners.push_back(nb::borrow(move));
-  return checked.request->begun([move = move.ptr(), request = request.ptr()] { call(move, request); });
+  return checked.request->begun(
+      [move = move.ptr(), request = request.ptr(), is_carried] {
+        const PythonLock lock;  // the thread that carries the operation out may not hold it
+        called(move, request, is_carried);
+      },
+      is_carried);
 }
 
 void define_requests(nb::module_& module) {

@@ -11,6 +11,7 @@
 #include "bindings/interpreter/program_threads.hpp"
 #include "bindings/interpreter/source_line.hpp"
 #include "group/call_description.hpp"
+#include "group/group_memory.hpp"
 #include "group/loans.hpp"
 #include "group/watcher.hpp"
 #include "meeting/meeting_watch.hpp"
@@ -114,7 +115,23 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, Member* parent) {
   return member;
 }
 
+std::shared_ptr<Member> Member::carried(const Meeting& meeting, std::uint64_t identity, nb::object carrier) {
+  std::shared_ptr<Member> member;
+  const int size = static_cast<int>(meeting.world_ranks.size());
+  const Machine unmeasured{usual_speeds, std::size_t{1} << 20, std::size_t{1} << 25};  // no operation depends on it
+  Encounter alone{memory_for(size, thresholds_for(unmeasured, size, size), false), {}};
+  make(member, meeting, std::move(alone), identity);
+  member->carrier = std::make_unique<PythonCarrier>(member->group, std::move(carrier));
+  member->group.carrier = member->carrier.get();
+  return member;
+}
+
 void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter) {
+  make(member, meeting, std::move(encounter), std::nullopt);
+}
+
+void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter,
+                  std::optional<std::uint64_t> identity) {
   auto segment = std::make_shared<Segment>(std::move(encounter.segment));
   struct stat status{};
   ::fstat(segment->file(), &status);
@@ -129,7 +146,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   Group& group = member->group;
   group.engine = meeting.engine + ", as " + meeting.engine_reason;
   group.set_processes(encounter.pidfds);
-  group.note(group.rank()).address.write(Inquiries::tell_of(group, status.st_ino));
+  group.note(group.rank()).address.write(Inquiries::tell_of(group, identity.value_or(status.st_ino)));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
 }
 
@@ -143,6 +160,7 @@ void Member::close(const std::string& why) {
     progress.stop(why);
   }
   note_ends();
+  if (carrier && PyGILState_Check() != 0) carrier->let_go();
 }
 
 void start(Work& work) {

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bindings/calls/python_carrier.hpp"
 #include "bindings/tensors/tensor_reader.hpp"
 #include "meeting/rendezvous.hpp"
 #include "progress/progress.hpp"
@@ -30,11 +32,17 @@ struct Member {
   // Meets the other ranks. Throws Failure(peer_lost) when one of them goes from `parent`, the world, meanwhile, and
   // Failure(mismatch) when they wait for this one elsewhere, which then refuses what they wait in.
   static std::shared_ptr<Member> join(const Meeting& meeting, Member* parent);
+  // Joins ranks that share no memory: each has some of its own, and `carrier` takes its words to the others. `identity`
+  // is the group's own, as a file of memory has it.
+  static std::shared_ptr<Member> carried(const Meeting& meeting, std::uint64_t identity, nanobind::object carrier);
   // Sets `member`, without the GIL. Where it throws, what it has made is left there, to be destroyed with the GIL.
   static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter);
+  static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter,
+                   std::optional<std::uint64_t> identity);
   // Says to the others why, if there is something to say.
   void close(const std::string& why = {});
 
+  std::unique_ptr<PythonCarrier> carrier;  // where the ranks share no memory
   Group group;
   Progress progress;
 };

@@ -30,6 +30,7 @@ class MpiLink(Link):
     """
 
     name = "MPI"
+    needs_progress = True
 
     def __init__(
         self, members: Sequence[int], world_rank: int, world_size: int, number: int, exchange: Exchange
@@ -98,27 +99,6 @@ class MpiLink(Link):
         def begin() -> Iterator[Any]:
             for piece in _pieces(data, kind.Get_size()):
                 yield self._handle.Iallreduce(self._mpi.IN_PLACE, [piece, kind], operation)
-
-        return self._begin(len(data), begin)
-
-    def reduce_scatter(self, output: memoryview, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
-        """See ``Link``."""
-        kind, operation = self._reduction(dtype, op)
-        if len(data) // kind.Get_size() <= MOST_AT_ONCE:
-            return self._begin(
-                len(data),
-                lambda: [self._handle.Ireduce_scatter_block([data, kind], [output, kind], operation)],
-            )
-
-        def begin() -> Iterator[Any]:
-            count = len(output)
-            for root in range(self.size):
-                part = data[root * count : (root + 1) * count]
-                for sent, received in zip(
-                    _pieces(part, kind.Get_size()), _pieces(output, kind.Get_size()), strict=True
-                ):
-                    target = [received, kind] if root == self.rank else None
-                    yield self._handle.Ireduce([sent, kind], target, operation, root)
 
         return self._begin(len(data), begin)
 

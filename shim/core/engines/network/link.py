@@ -40,6 +40,7 @@ class Link(ABC):
     """
 
     name: ClassVar[str]  # of the library, as explain() shows it
+    needs_progress: ClassVar[bool] = False  # whether headers come only while somebody calls ``progress``
     rank: int
     size: int
 
@@ -57,7 +58,7 @@ class Link(ABC):
 
     @abstractmethod
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
-        """Tell whether ``all_reduce`` and ``reduce_scatter`` take *dtype* (as ``Request.dtype``) and *op*.
+        """Tell whether ``all_reduce`` takes *dtype* (as ``Request.dtype``) and *op*.
 
         Only where the result is right: float16 and bfloat16 must be summed in float32 or wider, NaN must win in MIN and MAX,
         integers must wrap around.
@@ -66,10 +67,6 @@ class Link(ABC):
     @abstractmethod
     def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
         """Combine all ranks' *data*, and put the result there, the same on all ranks bit by bit."""
-
-    @abstractmethod
-    def reduce_scatter(self, output: memoryview, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
-        """Combine all ranks' *data*, and put this rank's part of the result, ``1/size`` of it, into *output*; *data* may be overwritten."""
 
     @abstractmethod
     def send(self, data: memoryview, peer: int, number: int) -> Pending:

@@ -1,0 +1,79 @@
+#include "bindings/calls/python_carrier.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "bindings/calls/python_functions.hpp"
+#include "group/group.hpp"
+#include "group/mirror.hpp"
+
+namespace nb = nanobind;
+
+namespace shim::bindings {
+namespace {
+
+nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+// What a rank says may have been cut in the middle of a character.
+nb::object text_of(std::string_view text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+}  // namespace
+
+PythonCarrier::~PythonCarrier() {
+  if (!python_.is_valid()) return;
+  const PythonLock lock;
+  python_.reset();
+}
+
+void PythonCarrier::let_go() { python_.reset(); }
+
+// With the lock. What it raises is shown and ends nothing: it is no answer to a call of this rank.
+template <class... Arguments>
+nb::object PythonCarrier::tell(const char* method, const Arguments&... arguments) const {
+  if (!python_.is_valid() || !group_.is_of_this_process()) return {};
+  const nb::error_scope pending;
+  try {
+    return python_.attr(method)(arguments...);
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable(method);
+    return {};
+  }
+}
+
+void PythonCarrier::arrived(std::uint64_t sequence, bool is_refused) {
+  const PythonLock lock;
+  if (!python_.is_valid()) return;
+  try {
+    called_method(python_, "arrived", nb::make_tuple(bytes_of(packed_arrival(group_, sequence)), sequence, is_refused),
+                  false);
+  } catch (const Failure& failure) {
+    group_.fail(failure);
+  } catch (const Interrupted&) {
+    group_.give_up_interrupted();
+    throw;
+  }
+}
+
+void PythonCarrier::told_place(std::uint64_t sequence, std::string_view place) {
+  const PythonLock lock;
+  tell("told_place", sequence, text_of(place));
+}
+
+void PythonCarrier::ask_all() {
+  const PythonLock lock;
+  tell("ask_all");
+}
+
+void PythonCarrier::ended(RankState state, int cause, const std::string& reason, bool has_left) {
+  const PythonLock lock;
+  tell("ended", static_cast<int>(state), cause, text_of(reason), has_left);
+}
+
+std::string PythonCarrier::whereabouts(int rank) {
+  const PythonLock lock;
+  const nb::object said = tell("whereabouts", rank);
+  return said.is_valid() ? nb::cast<std::string>(nb::str(said)) : "does not answer";
+}
+
+}  // namespace shim::bindings

@@ -1,0 +1,38 @@
+// A carrier that Python is: shim.core.engines.network.carrier has its methods.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "group/carrier.hpp"
+
+namespace shim {
+class Group;
+}
+
+namespace shim::bindings {
+
+// Lives as long as the group whose words it takes. Once `python` has been let go, nobody is told anything.
+class PythonCarrier final : public Carrier {
+ public:
+  PythonCarrier(Group& group, nanobind::object python) : group_(group), python_(std::move(python)) {}
+  ~PythonCarrier() override;
+
+  void let_go();  // with the interpreter's lock
+
+  void arrived(std::uint64_t sequence, bool is_refused) override;
+  void told_place(std::uint64_t sequence, std::string_view place) override;
+  void ask_all() override;
+  void ended(RankState state, int cause, const std::string& reason, bool has_left) override;
+  std::string whereabouts(int rank) override;
+
+ private:
+  template <class... Arguments>
+  nanobind::object tell(const char* method, const Arguments&... arguments) const;
+
+  Group& group_;
+  nanobind::object python_;
+};
+
+}  // namespace shim::bindings

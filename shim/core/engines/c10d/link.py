@@ -1,0 +1,159 @@
+"""The connections of a group by gloo, as torch's c10d has it.
+
+A receive of gloo has to be of the size that is sent: another one ends the process. The engine sees to that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core.control import Control
+from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
+from shim.core.engines.c10d.store import store_over
+from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
+from shim.core.reduce_ops import ReduceOp
+
+__all__ = ["GlooLink"]
+
+_FOREVER = timedelta(days=365)  # the engine has the timeouts, and gloo ends all connections at one of its own
+_HEADER_TAG, _PART_TAG, _FIRST_TAG = 1, 2, 3
+_BYE = b"\xff"  # the first byte of the header that ends a taker
+_DTYPES = {"float32": "float32", "float64": "float64", "int8": "int8", "uint8": "uint8", "int32": "int32", "int64": "int64"}
+_OPS = {ReduceOp.SUM: "SUM", ReduceOp.PRODUCT: "PRODUCT", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX"}
+
+
+class GlooLink(Link):
+    """Connects *size* ranks, of which the caller is *rank*, through the store *control*, bound to *address*.
+
+    Every two ranks have a connection, and each rank a thread that takes headers.
+    """
+
+    name = "gloo"
+
+    def __init__(self, control: Control, key: str, rank: int, size: int, address: str, timeout: float) -> None:
+        import torch
+        from torch.distributed import ProcessGroupGloo
+
+        self._torch: Any = torch
+        self.rank, self.size = rank, size
+        options = ProcessGroupGloo._Options()
+        options._devices = [ProcessGroupGloo.create_device(hostname=address)]
+        options._timeout = timedelta(seconds=timeout)
+        options._threads = 2
+        try:
+            self._group: Any = ProcessGroupGloo(store_over(control, f"gloo {key}", timeout), rank, size, options)
+        except RuntimeError as error:
+            raise LinkError(str(error).partition("\n")[0]) from None
+        self._group._set_default_timeout(_FOREVER)
+        self._parts = Waiter("shim gloo parts")
+        self._messages = Waiter("shim gloo messages")
+        self._taker: Callable[[int, bytes], None] | None = None
+        self._is_open = True
+
+    def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
+        """See ``Link``."""
+        to, source = self._tensor(outputs), self._tensor(mine)
+        return FutureTransfer(self._group._allgather_base(to, source), (to, source))
+
+    def broadcast(self, data: memoryview, root: int) -> Pending:
+        """See ``Link``."""
+        from torch.distributed import BroadcastOptions
+
+        tensor, options = self._tensor(data), BroadcastOptions()
+        options.rootRank, options.rootTensor = root, 0
+        return FutureTransfer(self._group.broadcast([tensor], options), (tensor,))
+
+    def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
+        """See ``Link``. gloo's own takes one buffer on each side, and these may lie anywhere."""
+        works, kept = [], []
+        for step in range(1, self.size):
+            source, target = (self.rank - step) % self.size, (self.rank + step) % self.size
+            if len(outputs[source]):
+                kept.append(self._tensor(outputs[source]))
+                works.append(self._group.recv(kept[-1:], source, _PART_TAG))
+            if len(inputs[target]):
+                kept.append(self._tensor(inputs[target]))
+                works.append(self._group.send(kept[-1:], target, _PART_TAG))
+        outputs[self.rank][:] = inputs[self.rank]
+        return self._parts.see_end(WaitedTransfer(works, kept))
+
+    def reduces(self, dtype: str, op: ReduceOp) -> bool:
+        """See ``Link``. Of floats, gloo sums those of 16 bits in their own precision, and NaN does not win in its MIN and MAX."""
+        return dtype in _DTYPES and op in _OPS and not (dtype.startswith("float") and op in (ReduceOp.MIN, ReduceOp.MAX))
+
+    def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
+        """See ``Link``."""
+        from torch.distributed import AllreduceOptions
+        from torch.distributed import ReduceOp as TorchOp
+
+        tensor = self._tensor(data).view(getattr(self._torch, _DTYPES[dtype]))
+        options = AllreduceOptions()
+        options.reduceOp = getattr(TorchOp, _OPS[op])
+        return FutureTransfer(self._group.allreduce([tensor], options), (tensor,))
+
+    def send(self, data: memoryview, peer: int, number: int) -> Pending:
+        """See ``Link``."""
+        return self._message(self._group.send, data, peer, number)
+
+    def receive(self, data: memoryview, peer: int, number: int) -> Pending:
+        """See ``Link``."""
+        return self._message(self._group.recv, data, peer, number)
+
+    def send_header(self, header: bytes, peer: int) -> Pending:
+        """See ``Link``."""
+        tensor = self._tensor(memoryview(bytearray(header)))
+        return self._messages.see_end(WaitedTransfer([self._group.send([tensor], peer, _HEADER_TAG)], (tensor,)))
+
+    def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
+        """See ``Link``."""
+        if self.size > 1:
+            threading.Thread(target=_take, args=(self._group, taker), name="shim gloo headers", daemon=True).start()
+
+    def close(self, is_clean: bool) -> None:
+        """See ``Link``. The left neighbour's word ends the thread that takes headers, and with it the connections go."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        group, self._group = self._group, None
+        if is_clean and self.size > 1:
+            bye = self._tensor(memoryview(bytearray(_BYE.ljust(HEADER_BYTES, b"\0"))))
+            try:
+                work = group.send([bye], (self.rank + 1) % self.size, _HEADER_TAG)
+            except RuntimeError:
+                is_clean = False  # it has gone without a word
+            else:
+                self._messages.see_end(WaitedTransfer([work], (bye, group)))
+        if not is_clean:  # its destructor would wait for transfers that never end; the process's end does not
+            group.abort()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+        self._parts.close()
+        self._messages.close()
+
+    def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:
+        tensor = self._tensor(data)
+        return self._messages.see_end(WaitedTransfer([move([tensor], peer, _FIRST_TAG + number)], (tensor,)))
+
+    def _tensor(self, data: memoryview) -> Any:
+        torch = self._torch
+        return torch.frombuffer(data, dtype=torch.uint8) if len(data) else torch.empty(0, dtype=torch.uint8)
+
+
+def _take(group: Any, taker: Callable[[int, bytes], None]) -> None:
+    """Hand on headers until the left neighbour says that it closes."""
+    import torch
+
+    room = torch.empty(HEADER_BYTES, dtype=torch.uint8)
+    while True:
+        try:
+            work = group.recv_anysource([room], _HEADER_TAG)
+            work.wait()
+        except RuntimeError:  # the connections are gone
+            return
+        header = room.numpy().tobytes()
+        if header[:1] == _BYE:
+            return
+        taker(work._source_rank(), header)

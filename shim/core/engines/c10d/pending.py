@@ -1,0 +1,93 @@
+"""Transfers of a c10d backend that are under way, and the threads that wait for those which cannot be asked."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.engines.network.link import LinkError
+
+__all__ = ["FutureTransfer", "WaitedTransfer", "Waiter"]
+
+
+class _Transfer:
+    """One transfer; *kept* are the tensors over its memory."""
+
+    def __init__(self, kept: Sequence[Any]) -> None:
+        self._kept = kept
+        self._has_ended = threading.Event()
+        self._error: Exception | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """See ``Pending``."""
+        if not (self._has_ended.is_set() or (seconds > 0 and self._has_ended.wait(seconds))):
+            return False
+        if self._error is not None:
+            raise LinkError(str(self._error).partition("\n")[0]) from None
+        return True
+
+    def _end(self, error: Exception | None) -> None:
+        self._error = error
+        self._kept = ()
+        self._has_ended.set()
+
+
+class FutureTransfer(_Transfer):
+    """A collective, whose *work* has a future."""
+
+    def __init__(self, work: Any, kept: Sequence[Any]) -> None:
+        super().__init__(kept)
+        work.get_future().add_done_callback(self._done)
+
+    def _done(self, future: Any) -> None:
+        try:
+            future.value()
+        except Exception as error:
+            self._end(error)
+        else:
+            self._end(None)
+
+
+class WaitedTransfer(_Transfer):
+    """Messages, whose *works* end only for who waits for them."""
+
+    def __init__(self, works: Sequence[Any], kept: Sequence[Any]) -> None:
+        super().__init__(kept)
+        self._works = works
+
+    def carry_out(self) -> None:
+        """Wait for the works; called by a Waiter."""
+        try:
+            for work in self._works:
+                work.wait()
+        except Exception as error:
+            self._end(error)
+        else:
+            self._end(None)
+        self._works = ()
+
+
+class Waiter:
+    """A thread that waits for transfers, one after the other; it begins with the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._transfers: queue.SimpleQueue[WaitedTransfer | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def see_end(self, transfer: WaitedTransfer) -> WaitedTransfer:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._transfers.put(transfer)
+        return transfer
+
+    def close(self) -> None:
+        """End the thread when it has seen all transfers end."""
+        self._transfers.put(None)
+
+    def _run(self) -> None:
+        while (transfer := self._transfers.get()) is not None:
+            transfer.carry_out()

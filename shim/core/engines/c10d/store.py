@@ -1,0 +1,32 @@
+"""The store through which a c10d backend connects: the control connections, which are authenticated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from shim.core.control import Control
+
+__all__ = ["store_over"]
+
+
+def store_over(control: Control, name: str, timeout: float) -> Any:
+    """Return a torch Store whose keys only this group, *name*, has; a key is waited for up to *timeout* seconds."""
+    from torch.distributed import Store  # torch is imported only when this engine is asked for
+
+    class ControlStore(Store):
+        def set(self, key: str, value: str | bytes) -> None:
+            control.put(f"{name}/{key}", value.encode() if isinstance(value, str) else bytes(value))
+
+        def get(self, key: str) -> bytes:
+            return control.get(f"{name}/{key}", timeout)
+
+        def wait(self, keys: Sequence[str], limit: timedelta | None = None) -> None:
+            for key in keys:
+                control.get(f"{name}/{key}", timeout if limit is None else limit.total_seconds())
+
+        def check(self, keys: Sequence[str]) -> bool:
+            raise NotImplementedError("no backend that connects through the control connections asks for it")
+
+    return ControlStore()

@@ -1,0 +1,208 @@
+"""What takes a rank's words to the other ranks of its group, and theirs to it, where they share no memory.
+
+The native group keeps a copy of every rank's words; it compares calls, waits and reports as if the ranks shared memory.
+It calls the methods of a carrier when this rank says something (``native/group/carrier.hpp``). Arrivals at operations
+go over the link, all ranks' at once; everything else goes through the control connections.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from shim.core.callers import program_place
+from shim.core.engines.network.drive import Drive
+from shim.core.engines.network.link import LinkError, Pending
+from shim.errors import ShimError, StateError
+
+if TYPE_CHECKING:
+    from shim._native import Group
+    from shim.core.control import Control
+    from shim.core.engines.place import Place
+
+__all__ = ["Carrier", "Gather"]
+
+Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
+"""Gathers as many bytes of every rank, in the order of group ranks."""
+
+_PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a thread waits, and the native group
+_PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
+_ANSWER = 1.0  # seconds for the others to say where they are
+_LEFT = 1  # RankState::left of native/group/shared_layout.hpp
+
+
+class Carrier:
+    """The carrier of one group. Threads: the one that carries an operation out, the control connections', and one of its own."""
+
+    def __init__(self, control: Control, place: Place, gather: Gather) -> None:
+        self._control = control
+        self._process = os.getpid()
+        self._ranks = place.ranks
+        self._rank = place.rank
+        self._topic = f"group {place.key}"
+        self._gather = gather
+        self._group: Group | None = None
+        self._changed = threading.Condition()
+        self._exchanges: list[Drive] = []  # under way, in their order
+        self._is_closed = False
+        self._whereabouts: dict[int, str] = {}
+        self.left: set[int] = set()  # group ranks that have said so
+
+    def serve(self, group: Group) -> None:
+        """Begin to tell *group* of the others. Its first operation may follow."""
+        self._group = group
+        for rank, member in enumerate(self._ranks):
+            group.take_process(rank, self._control.peers[member].pid, "")
+        self._control.answer(self._topic, self._answer)
+        self._control.listen(self._topic, self._hear)
+        self._control.when_gone(self._see_gone)  # of those that have gone, too
+
+    def close(self) -> None:
+        """Stop once this rank's last words are on their way; a refused call's go as far as the others have come."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exchanges, 0.5)
+            self._is_closed = True
+        self._control.forget(self._topic)
+
+    def is_exchanging(self) -> bool:
+        """Tell whether an exchange is under way."""
+        return bool(self._exchanges)
+
+    def wait_for_exchange(self, check: Callable[[], None]) -> None:
+        """Return when no exchange of arrivals is under way: then the link is free. *check* may raise meanwhile."""
+        with self._changed:
+            while not self._changed.wait_for(lambda: not self._exchanges, 0.05):
+                check()
+
+    # what the native group calls
+
+    def arrived(self, packet: bytes, sequence: int, is_refused: bool) -> None:
+        """Exchange this rank's arrival for the others'."""
+        drive = Drive(self._exchange(packet, sequence))
+        with self._changed:
+            self._exchanges.append(drive)
+            if len(self._exchanges) > 1:
+                return  # a thread carries on with one before it, and then with this
+        with suppress(LinkError):  # the thread finds out why
+            if drive.run(0.0 if is_refused else _PATIENCE):
+                self._take_off(drive)
+                return
+        threading.Thread(target=self._carry_on, name="shim exchange", daemon=True).start()
+
+    def told_place(self, sequence: int, place: str) -> None:
+        """Tell the others where in the program this rank made its call."""
+        self._tell(["place", sequence, place])
+
+    def ended(self, state: int, cause: int, reason: str, has_left: bool) -> None:
+        """Tell the others that this rank left the group or gave it up."""
+        self._tell(["ended", state, cause, reason, has_left])
+
+    def ask_all(self) -> None:
+        """Ask the others where they are."""
+        members = [member for member in self._others() if not self._control.is_gone(member)]
+        said = self._control.ask(self._topic, members, b"", _ANSWER)
+        self._whereabouts = {}
+        for member, answer in said.items():
+            with suppress(ShimError, ValueError):
+                self._take_answer(self._ranks.index(member), answer)
+
+    def whereabouts(self, rank: int) -> str:
+        """Return where *rank* said it is when all were asked."""
+        return self._whereabouts.get(rank, "does not answer")
+
+    # what others say
+
+    def _hear(self, member: int, said: bytes) -> None:
+        group = self._group
+        if group is None or member not in self._ranks:
+            return
+        rank = self._ranks.index(member)
+        kind, *words = json.loads(said)
+        if kind == "place":
+            group.take_place(rank, *words)
+        elif kind == "ended":
+            if words[0] == _LEFT:
+                self.left.add(rank)
+            group.take_ending(rank, *words)
+
+    def _see_gone(self, member: int) -> None:
+        group = self._group
+        if group is None or self._is_closed or member not in self._ranks:
+            return
+        rank = self._ranks.index(member)
+        if rank != self._rank and rank not in self.left:
+            group.mark_lost(rank, self._control.ending_of(member))
+
+    def _answer(self, member: int, question: bytes) -> bytes:
+        """Say what this rank waits for, or else where its program is, and the call that it has arrived with."""
+        del member, question
+        group = self._group
+        if group is None or self._is_closed:
+            return b"{}"
+        sequence = group.sequence()
+        told: dict[str, Any] = {"note": group.note(), "at": program_place()}
+        if sequence > 0:
+            told["arrival"] = group.arrival(sequence).hex()
+            told["tables"] = group.tables(sequence).hex()
+        return json.dumps(told).encode()
+
+    def _take_answer(self, rank: int, answer: bytes) -> None:
+        group = self._group
+        told: dict[str, Any] = json.loads(answer)
+        if group is None or not told:
+            return
+        group.take_note(rank, *(told["note"] or ("", "", 0.0)))
+        place = told["at"]
+        self._whereabouts[rank] = f"is at {place}" if place else "is in no line of its program"
+        if "arrival" in told:
+            group.take_arrival(rank, bytes.fromhex(told["arrival"]), bytes.fromhex(told["tables"]))
+
+    # exchanges
+
+    def _exchange(self, packet: bytes, sequence: int) -> Generator[Pending, None, None]:
+        group = self._group
+        assert group is not None
+        packets = yield from self._gather(packet)
+        if not group.take_arrivals(packets):
+            group.take_tables(sequence, (yield from self._gather(group.tables(sequence))))
+
+    def _carry_on(self) -> None:
+        """Carry on with the exchanges until there are none, in a thread: the others come late."""
+        while self._exchanges and not self._is_closed:
+            drive = self._exchanges[0]
+            try:
+                if drive.run(0.1):
+                    self._take_off(drive)
+            except Exception as error:
+                return self._fail(error)
+        return None
+
+    def _take_off(self, drive: Drive) -> None:
+        with self._changed:
+            self._exchanges.remove(drive)
+            self._changed.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        """Give the group up, unless a rank turns out to be lost, which the native group then tells of itself."""
+        group = self._group
+        if group is None:
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._has_lost(), _PATIENCE_IN_FAILURE)
+        if not self._is_closed and not self._has_lost():
+            group.give_up(f"the ranks' calls could not be exchanged: {error}")
+
+    def _has_lost(self) -> bool:
+        return any(self._control.is_gone(member) for member in self._others()) or bool(self.left)
+
+    def _others(self) -> list[int]:
+        return [member for rank, member in enumerate(self._ranks) if rank != self._rank]
+
+    def _tell(self, words: list[Any]) -> None:
+        if not self._is_closed and os.getpid() == self._process:
+            with suppress(StateError):  # the connections are closed, and the others know
+                self._control.tell(self._topic, self._others(), json.dumps(words).encode())

@@ -1,0 +1,29 @@
+"""Steps over a link that one thread begins and another one may end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+
+from shim.core.engines.network.link import Pending
+
+__all__ = ["Drive"]
+
+
+class Drive:
+    """Carries on with *steps*, which yield each transfer they wait for; by one thread at a time."""
+
+    def __init__(self, steps: Generator[Pending, None, None]) -> None:
+        self._steps = steps
+        self._pending: Pending | None = None
+        self._has_ended = False
+
+    def run(self, seconds: float) -> bool:
+        """Carry on for up to *seconds* and return whether all is done. Raises what a step raises, and LinkError."""
+        deadline = time.monotonic() + seconds
+        while not self._has_ended:
+            if self._pending is not None and not self._pending.wait(max(0.0, deadline - time.monotonic())):
+                return False
+            self._pending = next(self._steps, None)
+            self._has_ended = self._pending is None
+        return True
