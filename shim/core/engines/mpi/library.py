@@ -50,7 +50,7 @@ class Library:
 
     def __init__(self, mpi: Any) -> None:
         self.mpi = mpi
-        self.is_broken = False  # a link was closed while transfers were under way
+        self._abandoned: list[object] = []  # what keeps the memory of transfers that may never end
         self._links = 0
         self._is_ending = False
         if mpi.Is_finalized():
@@ -82,6 +82,10 @@ class Library:
         name, numbers = self.mpi.get_vendor()
         return f"{name} {'.'.join(map(str, numbers))}"
 
+    def abandon(self, what: object) -> None:
+        """Keep *what*, in whose memory a transfer may be under way that never ends."""
+        self._abandoned.append(what)
+
     def begin_link(self) -> None:
         """Note that a link is open."""
         self._links += 1
@@ -101,7 +105,7 @@ class Library:
     def _end(self) -> None:
         if self.mpi.Is_finalized():
             return
-        if self.is_broken:
+        if self._abandoned:
             _tell_launcher()
         else:
             self.mpi.Finalize()

@@ -13,12 +13,11 @@ from shim.core.engines.mpi.pending import Transfer
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["MpiLink"]
+__all__ = ["MpiLink", "problem_of_world"]
 
 MOST_AT_ONCE = (
     1 << 31
 ) - 1  # elements of a transfer: MPI counts in an int. Open MPI 5 has no calls with longer counts.
-_abandoned: list[MpiLink] = []  # with the memory of transfers that may never end
 
 
 class MpiLink(Link):
@@ -38,7 +37,7 @@ class MpiLink(Link):
         self._library = library()
         self._mpi: Any = self._library.mpi
         self.rank, self.size = members.index(world_rank), len(members)
-        problem = _problem_of_world(self._library, world_rank, world_size)
+        problem = problem_of_world(self._library, world_rank, world_size)
         self._communicator = open_communicator(self._library, tuple(members), number, problem, exchange)
         self._handle: Any = self._communicator.handle
         self._first_tag = self._communicator.first_tag
@@ -162,8 +161,7 @@ class MpiLink(Link):
         if is_clean:
             keep(self._communicator)
         else:
-            self._library.is_broken = True
-            _abandoned.append(self)
+            self._library.abandon(self)
             for transfer in list(self._transfers):
                 transfer.give_up()
         self._library.end_link()
@@ -200,7 +198,7 @@ def _pieces(data: memoryview, width: int) -> Iterator[memoryview]:
         yield data[start : start + most]
 
 
-def _problem_of_world(mpi_library: Library, rank: int, size: int) -> str:
+def problem_of_world(mpi_library: Library, rank: int, size: int) -> str:
     """Tell why the world cannot be MPI's; nothing where it is."""
     world = mpi_library.mpi.COMM_WORLD
     mine, ranks = world.Get_rank(), world.Get_size()

@@ -1,0 +1,104 @@
+"""Where the ranks of mpirun or srun meet: they tell each other by MPI, so that nobody has to give an address or a secret."""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import json
+import secrets
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from shim.core.control.places import host_id, interfaces
+from shim.core.engines.mpi.library import Library, library
+from shim.core.engines.mpi.link import problem_of_world
+from shim.core.engines.mpi.pending import Transfer
+from shim.core.job.hosts import free_address
+from shim.errors import CollectiveTimeoutError, EngineError, ShimError
+
+__all__ = ["place_by_mpi"]
+
+_TEXT_BYTES = 4096  # of what each rank tells
+_SIOCGIFNETMASK = 0x891B  # of linux/sockios.h: the network mask of an interface
+_MOST_ADDRESSES = 32  # of a host that are told
+
+
+def place_by_mpi(rank: int, size: int, interface: str = "", timeout: float = 300.0) -> tuple[str, bytes]:
+    """Return the address, host:port, where rank 0 waits for the others, and their secret; all ranks of the world call this.
+
+    The address is empty where all ranks are on one host. It is that of *interface*, where rank 0 gives one; else rank 0's on a network
+    that it shares with the others, else the one on the way to them. Raises EngineError where MPI has other ranks, or rank 0
+    has no address, and CollectiveTimeoutError where a rank has not called this within *timeout* seconds.
+    """
+    mpi_library = library()
+    if problem := problem_of_world(mpi_library, rank, size):
+        raise EngineError(problem)
+    mine = {"host": host_id(), "name": socket.gethostname(), "networks": _networks()[:_MOST_ADDRESSES]}
+    every = _gathered(mpi_library, mine, timeout)
+    told = _gathered(mpi_library, _decision(every, interface) if rank == 0 else {}, timeout)[0]
+    if told["problem"]:
+        raise EngineError(f"rank 0 has no place where the ranks can meet: {told['problem']}")
+    return told["address"], bytes.fromhex(told["secret"])
+
+
+def _decision(every: Sequence[dict[str, Any]], interface: str) -> dict[str, str]:
+    """Decide as rank 0. An error goes to all: the others wait for what is decided."""
+    decision = {"address": "", "secret": secrets.token_hex(32), "problem": ""}
+    away = [each for each in every if each["host"] != every[0]["host"]]
+    if away:
+        try:
+            decision["address"] = free_address(_ways(every[0], away), interface)
+        except ShimError as error:
+            decision["problem"] = str(error)
+        if not decision["address"]:
+            decision["problem"] = decision["problem"] or "its host has no address but the loopback's"
+    return decision
+
+
+def _ways(mine: dict[str, Any], away: Sequence[dict[str, Any]]) -> list[str]:
+    """Return addresses of other hosts, in the order in which the way to them is to be tried: first those on a network of all hosts."""
+    networks = [ipaddress.ip_interface(text) for text in mine["networks"]]
+    own = {network.ip for network in networks}
+    theirs = [[ip for text in each["networks"] if (ip := ipaddress.ip_interface(text).ip) not in own] for each in away]
+    shared = []
+    for network in networks:
+        neighbours = [next((ip for ip in addresses if ip in network.network), None) for addresses in theirs]
+        if neighbours[0] is not None and None not in neighbours:
+            shared.append(str(neighbours[0]))
+    return [*shared, *(str(ip) for addresses in theirs[:1] for ip in addresses), away[0]["name"]]
+
+
+def _networks() -> list[str]:
+    """Return this host's IPv4 addresses with their networks, such as 10.0.0.3/24, without the loopback."""
+    found = []
+    for name, addresses in interfaces().items():
+        mask = _mask_of(name)
+        for text in addresses:
+            if ":" not in text and not text.startswith("127."):
+                found.append(f"{text}/{mask}")
+    return found
+
+
+def _mask_of(interface: str) -> str:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            answer = fcntl.ioctl(asking.fileno(), _SIOCGIFNETMASK, struct.pack("256s", interface.encode()))
+    except OSError:
+        return "32"
+    return socket.inet_ntoa(answer[20:24])
+
+
+def _gathered(mpi_library: Library, mine: dict[str, Any], timeout: float) -> list[dict[str, Any]]:
+    """Return what every rank of the world tells."""
+    mpi, world = mpi_library.mpi, mpi_library.mpi.COMM_WORLD
+    texts = bytearray(_TEXT_BYTES * world.Get_size())
+    text = json.dumps(mine).encode().ljust(_TEXT_BYTES)
+    request = world.Iallgather([text, mpi.BYTE], [texts, mpi.BYTE])
+    if not Transfer([request], len(texts), mpi.Exception, lambda transfer: None).wait(timeout):
+        mpi_library.abandon(request)
+        raise CollectiveTimeoutError(
+            f"not all {world.Get_size()} ranks of MPI.COMM_WORLD have come to the meeting within {timeout:g} s"
+        )
+    return [json.loads(texts[first : first + _TEXT_BYTES]) for first in range(0, len(texts), _TEXT_BYTES)]
