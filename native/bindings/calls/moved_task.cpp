@@ -1,6 +1,5 @@
 #include "bindings/calls/moved_task.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <new>
@@ -21,9 +20,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto on_its_way = std::chrono::milliseconds(300);  // for what a rank has sent before it went
 
 nb::object memory_of(const Buffer& buffer) {
-  static std::byte nothing;
-  void* const start = buffer.data() == nullptr ? &nothing : buffer.data();
-  return nb::cast(nb::ndarray<nb::memview, std::uint8_t, nb::ndim<1>>(start, {buffer.bytes()}, nb::handle()));
+  static char nothing;
+  char* const start = buffer.data() == nullptr ? &nothing : reinterpret_cast<char*>(buffer.data());
+  return nb::steal(PyMemoryView_FromMemory(start, static_cast<Py_ssize_t>(buffer.bytes()), PyBUF_WRITE));
 }
 
 }  // namespace

@@ -6,20 +6,23 @@ An engine's module is imported when a group is made that it serves, and not befo
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shim.core.job.variables import Variables
-from shim.errors import ArgumentError, UnsupportedError
+from shim.errors import ArgumentError, EngineError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.place import Place
 
-__all__ = ["Choice", "check_room", "choose", "engine_names", "open_engine", "refusal_of", "usual"]
+__all__ = ["Choice", "check_room", "choose", "choose_in", "engine_names", "open_engine", "refusal_of", "settled", "usual"]
 
 _VARIABLE = "SHIM_ENGINE"
+_ACROSS = "SHIM_ACROSS"
 _USUAL = "shared_memory"
 _TRACED = "traced:"
 
@@ -27,8 +30,15 @@ _TRACED = "traced:"
 _ENGINES = {
     "shared_memory": ("shim.core.engines.shared_memory.engine", "SharedMemoryEngine"),
     "plain": ("shim.core.engines.plain", "PlainEngine"),
+    "c10d": ("shim.core.engines.c10d.engine", "C10dEngine"),
+    "mpi": ("shim.core.engines.mpi.engine", "MpiEngine"),
+    "hierarchical": ("shim.core.engines.hierarchical.engine", "HierarchicalEngine"),
 }
 _UNDER = {"plain": "shared_memory"}
+# What carries data between hosts: the engine that uses nothing else, and the module that it needs.
+_LIBRARIES = {"gloo": ("c10d", "torch"), "mpi": ("mpi", "mpi4py")}
+_MPI_LAUNCHERS = ("Open MPI", "MPICH or Intel MPI")
+_OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -36,14 +46,24 @@ _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine of a group: its *name*, what stands before it (``traced:`` or nothing), and the *reason* as it follows "as"."""
+    """The engine of a group: its *name*, what stands before it (``traced:`` or nothing), and the *reason* as it follows "as".
+
+    ``library`` carries its data between hosts, where it can: gloo or mpi. ``is_said`` tells whether the user has chosen it.
+    """
 
     name: str
     reason: str
     before: str = ""
+    library: str = ""
+    is_said: bool = field(default=False, compare=False)
+
+    @property
+    def is_over_network(self) -> bool:
+        """Whether the ranks need control connections."""
+        return self.name in _OVER_NETWORKS
 
     def __str__(self) -> str:
-        return self.before + self.name
+        return self.before + self.name + (f" over {self.library}" if self.name == "hierarchical" else "")
 
 
 def usual() -> Choice:
@@ -56,15 +76,53 @@ def engine_names() -> list[str]:
     return [*_ENGINES, *(f"{_TRACED}{name}" for name in _ENGINES)]
 
 
-def choose(backend: str = "", several_hosts: str = "") -> Choice:
-    """Choose the engine of a group. Its user passed *backend*; *several_hosts*, unless empty, shows that its ranks are on several hosts.
+def choose(backend: str = "", several_hosts: str = "", launcher: str = "") -> Choice:
+    """Choose the engine of a world. Its user passed *backend*; *several_hosts*, unless empty, shows that its ranks are on several hosts.
 
     ``SHIM_ENGINE`` decides where it is set, and a *backend* that is an engine's name where it is not. Other backends, such as gloo, name no engine.
-    Raises ArgumentError for what cannot be had, and where the two contradict each other, and UnsupportedError for ranks on several hosts.
+    Between hosts, ``SHIM_ACROSS`` decides for gloo or mpi; without it MPI's own *launcher* does, and what is installed.
+    Raises ArgumentError for what cannot be had, and where the two contradict each other, UnsupportedError for ranks on several hosts
+    where the user has chosen an engine for one, and EngineError where no library for several hosts is installed.
     """
     choice = _chosen(backend)
-    if several_hosts:
+    if several_hosts and not choice.is_said:
+        choice = Choice("hierarchical", "its ranks are on several hosts")
+    elif several_hosts and not choice.is_over_network:
         raise refusal_of(several_hosts, choice.name)
+    if not choice.is_over_network:
+        return choice
+    return replace(choice, library=_OVER_NETWORKS[choice.name] or _library(launcher))
+
+
+def settled(choice: Choice, hosts: Sequence[int]) -> Choice:
+    """Return what *choice* comes to for ranks that have met on *hosts*, the numbers of each rank's."""
+    if choice.is_said:
+        return choice
+    count = len(set(hosts))
+    if count == 1:
+        return Choice(_USUAL, "all its ranks are on this host")
+    if count == len(hosts):
+        name = _LIBRARIES[choice.library][0]
+        return replace(choice, name=name, reason=f"each of its {count} ranks is on a host of its own")
+    return replace(choice, name="hierarchical", reason=f"its {len(hosts)} ranks are on {count} hosts")
+
+
+def choose_in(world: Choice, backend: str, hosts: Sequence[int]) -> Choice:
+    """Choose the engine of a group of a world that has *world*'s; *hosts* are the numbers of its members' hosts.
+
+    Its user passed *backend*. Raises as ``choose`` does.
+    """
+    if not world.is_over_network:
+        return choose(backend)
+    choice = _chosen(backend)
+    if not choice.is_said:
+        return settled(world, hosts)
+    if choice.is_over_network:
+        if choice.name != "hierarchical" and _OVER_NETWORKS[choice.name] != world.library:
+            raise ArgumentError(f"the backend {backend!r} contradicts the world's library between hosts, {world.library}")
+        return replace(choice, library=world.library)
+    if len(set(hosts)) > 1:
+        raise refusal_of("the members of the group", choice.name)
     return choice
 
 
@@ -72,7 +130,23 @@ def refusal_of(several_hosts: str, name: str = _USUAL) -> UnsupportedError:
     """Return the error of the engine *name* for ranks that are on several hosts, as *several_hosts* shows. It serves those of one."""
     return UnsupportedError(
         f"the ranks are on several hosts, and the {name} engine serves those of one: {several_hosts}\n"
-        "The engines that could serve them, c10d, mpi and hierarchical, are not in this release."
+        f"Unset {_VARIABLE}, or choose c10d, mpi or hierarchical."
+    )
+
+
+def _library(launcher: str) -> str:
+    said = Variables(os.environ).get(_ACROSS)
+    if said is not None:
+        if said not in _LIBRARIES:
+            raise ArgumentError(f"{_ACROSS} must be one of {', '.join(_LIBRARIES)}, got {said!r}")
+        return said
+    order = ["mpi", "gloo"] if launcher in _MPI_LAUNCHERS else ["gloo", "mpi"]
+    for library in order:
+        if find_spec(_LIBRARIES[library][1]) is not None:
+            return library
+    raise EngineError(
+        "the ranks are on several hosts, and neither torch, whose gloo could connect them, nor mpi4py is installed\n"
+        "Install one of them on every host."
     )
 
 
@@ -90,7 +164,7 @@ def _chosen(backend: str) -> Choice:
 
 def _named(text: str, reason: str) -> Choice:
     before = _TRACED if text.startswith(_TRACED) else ""
-    return Choice(text.removeprefix(before), reason, before)
+    return Choice(text.removeprefix(before), reason, before, is_said=True)
 
 
 def open_engine(place: Place, choice: Choice) -> Engine:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shim.core.job.origin import NO_ORIGIN, Origin
 
 if TYPE_CHECKING:
+    from shim.core.control import Control
     from shim.core.engines.base import Engine
     from shim.core.engines.choosing import Choice
 
@@ -22,6 +23,7 @@ class Place:
     ranks of the members, ``rank`` the caller's group rank; ``timeout`` is in seconds, for meeting and for every operation.
     ``world`` is the engine of the world that the group is part of, which knows when one of the ranks has gone. ``choice`` says
     which engine was chosen, on which all ranks have to agree, and why.
+    ``control`` are the control connections of the world, for engines over a network, and ``hosts`` the numbers of the members' hosts; the engine that ``owns_control`` closes them.
     """
 
     key: str
@@ -32,3 +34,6 @@ class Place:
     world: Engine | None = None
     origin: Origin = NO_ORIGIN
     choice: Choice | None = None
+    control: Control | None = None
+    hosts: tuple[int, ...] = ()
+    owns_control: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shim.core.control import Control
     from shim.core.groups.process_group import ProcessGroup
 
 __all__ = ["STATE", "State"]
@@ -23,6 +24,8 @@ class State:
     apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
     frontends: set[str] = field(default_factory=set)
     created: int = 0  # of the last group on which all ranks agreed
+    control: Control | None = None  # of the world, where its engine needs them
+    hosts: tuple[int, ...] = ()  # by rank, the number of its host
     by_members: Counter[tuple[int, ...]] = field(default_factory=Counter)  # groups that these alone have made
 
 

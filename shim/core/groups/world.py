@@ -15,13 +15,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from shim.core.callers import Caller
-from shim.core.engines import Place, choose, open_engine
+from shim.core.engines import Choice, Place, choose, choose_in, open_engine, settled, usual
 from shim.core.groups import last_words
+from shim.core.groups.connections import connection_for, hosts_of
 from shim.core.groups.agreement import agree, check_members, count_name, has_lost_ranks, members_of, refusals_told
 from shim.core.groups.process_group import ProcessGroup
 from shim.core.groups.state import STATE
 from shim.core.job import rendezvous
 from shim.core.job.job import Job
+from shim.core.job.origin import NO_ORIGIN
 from shim.errors import ArgumentError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -122,8 +124,8 @@ def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | N
 
 def _open_world(me: Job, backend: str, timeout: float) -> None:
     ranks = tuple(range(me.size))
-    choice = choose(backend, me.several_hosts)
-    engine = open_engine(Place(me.key, WORLD_NAME, ranks, me.rank, timeout, origin=me.origin()), choice)
+    place, choice = _place_of(me, me.key, WORLD_NAME, backend, timeout)
+    engine = open_engine(place, choice)
     _close_before_exec()
     STATE.token = _agreed_token(engine, me.size)
     if os.environ.get("SHIM_TRACE"):
@@ -131,10 +133,29 @@ def _open_world(me: Job, backend: str, timeout: float) -> None:
 
         name_world(STATE.token)
     STATE.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout, choice)
+    STATE.control, STATE.hosts = place.control, place.hosts
     last_words.begin_to_listen()
     STATE.process = os.getpid()
     STATE.groups = {WORLD_NAME: STATE.world}
     STATE.created, STATE.by_members = 0, Counter()
+
+
+def _place_of(me: Job, key: str, name: str, backend: str, timeout: float) -> tuple[Place, Choice]:
+    """Return where the ranks of *me*'s job meet, and for which engine: over a network they meet for that already."""
+    choice = choose(backend, me.several_hosts, me.launcher)
+    control = connection_for(me, choice, timeout)
+    hosts = hosts_of(control, me.size)
+    if control is not None:
+        atexit.unregister(_close_at_exit)  # the groups close before their control connections do
+        atexit.register(_close_at_exit)
+        choice = settled(choice, hosts)
+        if not choice.is_over_network:
+            control.close("they are on one host")
+            control = None
+    owns = control is not None
+    ranks = tuple(range(me.size))
+    origin = NO_ORIGIN if owns else me.origin()
+    return Place(key, name, ranks, me.rank, timeout, None, origin, choice, control, hosts, owns), choice
 
 
 def _agreed_token(engine: Engine, size: int) -> str:
@@ -206,9 +227,12 @@ def new_group(
         limit = parent.timeout if timeout is None else timeout
         rank = members.index(parent.rank) if parent.rank in members else -1
         backend = parent.backend if backend is None else backend
-        choice, engine = choose(backend), None
+        hosts = tuple(STATE.hosts[member] for member in members)
+        choice, engine = choose_in(parent.choice or usual(), backend, hosts), None
         if rank >= 0:
-            engine = open_engine(Place(f"{STATE.token}/{name}", name, members, rank, limit, parent.engine), choice)
+            key = f"{STATE.token}/{name}"
+            place = Place(key, name, members, rank, limit, parent.engine, control=STATE.control, hosts=hosts)
+            engine = open_engine(place, choice)
     except ShimError as error:
         raise caller.explain(error, parent) from None
     group = ProcessGroup(name, members, rank, engine, backend, limit, choice)
@@ -251,8 +275,7 @@ def open_apart(
     try:
         me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
         ranks = tuple(range(me.size))
-        choice = choose(backend, me.several_hosts)
-        place = Place(f"{me.key} {name}", name or me.key, ranks, me.rank, timeout, origin=me.origin())
+        place, choice = _place_of(me, f"{me.key} {name}", name or me.key, backend, timeout)
         engine = open_engine(place, choice)
     except ShimError as error:
         raise caller.explain(error) from None
@@ -311,7 +334,7 @@ def _close_all(why: str = "") -> None:
     for group in reversed(STATE.groups.values()):
         group._close(why)
     STATE.groups = {}
-    STATE.world = None
+    STATE.world = STATE.control = None
     last_words.end_listening()
 
 
@@ -327,4 +350,8 @@ def _close_before_exec() -> None:
     set_before_exec(lambda: _close_at_the_end("os.exec: its process runs another program now"))
 
 
-atexit.register(lambda: _close_at_the_end(last_words.reason()))
+def _close_at_exit() -> None:
+    _close_at_the_end(last_words.reason())
+
+
+atexit.register(_close_at_exit)

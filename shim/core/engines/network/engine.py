@@ -41,7 +41,7 @@ class NetworkEngine(Engine):
         assert place.control is not None
         assert place.choice is not None
         self.rank, self.size, self.link = place.rank, len(place.ranks), link
-        self._name = place.name
+        self._control = place.control if place.owns_control else None
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
         self._group = Group(
@@ -198,6 +198,8 @@ class NetworkEngine(Engine):
         self._carrier.close()
         self._group.close(why)
         self.link.close(is_clean and not self._carrier.is_exchanging())
+        if self._control is not None:
+            self._control.close(why)
 
     def wait_for(self, pending: Pending) -> None:
         """Wait for a transfer of the collective that all ranks are in. Raises PeerLostError, CollectiveTimeoutError and EngineError."""

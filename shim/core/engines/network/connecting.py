@@ -1,0 +1,60 @@
+"""How the members of a group connect over a library: all of them, or none, and each learns why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from shim.core.engines.network.link import Link, LinkError
+from shim.errors import EngineError, ShimError, StateError
+
+if TYPE_CHECKING:
+    from shim.core.engines.place import Place
+
+__all__ = ["connected", "exchange_at"]
+
+_Link = TypeVar("_Link", bound=Link)
+
+
+def exchange_at(place: Place, step: str, ranks: Sequence[int] | None = None) -> Callable[[bytes], Sequence[bytes]]:
+    """Return what gives every member of the group at *place*, or of its world ranks *ranks*, each one's bytes.
+
+    It raises where one of them is gone or late.
+    """
+    control = place.control
+    assert control is not None
+    members = place.ranks if ranks is None else ranks
+    return lambda payload: control.exchange(f"{step} {place.key}", members, payload, place.timeout)
+
+
+def connected(place: Place, connect: Callable[[], _Link]) -> _Link:
+    """Return the link that *connect* makes, once all members of the group at *place* have met and made theirs.
+
+    Raises StateError on all of them where they chose different engines, and EngineError where one cannot connect.
+    """
+    _check_choices(place, exchange_at(place, "meet")(str(place.choice).encode()))
+    link, problem = None, ""
+    try:
+        link = connect()
+    except (LinkError, ShimError, ImportError) as error:
+        problem = str(error) or type(error).__name__
+    problems = [said.decode() for said in exchange_at(place, "connect")(problem.encode())]
+    first = next((rank for rank, said in enumerate(problems) if said), None)
+    if first is None and link is not None:
+        return link
+    if link is not None:
+        link.close(False)
+    raise EngineError(
+        f"group {place.name!r} could not be connected: rank {place.ranks[first or 0]}: {problems[first or 0]}"
+    )
+
+
+def _check_choices(place: Place, choices: Sequence[bytes]) -> None:
+    said = [choice.decode() for choice in choices]
+    if len(set(said)) == 1:
+        return
+    lines = "".join(f"\n  rank {rank}: {choice}" for rank, choice in zip(place.ranks, said, strict=True))
+    raise StateError(
+        f"the ranks chose different engines for group {place.name!r}:{lines}\n"
+        f"Set SHIM_ENGINE and SHIM_ACROSS to the same values on all ranks."
+    )
