@@ -1,4 +1,4 @@
-"""``shim run``: start the ranks of a program on this host."""
+"""``shim run``: start the ranks of a program, on this host or on several."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 import pkgutil
 import re
 import resource
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shim.launch.addresses import free_addresses
+from shim.cli import several_hosts
 from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
-from shim.launch.processes import Rules, descriptors_needed, run_ranks
+from shim.launch.processes import Rules, descriptors_needed, run_share
+from shim.launch.remote_hosts import run_on_hosts
 
 __all__ = ["Env", "KeepGoing", "LogDir", "MaxRestarts", "run"]
 
@@ -46,7 +48,7 @@ def run(
             "-np",
             "--nproc-per-node",
             metavar="N",
-            help="The number of ranks. The names of mpirun and torchrun for this option work too.",
+            help="The number of ranks on each host. The names of mpirun and torchrun for this option work too.",
             show_default=False,
         ),
     ],
@@ -62,32 +64,48 @@ def run(
     keep_going: KeepGoing = False,
     max_restarts: MaxRestarts = 0,
     env: Env = None,
+    nnodes: several_hosts.Nnodes = 1,
+    node_rank: several_hosts.NodeRank = None,
+    master: several_hosts.Master = None,
+    hosts: several_hosts.Hosts = None,
+    ssh: several_hosts.Ssh = several_hosts.SSH,
+    attached: several_hosts.Attached = False,
 ) -> None:
-    """Run SCRIPT as N ranks of this Python on this host.
+    """Run SCRIPT as N ranks of this Python, on this host or on each of several.
 
     Options of `shim run` come before SCRIPT; everything after SCRIPT is passed to the program.
     Each line of output starts with its rank.
-    A traceback that several ranks print is shown once.
+    A traceback that several ranks of a host print is shown once.
     SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks.
     If a rank fails, the others are ended and its traceback is shown last.
     The exit status is that of the failed rank, or 128 plus the number of the signal that killed it.
     """
-    _check_size(ranks, log_dir)
+    _check_size(ranks, None if hosts else log_dir)
     if keep_going and max_restarts:
         raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
+    options = several_hosts.Options(ranks, nnodes, node_rank, master, hosts, shlex.split(ssh), attached)
+    options.check(max_restarts)
+    if hosts:
+        arguments = _arguments(program, module, as_installed, log_dir, keep_going)
+        raise typer.Exit(run_on_hosts(options.plan(arguments, _environment(env or []), keep_going)))
     if not module:
         _check_script(program[0])
     _make_folder(log_dir)
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]
-    environment = _environment(env or [])
-    master, *endpoints = free_addresses(1 + ranks)
-    host, _, port = master.partition(":")
-    environment.setdefault("MASTER_ADDR", host)
-    environment.setdefault("MASTER_PORT", port)
+    place = options.place(_environment(env or []))
     rules = Rules(log_dir, keep_going=keep_going, max_restarts=max_restarts)
-    status = run_ranks(python, endpoints, environment, rules)
+    status = run_share(python, place.share, place.run, place.endpoints, place.environment, rules, place.channel)
     raise typer.Exit(status)
+
+
+def _arguments(
+    program: list[str], module: bool, as_installed: bool, log_dir: Path | None, keep_going: bool
+) -> list[str]:
+    """Return the options of this `shim run` that hold on each host, and the program."""
+    flags = {"-m": module, "--as-installed": as_installed, "--keep-going": keep_going}
+    folder = [] if log_dir is None else ["--log-dir", str(log_dir)]
+    return [*(flag for flag, is_set in flags.items() if is_set), *folder, "--", *program]
 
 
 def _check_size(ranks: int, log_dir: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import ExitStack
 
-__all__ = ["free_addresses"]
+__all__ = ["free_addresses", "free_ports"]
 
 
 def free_addresses(count: int) -> list[str]:
@@ -15,3 +15,12 @@ def free_addresses(count: int) -> list[str]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return so many ports that are free on all addresses of this host."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("", 0))
+        return [one.getsockname()[1] for one in sockets]

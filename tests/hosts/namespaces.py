@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ import pytest
 __all__ = ["Host", "Network", "make_hosts", "what_prevents_hosts"]
 
 _ENTER = Path(__file__).with_name("enter_host.py")
+_SSH = Path(__file__).with_name("ssh_stand_in.py")
 _TOOLS = ("ip", "tc", "unshare", "mount")
 _PATIENCE = 20.0  # seconds for one command of iproute2, or one holder
 _SHORTEST_BURST = 128 << 10  # bytes; a packet that the kernel has yet to cut may have 64 KiB
@@ -170,6 +172,12 @@ class Network:
         self._bridge.configure("ip", "link", "set", port, "master", "between", "up")
         host.configure("ip", "address", "add", f"{host.address}/24", "dev", interface)
         host.configure("ip", "link", "set", interface, "up")
+
+    @property
+    def ssh(self) -> str:
+        """What stands in for ssh: given a host's name and a command line, it runs that there."""
+        known = [f"{host.name}={host.holder}" for host in self.hosts]
+        return shlex.join([sys.executable, "-I", str(_SSH), *known, "--"])
 
     @staticmethod
     def _port_of(host: Host) -> str:
