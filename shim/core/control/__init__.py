@@ -8,7 +8,8 @@ descriptions in total. An exchange among k ranks is k frames to the hub and k fr
 from __future__ import annotations
 
 from shim.core.control.control import Control
-from shim.core.control.meeting import Meeting, meet
+from shim.core.control.entry import meet
+from shim.core.control.meeting import Meeting
 from shim.core.control.peers import Peer
 
 __all__ = ["Control", "Meeting", "Peer", "meet"]

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from shim.core.control.frames import BadFrame, Kind, Opening, Sealing
+from shim.core.control.frames import Kind, Opening, Sealing
 from shim.core.control.loop import Loop
 from shim.core.control.peers import How
 
@@ -142,8 +142,8 @@ class Connection:
                 if not self._is_open:
                     return
                 self._on_frame(kind, body)
-        except BadFrame as error:
-            self.lose(How.BROKE, str(error))
+        except (ValueError, struct.error) as error:
+            self.lose(How.BROKE, f"a frame came that cannot be read: {error}")
 
     def _send_some(self) -> OSError | None:
         while self._out:

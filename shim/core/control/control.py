@@ -43,7 +43,7 @@ class Control:
         self.met = Request()  # number 0: answered by the roster, or by why there is none
         self._requests: dict[int, Request] = {0: self.met}
         self._endings: dict[int, Ending] = {}
-        self._exchanging: set[str] = set()
+        self._exchanging: set[tuple[str, tuple[int, ...]]] = set()
         self._hub_is_lost = False
         self._is_closed = False
         self._gone_handlers: list[Callable[[int], None]] = []  # the control thread's
@@ -73,14 +73,23 @@ class Control:
         ending = self._endings.get(rank)
         return "" if ending is None else ending.shown(self.peers[rank])
 
-    def when_gone(self, handler: Callable[[int], None]) -> None:
-        """Have *handler* called, on the control thread, with each rank that goes, and with those that have gone already."""
-        self._way().loop.call(self._add_gone_handler, handler)
+    def when_gone(self, handler: Callable[[int], None]) -> Callable[[], None]:
+        """Have *handler* called, on the control thread, with each rank that goes, and with those that have gone already.
+
+        Return a function that ends this.
+        """
+        loop = self._way().loop
+        loop.call(self._add_gone_handler, handler)
+        return lambda: loop.call(self._remove_gone_handler, handler)
 
     def _add_gone_handler(self, handler: Callable[[int], None]) -> None:
         self._gone_handlers.append(handler)
         for rank in list(self._endings):
             report(handler, rank)
+
+    def _remove_gone_handler(self, handler: Callable[[int], None]) -> None:
+        if handler in self._gone_handlers:
+            self._gone_handlers.remove(handler)
 
     # Messages.
 
@@ -93,7 +102,7 @@ class Control:
         self._check_members(members, len(payload))
         if len(members) == 1:
             return [bytes(payload)]
-        name = f"{key} {members}"
+        name = (key, tuple(members))
         with self._lock:
             if name in self._exchanging:
                 raise StateError(
@@ -101,11 +110,14 @@ class Control:
                 )
             self._exchanging.add(name)
         try:
-            what = f"exchange {key!r} among {shown_ranks(members)}"
+
+            def what() -> str:
+                return f"exchange {key!r} among {shown_ranks(members)}"
+
             head = packed_text(key) + packed_ranks(members)
-            kind, fields = self._asked(Kind.EXCHANGE, (head, payload), timeout, what, can_withdraw=True)
+            kind, fields = self._asked(Kind.EXCHANGE, (head, payload), timeout, what)
             if kind is not Kind.EXCHANGED:
-                raise self._failure(kind, fields, what, timeout)
+                raise self._failure(kind, fields, what(), timeout)
             return [fields.take(length) for length in fields.ranks()]
         finally:
             with self._lock:
@@ -118,7 +130,11 @@ class Control:
 
     def get(self, key: str, timeout: float) -> bytes:
         """Return the value that any rank has put under *key*, waiting for it. Raises CollectiveTimeoutError after *timeout* seconds."""
-        _, fields = self._asked(Kind.GET, (packed_text(key),), timeout, f"get {key!r}")
+        kind, fields = self._asked(Kind.GET, (packed_text(key),), timeout, lambda: f"get {key!r}")
+        if kind is not Kind.VALUE:
+            raise CollectiveTimeoutError(
+                f"get {key!r}: no rank has put it within {timeout:g} s (rank {self.rank} of {self.size})"
+            )
         return fields.rest()
 
     def tell(self, topic: str, ranks: Sequence[int], payload: bytes) -> None:
@@ -131,13 +147,15 @@ class Control:
         self._way().loop.call(self._topics.listen, topic, handler)
 
     def forget(self, topic: str) -> None:
-        """Call *topic*'s handler no more, and drop what comes. A call that is under way goes on."""
-        self._way().loop.call(self._topics.forget, topic)
+        """Call *topic*'s handlers, of ``listen`` and ``answer``, no more. A call that is under way goes on."""
+        if self._link is not None and not self._is_closed:
+            for name in (topic, _QUESTIONS + topic):
+                self._link.loop.call(self._topics.forget, name)
 
     def ask(self, topic: str, ranks: Sequence[int], question: bytes, timeout: float) -> dict[int, bytes]:
         """Return by rank what the handlers of *topic* on *ranks* answer within *timeout* seconds.
 
-        Ranks that are gone, do not answer in time, or whose handler fails are left out.
+        Ranks that are gone, do not answer in time, or whose handler fails are left out. Without rank 0's process nobody answers.
         """
         self._check_length(len(question))
         way, number = self._way(), next(self._numbers)
@@ -147,6 +165,8 @@ class Control:
         try:
             for rank in list(self._endings):
                 inquiry.leave_out(rank)
+            if self._hub_is_lost:
+                return {}
             way.send(Kind.TELL, packed_text(_QUESTIONS + topic), packed_ranks(ranks), _U32.pack(number), question)
             inquiry.wait(time.monotonic() + timeout)
         finally:
@@ -155,13 +175,14 @@ class Control:
 
     def answer(self, topic: str, handler: Callable[[int, bytes], bytes]) -> None:
         """Have *handler* called, on the control thread, with asker and question, and its result sent as the answer."""
+        way = self._way()
 
         def answer(sender: int, payload: bytes) -> None:
             number, text = payload[:4], b"0"  # which says that there is no answer
             try:
                 text = b"1" + handler(sender, payload[4:])
             finally:
-                self.tell(_ANSWERS, [sender], number + text)
+                way.send(Kind.TELL, packed_text(_ANSWERS), packed_ranks([sender]), number + text)
 
         self.listen(_QUESTIONS + topic, answer)
 
@@ -191,7 +212,7 @@ class Control:
         return self._link
 
     def _asked(
-        self, kind: Kind, pieces: Sequence[bytes], timeout: float, what: str, can_withdraw: bool = False
+        self, kind: Kind, pieces: Sequence[bytes], timeout: float, what: Callable[[], str]
     ) -> tuple[Kind, Fields]:
         """Send a request and return what the hub answers. Raises PeerLostError when the hub is lost, and CollectiveTimeoutError."""
         way, number = self._way(), next(self._numbers)
@@ -200,23 +221,23 @@ class Control:
             self._requests[number] = request
         try:
             if self._hub_is_lost:
-                raise self._loss_of_hub(what)
+                raise self._loss_of_hub(what())
             way.send(kind, _U32.pack(number), *pieces)
             is_answered = request.wait(time.monotonic() + timeout)
-            if not is_answered and can_withdraw:
+            if not is_answered:
                 way.send(Kind.WITHDRAW, _U32.pack(number))
                 is_answered = request.wait(time.monotonic() + _FOR_AN_ANSWER)
         finally:
             self._forget_request(number)
         if not is_answered:
             raise CollectiveTimeoutError(
-                f"{what}: no answer from rank 0 within {timeout:g} s (rank {self.rank} of {self.size})"
+                f"{what()}: no answer from rank 0 within {timeout:g} s (rank {self.rank} of {self.size})"
             )
         kind, body = request.answer
         if kind is Kind.GONE:
-            raise self._loss_of_hub(what)
+            raise self._loss_of_hub(what())
         if kind is Kind.LEAVE:
-            raise StateError(f"{what}: rank {self.rank} left the group meanwhile")
+            raise StateError(f"{what()}: rank {self.rank} left the group meanwhile")
         return kind, Fields(body)
 
     def _forget_request(self, number: int) -> None:
@@ -231,6 +252,8 @@ class Control:
             lost = PeerLostError(f"{what}: {how}{', and more' if len(ranks) > 8 else ''} {me}")
             lost.ranks = ranks
             return lost
+        if kind is Kind.TOO_LARGE:
+            return ArgumentError(f"{what}: all payloads together may have {LARGEST} bytes at most {me}")
         verb = "has" if len(ranks) == 1 else "have"
         late = CollectiveTimeoutError(f"{what}: {shown_ranks(ranks)} {verb} not come within {timeout:g} s {me}")
         late.ranks = ranks
@@ -269,12 +292,14 @@ class Control:
     # The control thread's.
 
     def receive(self, kind: Kind, body: bytes) -> None:
-        """Take a frame from the hub. Raises BadFrame."""
+        """Take a frame from the hub; after ``close`` nobody wants it. Raises BadFrame."""
+        if self._is_closed:
+            return
         if kind is Kind.TOLD:
             fields = Fields(body)
             topic, sender = fields.text(), fields.number()
             self._topics.tell(topic, sender, fields.rest())
-        elif kind in (Kind.EXCHANGED, Kind.LOST, Kind.MISSING, Kind.VALUE):
+        elif kind in (Kind.EXCHANGED, Kind.LOST, Kind.MISSING, Kind.TOO_LARGE, Kind.VALUE):
             with self._lock:
                 request = self._requests.get(Fields(body).number())
             if request is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection
 
-from shim.core.control.frames import Fields, Kind, packed_ranks
+from shim.core.control.frames import LARGEST, BadFrame, Fields, Kind, packed_ranks
 
 __all__ = ["Exchange", "Exchanges"]
 
@@ -17,6 +17,7 @@ class Exchange:
 
     def __init__(self, members: list[int]) -> None:
         self.members = members
+        self.numbers = frozenset(members)
         self.given: dict[int, tuple[int, bytes]] = {}
 
 
@@ -35,6 +36,8 @@ class Exchanges:
         exchange = self._open.get(name)
         if exchange is None:
             exchange = self._open[name] = Exchange(Fields(name[1]).ranks())
+        if rank not in exchange.numbers or rank in exchange.given:
+            raise BadFrame(f"rank {rank} cannot take part in exchange {key!r}")
         exchange.given[rank] = (number, fields.rest())
         self._of_request[rank, number] = name
         if len(exchange.given) == len(exchange.members):
@@ -42,17 +45,18 @@ class Exchanges:
         elif gone:
             self._fail_if_gone(name, exchange, gone)
 
-    def withdraw(self, rank: int, number: int) -> None:
-        """Take back what *rank* gave, and tell it who had not come; nothing if the exchange is over: it has been told."""
+    def withdraw(self, rank: int, number: int) -> bool:
+        """Take back what *rank* gave, and tell it who had not come; return whether there was such an exchange still."""
         name = self._of_request.pop((rank, number), None)
         if name is None:
-            return
+            return False
         exchange = self._open[name]
         missing = [member for member in exchange.members if member not in exchange.given]
         del exchange.given[rank]
         if not exchange.given:
             del self._open[name]
         self._send(rank, Kind.MISSING, _U32.pack(number), packed_ranks(missing))
+        return True
 
     def lose(self, gone: Collection[int]) -> None:
         """End the exchanges of which a member is gone."""
@@ -61,11 +65,16 @@ class Exchanges:
 
     def _complete(self, name: tuple[str, bytes], exchange: Exchange) -> None:
         payloads = [exchange.given[member][1] for member in exchange.members]
-        body = packed_ranks([len(payload) for payload in payloads]) + b"".join(payloads)
+        lengths = [len(payload) for payload in payloads]
+        kind, body = Kind.EXCHANGED, packed_ranks(lengths)
+        if sum(lengths) + len(body) + _U32.size > LARGEST:
+            kind, body = Kind.TOO_LARGE, packed_ranks([])
+        else:
+            body += b"".join(payloads)
         # Rank 0 last: it may end its process when it has its own, and the others' are sent by then.
         for rank, (number, _) in sorted(exchange.given.items(), reverse=True):
             del self._of_request[rank, number]
-            self._send(rank, Kind.EXCHANGED, _U32.pack(number), body)
+            self._send(rank, kind, _U32.pack(number), body)
         del self._open[name]
 
     def _fail_if_gone(self, name: tuple[str, bytes], exchange: Exchange, gone: Collection[int]) -> None:

@@ -38,6 +38,7 @@ class Kind(IntEnum):
     EXCHANGED = 22  # number, the members' payloads
     LOST = 23  # number of an exchange, the members that are gone
     MISSING = 24  # number, the members that had not come when it was withdrawn
+    TOO_LARGE = 29  # number of an exchange whose payloads are too large together
     VALUE = 25  # number, value
     TOLD = 26  # topic, sender, payload
     GONE = 27  # how, milliseconds since then, ranks, why

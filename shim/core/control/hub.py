@@ -138,7 +138,7 @@ class Hub:
         elif kind is Kind.EXCHANGE:
             self._exchanges.take(rank, fields, self._gone)
         elif kind is Kind.WITHDRAW:
-            self._exchanges.withdraw(rank, fields.number())
+            self._withdraw(rank, fields.number())
         elif kind is Kind.TELL:
             self._tell(rank, fields)
         elif kind is Kind.PUT:
@@ -164,6 +164,18 @@ class Hub:
             self.send(rank, Kind.VALUE, _U32.pack(number), self._values[key])
         else:
             self._waiting.setdefault(key, []).append((rank, number))
+
+    def _withdraw(self, rank: int, number: int) -> None:
+        """End a request that lasts too long; it is answered, unless it has been."""
+        if self._exchanges.withdraw(rank, number):
+            return
+        for key, waiting in self._waiting.items():
+            if (rank, number) in waiting:
+                waiting.remove((rank, number))
+                if not waiting:
+                    del self._waiting[key]
+                self.send(rank, Kind.MISSING, _U32.pack(number), packed_ranks([]))
+                return
 
     # Endings.
 

@@ -109,8 +109,10 @@ def unpacked_roster(body: bytes) -> tuple[Peer, ...]:
     at = 0
     try:
         hosts, rows = said
+        hosts = [(str(name), str(number)) for name, number in hosts]
         for host, pid, address, length in rows:
-            peers.append(Peer(*hosts[host], pid, address, facts[at : at + length]))
+            name, host_id = hosts[host]
+            peers.append(Peer(name, host_id, int(pid), str(address), facts[at : at + length]))
             at += length
     except (TypeError, ValueError, IndexError):
         raise BadFrame("rank 0 described the ranks in another form") from None

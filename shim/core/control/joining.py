@@ -1,0 +1,167 @@
+"""The part of the other ranks in a meeting: to find rank 0's hub, prove that both are of this job, and wait for the roster."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import socket
+import time
+from collections.abc import Sequence
+
+from shim.core.control.authentication import PROTOCOL, REPLY_SIZE, Hello, Join, Reply, SessionKeys, Status, hash_of_key
+from shim.core.control.control import Control
+from shim.core.control.door import other_version
+from shim.core.control.frames import Fields, Kind
+from shim.core.control.knocking import Knocking, shown_outcomes
+from shim.core.control.links import RankLink
+from shim.core.control.loop import Loop
+from shim.core.control.meeting import Meeting, Patience, hub_places, too_late
+from shim.core.control.peers import packed_about, shown_ranks
+from shim.core.control.places import Place, address_of_interface, host_id
+from shim.errors import CollectiveTimeoutError, PeerLostError, StateError
+
+__all__ = ["enter", "join"]
+
+_FOR_AN_ANSWER = 2.0  # seconds that the hub has to say who has not come
+
+
+def join(job: Meeting, patience: Patience) -> Control:
+    """Join the hub of *job* and wait for the other ranks. Raises StateError, CollectiveTimeoutError and PeerLostError."""
+    loop = Loop(f"shim control {job.rank}")
+    loop.start()
+    try:
+        control, link = enter(job, patience, loop)
+    except BaseException:
+        loop.stop()
+        raise
+    try:
+        _await_roster(job, control, link, patience)
+    except BaseException as error:
+        link.leave(f"its meeting ended with {type(error).__name__}")
+        raise
+    return control
+
+
+def enter(job: Meeting, patience: Patience, loop: Loop) -> tuple[Control, RankLink]:
+    """Say to the hub who this rank is, over a connection that *loop* serves; the roster may come later. Ranks may share a loop."""
+    sock, keys = _joined(job, patience)
+    control = Control(job.rank, job.size)
+    link = RankLink(loop, sock, keys, control.receive, control.lose_hub)
+    control.attach(link)
+    link.send(Kind.ABOUT, packed_about(socket.gethostname(), host_id(), os.getpid(), job.facts))
+    return control, link
+
+
+def _await_roster(job: Meeting, control: Control, link: RankLink, patience: Patience) -> None:
+    me = f"(rank {job.rank} of {job.size})"
+    within = f"the ranks did not meet within {patience.timeout:g} s"
+    if not control.met.wait(patience.deadline):
+        link.send(Kind.WITHDRAW, bytes(4))
+        if not control.met.wait(time.monotonic() + _FOR_AN_ANSWER):
+            raise too_late(f"{within}: rank 0 was there, but does not answer {me}", [0])
+    kind, body = control.met.answer
+    fields = Fields(body)
+    if kind is Kind.ROSTER:
+        return
+    if kind is Kind.MISSING:
+        missing, notes = fields.ranks(), fields.rest().decode(errors="replace")
+        verb = "has" if len(missing) == 1 else "have"
+        raise too_late(f"{within}: {shown_ranks(missing)} {verb} not come to rank 0 {me}\n  {notes}".rstrip(), missing)
+    if kind is Kind.FAILED:
+        raise _told_error(fields, me)
+    lost = PeerLostError(f"rank 0's process ended, or cannot be reached any more, before all ranks had come {me}")
+    lost.ranks = (0,)
+    raise lost
+
+
+def _told_error(fields: Fields, me: str) -> Exception:
+    """Return the error that the hub tells of."""
+    name, ranks, text = fields.text(), tuple(fields.ranks()), fields.rest().decode(errors="replace")
+    first, newline, rest = text.partition("\n")
+    text = f"{first} {me}{newline}{rest}"
+    if name == "StateError":
+        return StateError(text)
+    error = CollectiveTimeoutError(text) if name == "CollectiveTimeoutError" else PeerLostError(text)
+    error.ranks = ranks
+    return error
+
+
+def _joined(job: Meeting, patience: Patience) -> tuple[socket.socket, SessionKeys]:
+    """Find the hub, and prove to each other that both are of this job."""
+    knocking = Knocking(hash_of_key(job.key), {})
+
+    def places() -> Sequence[Place]:
+        found = hub_places(job, knocking.outcomes)
+        if job.interface and job.address and found:
+            knocking.sources = address_of_interface(job.interface, found)
+        return found
+
+    def warn() -> None:
+        patience.warn_if_due(lambda: f"it looks for rank 0{_searched(job, knocking)}")
+
+    while (found := knocking.until(patience.deadline, places, warn)) is not None:
+        sock, hello = found
+        try:
+            return sock, _shaken_hands(job, sock, hello, patience)
+        except OSError:  # the hub has gone, or all ranks are there without this one
+            sock.close()
+            time.sleep(min(0.05, patience.left()))
+        except BaseException:
+            sock.close()
+            raise
+    me = f"rank {job.rank} of {job.size}"
+    raise too_late(f"{me} did not find rank 0 within {patience.timeout:g} s{_searched(job, knocking)}", [0])
+
+
+def _searched(job: Meeting, knocking: Knocking) -> str:
+    source = ", ".join(knocking.sources.values())
+    by = f" from {source} (SHIM_INTERFACE={job.interface})" if source else ""
+    outcomes = shown_outcomes(knocking.outcomes)
+    return f" at {job.address or 'its unix socket'}{by}, from host {socket.gethostname()}\n  {outcomes}"
+
+
+def _shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Patience) -> SessionKeys:
+    """Join as this rank. Raises StateError where the hub refuses or has another secret, OSError where it goes away."""
+    me = f"rank {job.rank} of {job.size}"
+    if hello.protocol != PROTOCOL:
+        raise StateError(other_version(PROTOCOL, me, hello.protocol, "rank 0"))
+    if sock.family != socket.AF_UNIX:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    join = Join.new(job.rank, job.size, job.secret)
+    keys = SessionKeys(job.secret, hello, join)
+    sock.settimeout(min(5.0, max(0.1, patience.left())))
+    sock.sendall(join.packed() + keys.proof_of_member)
+    reply = Reply.unpacked(_received(sock, REPLY_SIZE))
+    text = _received(sock, reply.length_of_text).decode(errors="replace")
+    if reply.status == Status.WRONG_SECRET or not hmac.compare_digest(reply.proof, keys.proof_of_hub):
+        raise StateError(_other_secret(job, hello, f"rank 0 at {_shown_peer(sock)}"))
+    if reply.status != Status.WELCOME:
+        raise StateError(f"{text.partition(chr(10))[0]} ({me})\n{text.partition(chr(10))[2]}".rstrip())
+    return keys
+
+
+def _other_secret(job: Meeting, hello: Hello, hub: str) -> str:
+    me = f"rank {job.rank} of {job.size}"
+    if job.secret and hello.has_secret:
+        text = f"{me} and {hub} have different secrets"
+    else:
+        has, has_not = (hub, me) if hello.has_secret else (me, hub)
+        text = f"{has} has a secret, and {has_not} has none"
+    return f"{text}\nSet SHIM_SECRET to the same value on all hosts."
+
+
+def _shown_peer(sock: socket.socket) -> str:
+    if sock.family == socket.AF_UNIX:
+        return "a unix socket of this host"
+    ip, port = sock.getpeername()[:2]
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def _received(sock: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = sock.recv(count - len(data))
+        if not more:
+            raise ConnectionResetError("rank 0 closed the connection")
+        data += more
+    return data
