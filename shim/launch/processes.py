@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -87,8 +88,7 @@ def run_share(
         if not ranks.may_start_again or restart == rules.max_restarts:
             break
         with suppress(OutputClosed):
-            text = f"shim run: all ranks are started again (restart {restart + 1} of {rules.max_restarts})\n"
-            write_all(_STDERR, text.encode())
+            _say(f"all ranks are started again (restart {restart + 1} of {rules.max_restarts})")
     return status
 
 
@@ -120,8 +120,12 @@ def _run_once(
 
 def _give_up(why: str) -> int:
     with suppress(OutputClosed):
-        write_all(_STDERR, f"shim run: {why}\n".encode())
+        _say(why)
     return 1
+
+
+def _say(text: str) -> None:
+    write_all(_STDERR, f"shim run: {text}\n".encode())
 
 
 class _Ranks:
@@ -174,7 +178,12 @@ class _Ranks:
                 self._term_at = float("inf")
                 self._kill_at = min(self._kill_at, time.monotonic() + self._rules.grace)
                 self.end_all(signal.SIGTERM)
-            if time.monotonic() >= min(self._kill_at, self._alone_at()):
+            if time.monotonic() >= self._alone_at():
+                self._kill_at = 0.0
+                _say(
+                    f"nothing was heard for {SILENCE:.0f} s from who started this on {socket.gethostname()}; the ranks are killed"
+                )
+            if time.monotonic() >= self._kill_at:
                 self._kill_at, self._are_killed = float("inf"), True
                 self.end_all(signal.SIGKILL)
 
@@ -208,8 +217,7 @@ class _Ranks:
             output.pass_on_rest()
         rank.show_last_words(self._told.setdefault(rank.last_words, rank.rank))
         if rank.status and self._rules.keep_going and not self._is_to_end():
-            text = f"shim run: rank {rank.rank} {how_it_ended(rank.status)}; the others go on\n"
-            write_all(_STDERR, text.encode())
+            _say(f"rank {rank.rank} {how_it_ended(rank.status)}; the others go on")
         elif rank.status and not self._rules.keep_going and self._kill_at == self._term_at == float("inf"):
             self._term_at = time.monotonic() + NOTICE
 

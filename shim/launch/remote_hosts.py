@@ -19,7 +19,7 @@ from types import FrameType
 from typing import IO, Any
 
 from shim.launch import failures
-from shim.launch.endings import COMMAND_GRACE, dying_with
+from shim.launch.endings import COMMAND_GRACE, NOTICE, dying_with
 from shim.launch.failures import Failure
 from shim.launch.identity import new_job_key
 from shim.launch.orders import MARK, Orders, as_line, failure_of
@@ -201,6 +201,7 @@ class _Hosts:
         self._statuses: list[int] = []  # of hosts whose ranks did not all end well
         self._have_begun = False
         self._begin_until = time.monotonic() + _PATIENCE
+        self._end_at = float("inf")  # when the other hosts are told to end
         self._kill_at = float("inf")
 
     def start(self) -> None:
@@ -234,7 +235,9 @@ class _Hosts:
         pulse_at = 0.0
         while any(host.status is None for host in self._hosts):
             now = time.monotonic()
-            next_step = min(pulse_at, self._kill_at, float("inf") if self._have_begun else self._begin_until)
+            next_step = min(
+                pulse_at, self._end_at, self._kill_at, float("inf") if self._have_begun else self._begin_until
+            )
             for key, _ in self._selector.select(max(0.0, next_step - now)):
                 key.data()
             self._begin()
@@ -243,6 +246,8 @@ class _Hosts:
                 for host in self._hosts:
                     if host.is_there:
                         host.give(None)
+            if time.monotonic() >= self._end_at:
+                self._end_others()
             if time.monotonic() >= self._kill_at:
                 self._kill_at = float("inf")
                 for host in self._hosts:
@@ -277,7 +282,7 @@ class _Hosts:
         elif host.told_status:
             self._statuses.append(host.told_status)
             if not self._plan.keep_going:
-                self._end_others()
+                self._end_at = min(self._end_at, time.monotonic() + NOTICE)
 
     def _see_loss(self, host: _Host) -> None:
         """Say that *host* has ended without telling how its ranks did, and end the others."""
@@ -299,6 +304,7 @@ class _Hosts:
 
     def _end_others(self) -> None:
         """Have the ranks end as those of a host do when one fails; hosts that have not begun just now."""
+        self._end_at = float("inf")
         for host in self._hosts:
             host.tell_to_end()
         grace = COMMAND_GRACE + _MARGIN if self._have_begun else 0.0
@@ -337,5 +343,6 @@ def as_orders(plan: Plan, ports: Sequence[Sequence[int]]) -> Orders:
     host, _, port = plan.address.rpartition(":")
     address = plan.address if port != "0" else f"{host}:{ports[0][0]}"
     names = [name.rpartition("@")[2] for name in plan.hosts]
+    names = [f"[{name}]" if ":" in name else name for name in names]
     endpoints = [f"{name}:{one}" for name, free in zip(names, ports, strict=True) for one in free[1:]]
     return Orders(new_job_key(), address, list(plan.counts), endpoints, dict(plan.environment))

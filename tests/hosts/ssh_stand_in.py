@@ -36,7 +36,7 @@ def main() -> None:
     shell = [sys.executable, "-I", "-S", str(_ENTER), holders[host], "sh", "-c", f"cd / && {command}"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     remote = subprocess.Popen(shell, env=_CLEAN, start_new_session=True, bufsize=0, **pipes)
-    assert remote.stdin and remote.stdout and remote.stderr
+    assert None not in (remote.stdin, remote.stdout, remote.stderr)
     threading.Thread(target=copy, args=(0, remote.stdin.fileno(), remote.stdin), daemon=True).start()
     outputs = [(remote.stdout.fileno(), 1), (remote.stderr.fileno(), 2)]
     copying = [threading.Thread(target=copy, args=pair) for pair in outputs]
