@@ -22,7 +22,8 @@ __all__ = ["Hub"]
 
 _U32 = struct.Struct("<I")
 _GONE = struct.Struct("<BI")
-_GATHER = 0.01  # seconds between two messages about ranks that went, so that all ranks' leaving at once is told in few
+_GATHER = 0.01  # seconds between two messages about ranks that went
+_SHARE = 10  # which is also so many times as long as the last took: all ranks' leaving at once would be told N x N times else
 
 
 class Hub:
@@ -36,7 +37,9 @@ class Hub:
         self._peers: dict[int, Peer] = {0: me}
         self._gone: dict[int, Ending] = {}
         self._untold: list[int] = []  # of those gone
-        self._last_told = 0.0
+        self._told: set[int] = set()  # the others of them: an exchange fails when its members know why
+        self._tells_next = 0.0
+        self._will_tell = False
         self._is_complete = False
         self._exchanges = Exchanges(self.send)
         self._values: dict[str, bytes] = {}
@@ -136,7 +139,7 @@ class Hub:
         elif not self._is_complete:
             raise BadFrame(f"rank {rank} sent {kind.name} before the ranks had met")
         elif kind is Kind.EXCHANGE:
-            self._exchanges.take(rank, fields, self._gone)
+            self._exchanges.take(rank, fields, self._told)
         elif kind is Kind.WITHDRAW:
             self._withdraw(rank, fields.number())
         elif kind is Kind.TELL:
@@ -184,6 +187,8 @@ class Hub:
         if link is not None:
             self._drop(rank, link)
         self._end([rank], Ending(How.LEFT, time.monotonic(), why))
+        if rank == 0:
+            self.tell_endings()  # at once: its process may end
 
     def lose(self, rank: int, how: How, why: str) -> None:
         """Take note that the connection to *rank* has ended without a word."""
@@ -231,25 +236,26 @@ class Hub:
             if rank not in self._gone:
                 self._gone[rank] = ending
                 self._untold.append(rank)
-        if self._last_told + _GATHER <= time.monotonic():
-            self._tell_endings()
-        else:
-            self.loop.call_later(_GATHER, self._tell_endings)
+        if not self._will_tell:
+            self._will_tell = True
+            self.loop.call_later(max(0.0, self._tells_next - time.monotonic()), self.tell_endings)
 
-    def _tell_endings(self) -> None:
-        untold, self._untold = self._untold, []
-        if untold:
-            self._last_told = time.monotonic()
-            alike: dict[tuple[How, str], list[int]] = {}
-            for rank in untold:
-                ending = self._gone[rank]
-                alike.setdefault((ending.how, ending.why), []).append(rank)
-            for (how, why), ranks in alike.items():
-                passed = int((self._last_told - min(self._gone[rank].since for rank in ranks)) * 1000)
-                body = _GONE.pack(how, passed) + packed_ranks(ranks) + packed_text(why)
-                for rank in (*self._links, 0):
-                    self.send(rank, Kind.GONE, body)
-            self._exchanges.lose(self._gone)
+    def tell_endings(self) -> None:
+        """Tell all ranks of those that have gone since this was last done."""
+        untold, self._untold, self._will_tell = self._untold, [], False
+        began = time.monotonic()
+        alike: dict[tuple[How, str], list[int]] = {}
+        for rank in untold:
+            alike.setdefault((self._gone[rank].how, self._gone[rank].why), []).append(rank)
+        for (how, why), ranks in alike.items():
+            passed = int((began - min(self._gone[rank].since for rank in ranks)) * 1000)
+            body = _GONE.pack(how, passed) + packed_ranks(ranks) + packed_text(why)
+            for rank in (*self._links, 0):
+                self.send(rank, Kind.GONE, body)
+        self._told.update(untold)
+        self._exchanges.lose(self._told)
+        now = time.monotonic()
+        self._tells_next = now + max(_GATHER, _SHARE * (now - began))
         if not self._links and 0 in self._gone:
             self.loop.stop()
 

@@ -41,14 +41,12 @@ class HubLink:
         self.loop.call(self.hub.handle, 0, kind, b"".join(pieces))
 
     def leave(self, why: str) -> None:
-        told = threading.Event()
         self.send(Kind.LEAVE, packed_text(why))
-        self.loop.call(told.set)
-        _wait_until(told.is_set, self.loop)
         self.flush()
 
     def flush(self) -> None:
         """Wait for a moment until the hub has sent all that it has for others."""
+        self.loop.call_and_wait(self.hub.tell_endings, _TO_SEND)
         _wait_until(lambda: not self.hub.unsent(), self.loop)
 
 

@@ -51,11 +51,13 @@ class Loop:
             self._wake()
 
     def call_and_wait(self, function: Callable[[], object], seconds: float) -> None:
-        """Have another thread's *function* called, and wait so long at most until it has been."""
+        """Have *function* called, for another thread, and wait so long at most until it has been, or never will be."""
         called = threading.Event()
         self.call(function)
         self.call(called.set)
-        called.wait(seconds)
+        deadline = time.monotonic() + seconds
+        while not called.wait(0.01) and self._thread.is_alive() and time.monotonic() < deadline:
+            continue
 
     def call_later(self, seconds: float, function: Callable[[], object]) -> None:
         """Have the thread, which alone may ask for it, call *function* after *seconds*."""
