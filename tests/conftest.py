@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
+import mpi_seats
 import preloaded_programs
 import pytest
 
@@ -18,6 +19,8 @@ pytest_plugins = ["pytester"]
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["SHIM_MEASURED"] = "off"  # tests leave nothing in the user's home
+    if os.environ.get("SHIM_ENGINE") == "mpi":
+        mpi_seats.install()
     if hasattr(config, "workerinput"):
         os.setpgid(0, 0)  # tests that look for processes left behind see this worker's alone
     config.addinivalue_line(

@@ -51,6 +51,8 @@ class Library:
     def __init__(self, mpi: Any) -> None:
         self.mpi = mpi
         self._abandoned: list[object] = []  # what keeps the memory of transfers that may never end
+        self._has_pmix = "PMIX_RANK" in os.environ  # it was started by Open MPI's mpirun, or srun --mpi=pmix
+        self._pmi_descriptor = os.environ.get("PMI_FD", "")  # by Hydra
         self._links = 0
         self._is_ending = False
         if mpi.Is_finalized():
@@ -106,25 +108,24 @@ class Library:
         if self.mpi.Is_finalized():
             return
         if self._abandoned:
-            _tell_launcher()
+            _tell_launcher(self._has_pmix, self._pmi_descriptor)
         else:
             self.mpi.Finalize()
 
 
-def _tell_launcher() -> None:
+def _tell_launcher(has_pmix: bool, pmi_descriptor: str) -> None:
     """Tell Open MPI's or Hydra's launcher that this process ends in order, as MPI_Finalize would.
 
     A launcher kills the other ranks when one ends and has not said so.
     """
-    if "PMIX_RANK" in os.environ:  # Open MPI's mpirun, or srun --mpi=pmix
+    if has_pmix:
         path = next((path for path in _loaded_files() if os.path.basename(path).startswith("libpmix.so")), None)
         if path is not None:
             ctypes.CDLL(path).PMIx_Finalize(None, ctypes.c_size_t(0))
-    elif "PMI_FD" in os.environ:  # Hydra
-        with contextlib.suppress(OSError, ValueError):
-            descriptor = int(os.environ["PMI_FD"])
-            os.write(descriptor, b"cmd=finalize\n")
-            os.read(descriptor, 1024)  # its confirmation
+    elif pmi_descriptor.isdigit():
+        with contextlib.suppress(OSError):
+            os.write(int(pmi_descriptor), b"cmd=finalize\n")
+            os.read(int(pmi_descriptor), 1024)  # its confirmation
 
 
 def _loaded_files() -> list[str]:
