@@ -1,4 +1,4 @@
-"""``python ssh_stand_in.py NAME=PID... -- HOST COMMAND``: do what ssh does, with namespaces for hosts.
+"""``python ssh_stand_in.py NAME=PID... -- HOST COMMAND...``: do what ssh does, with namespaces for hosts.
 
 The command runs in a shell on the host, in a session and a clean environment of its own. When this process dies it sees the end of
 its standard input, and nothing else.
@@ -6,6 +6,7 @@ its standard input, and nothing else.
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -28,8 +29,12 @@ def copy(source: int, to: int, closes: IO[bytes] | None = None) -> None:
 
 
 def main() -> None:
-    *known, _, host, command = sys.argv[1:]
-    holders = dict(one.split("=") for one in known)
+    end = sys.argv.index("--")
+    holders = dict(one.split("=") for one in sys.argv[1:end])
+    host, *words = itertools.dropwhile(
+        lambda word: word.startswith("-"), sys.argv[end + 1 :]
+    )  # options as mpirun gives
+    command = " ".join(words)
     if host not in holders:
         sys.stderr.write(f"ssh: Could not resolve hostname {host}: Name or service not known\n")
         sys.exit(255)
