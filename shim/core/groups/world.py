@@ -126,6 +126,7 @@ def _open_world(me: Job, backend: str, timeout: float) -> None:
     ranks = tuple(range(me.size))
     place, choice = _place_of(me, me.key, WORLD_NAME, backend, timeout)
     engine = open_engine(place, choice)
+    _close_first_of_all()
     _close_before_exec()
     STATE.token = _agreed_token(engine, me.size)
     if os.environ.get("SHIM_TRACE"):
@@ -146,8 +147,6 @@ def _place_of(me: Job, key: str, name: str, backend: str, timeout: float) -> tup
     control = connection_for(me, choice, timeout)
     hosts = hosts_of(control, me.size)
     if control is not None:
-        atexit.unregister(_close_at_exit)  # the groups close before their control connections do
-        atexit.register(_close_at_exit)
         choice = settled(choice, hosts)
         if not choice.is_over_network:
             control.close("they are on one host")
@@ -280,6 +279,7 @@ def open_apart(
     except ShimError as error:
         raise caller.explain(error) from None
     group = ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout, choice)
+    _close_first_of_all()
     _close_before_exec()
     STATE.apart.append(group)
     return group
@@ -342,6 +342,12 @@ def _close_at_the_end(why: str) -> None:
     for group in reversed(STATE.apart):
         group._close(why)
     _close_all(why)
+
+
+def _close_first_of_all() -> None:
+    """Have the end of the process close the groups before what their engines have registered for it, as these were made."""
+    atexit.unregister(_close_at_exit)
+    atexit.register(_close_at_exit)
 
 
 def _close_before_exec() -> None:

@@ -19,7 +19,7 @@ def gloo_link(place: Place, key: str, ranks: tuple[int, ...]) -> GlooLink:
     control = place.control
     assert control is not None
     address = control.peers[control.rank].address or "127.0.0.1"
-    return GlooLink(control, key, ranks.index(control.rank), len(ranks), address, place.timeout)
+    return GlooLink(control, key, ranks, address, place.timeout)
 
 
 class C10dEngine(NetworkEngine):

@@ -8,14 +8,17 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
+from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.c10d.store import store_over
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
+from shim.errors import StateError
 
 __all__ = ["GlooLink"]
 
@@ -27,32 +30,39 @@ _OPS = {ReduceOp.SUM: "SUM", ReduceOp.PRODUCT: "PRODUCT", ReduceOp.MIN: "MIN", R
 
 
 class GlooLink(Link):
-    """Connects *size* ranks, of which the caller is *rank*, through the store *control*, bound to *address*.
+    """Connects *members*, ranks of the world, in their order through the store *control* under *key*, bound to *address*.
 
     Every two ranks have a connection, and each rank a thread that takes headers.
     """
 
     name = "gloo"
 
-    def __init__(self, control: Control, key: str, rank: int, size: int, address: str, timeout: float) -> None:
+    def __init__(self, control: Control, key: str, members: Sequence[int], address: str, timeout: float) -> None:
         import torch
         from torch.distributed import ProcessGroupGloo
 
         self._torch: Any = torch
-        self.rank, self.size = rank, size
+        self.rank, self.size = members.index(control.rank), len(members)
+        self._control, self._members, self._topic = control, members, f"gloo {key}"
         options = ProcessGroupGloo._Options()
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
         options._timeout = timedelta(seconds=timeout)
         options._threads = 2
         try:
-            self._group: Any = ProcessGroupGloo(store_over(control, f"gloo {key}", timeout), rank, size, options)
+            self._group: Any = ProcessGroupGloo(
+                store_over(control, self._topic, timeout), self.rank, self.size, options
+            )
         except RuntimeError as error:
             raise LinkError(str(error).partition("\n")[0]) from None
         self._group._set_default_timeout(_FOREVER)
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
-        self._taker: Callable[[int, bytes], None] | None = None
+        self._takes_headers = False
+        self._lock = threading.Lock()
+        self._right = members[(self.rank + 1) % self.size]
+        self._is_awaited = threading.Event()  # set when the right neighbour needs nothing more of this rank
         self._is_open = True
+        control.listen(self._topic, self._say_bye)
 
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
         """See ``Link``."""
@@ -111,27 +121,57 @@ class GlooLink(Link):
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
         """See ``Link``."""
         if self.size > 1:
-            threading.Thread(target=_take, args=(self._group, taker), name="shim gloo headers", daemon=True).start()
+            self._takes_headers = True
+            begin_thread("shim gloo headers", _take, self._group, taker)
 
     def close(self, is_clean: bool) -> None:
-        """See ``Link``. The left neighbour's word ends the thread that takes headers, and with it the connections go."""
+        """See ``Link``. The connections stay until the right neighbour, which takes headers to the end, needs them no more."""
         if not self._is_open:
             return
         self._is_open = False
-        group, self._group = self._group, None
-        if is_clean and self.size > 1:
-            bye = self._tensor(memoryview(bytearray(_BYE.ljust(HEADER_BYTES, b"\0"))))
-            try:
-                work = group.send([bye], (self.rank + 1) % self.size, _HEADER_TAG)
-            except RuntimeError:
-                is_clean = False  # it has gone without a word
-            else:
-                self._messages.see_end(WaitedTransfer([work], (bye, group)))
-        if not is_clean:  # its destructor would wait for transfers that never end; the process's end does not
-            group.abort()
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+        if self._takes_headers:
+            with suppress(StateError):
+                self._control.tell(self._topic, [self._members[self.rank - 1]], b"")
         self._parts.close()
+        if not is_clean:  # its destructor would wait for transfers that never end; the process's end does not
+            self._group.abort()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+            self._is_awaited.set()
+        self._control.when_gone(self._let_neighbour_go)
+        self._drop_if_over()
+
+    def finish(self, seconds: float) -> None:
+        """See ``Link``."""
+        if self.size > 1:
+            self._is_awaited.wait(seconds)
+
+    def _say_bye(self, member: int, said: bytes) -> None:
+        """End the thread of the right neighbour that takes headers, as *member* asks for."""
+        del said
+        with self._lock:
+            group = self._group
+            if member != self._right or group is None or self._is_awaited.is_set():
+                return
+            bye = self._tensor(memoryview(bytearray(_BYE.ljust(HEADER_BYTES, b"\0"))))
+            with suppress(RuntimeError):  # it has gone
+                work = group.send([bye], (self.rank + 1) % self.size, _HEADER_TAG)
+                self._messages.see_end(WaitedTransfer([work], (bye, group)))
+            self._is_awaited.set()
+        self._drop_if_over()
+
+    def _let_neighbour_go(self, member: int) -> None:
+        if member == self._right:
+            self._is_awaited.set()
+            self._drop_if_over()
+
+    def _drop_if_over(self) -> None:
+        with self._lock:
+            if self._is_open or self._group is None or not (self._is_awaited.is_set() or self.size == 1):
+                return
+            self._group = None
         self._messages.close()
+        with suppress(StateError):
+            self._control.forget(self._topic)
 
     def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:
         tensor = self._tensor(data)

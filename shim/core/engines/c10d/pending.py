@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.network.link import LinkError
 
 __all__ = ["FutureTransfer", "WaitedTransfer", "Waiter"]
@@ -75,12 +76,12 @@ class Waiter:
     def __init__(self, name: str) -> None:
         self._name = name
         self._transfers: queue.SimpleQueue[WaitedTransfer | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._has_begun = False
 
     def see_end(self, transfer: WaitedTransfer) -> WaitedTransfer:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+        if not self._has_begun:
+            self._has_begun = True
+            begin_thread(self._name, self._run)
         self._transfers.put(transfer)
         return transfer
 

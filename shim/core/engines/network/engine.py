@@ -25,6 +25,7 @@ __all__ = ["NetworkEngine", "gather_over"]
 _SLICE = 0.05  # seconds between two looks at the other ranks
 _ON_ITS_WAY = 2.0  # seconds for what a rank has sent before it left
 _UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own, and not the sign of a lost rank
+_FOR_NEIGHBOURS = 0.3  # seconds
 _FOR_LAST_MESSAGES = 2.0  # seconds that leaving waits for small messages to go
 
 
@@ -199,6 +200,7 @@ class NetworkEngine(Engine):
         self._group.close(why)
         self.link.close(is_clean and not self._carrier.is_exchanging())
         if self._control is not None:
+            self.link.finish(_FOR_NEIGHBOURS)
             self._control.close(why)
 
     def wait_for(self, pending: Pending) -> None:

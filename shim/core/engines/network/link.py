@@ -93,3 +93,6 @@ class Link(ABC):
     @abstractmethod
     def close(self, is_clean: bool) -> None:
         """Release the connections. If not *is_clean*, transfers may be under way that never end: this must not wait for them."""
+
+    def finish(self, seconds: float) -> None:  # noqa: B027  # most have nothing to wait for
+        """Wait up to *seconds* for ranks that need this one to close in good order; the control connections close next."""

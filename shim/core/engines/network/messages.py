@@ -8,9 +8,10 @@ Receives of one tag take a sender's messages in the order in which they were sen
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _HEADER = Struct("<BQqQ16s")  # kind, number, tag, bytes, dtype
 _MOST_INLINE = HEADER_BYTES - _HEADER.size
 _SMALL, _OFFER, _GO, _REFUSE = range(4)
 _NUMBERS = 1 << 20  # of transfers of a link
+_PAUSE = 0.02  # seconds between two looks, at most, and
+_PAUSE_OF_POLLS = 0.0002  # where headers come only to those who look
 _DROPPED = "\nThe message was dropped; the group can still be used."
 
 
@@ -267,23 +270,27 @@ class Messages:
 
     def _poll(self) -> None:
         """Have a thread look, as long as there is something to look for."""
-        if self._polling is None and (self._under_way or (self._posted and self._link.needs_progress)):
+        if self._polling is None and (self._under_way or self._awaits_headers()):
             self._polling = threading.Thread(target=self._watch, name="shim messages", daemon=True)
             self._polling.start()
+
+    def _awaits_headers(self) -> bool:
+        """Tell whether headers are awaited that come only while somebody asks for them."""
+        return self._link.needs_progress and bool(self._posted or self._offered)
 
     def _watch(self) -> None:
         while True:
             with self._locked():
                 first = self._under_way[0][0] if self._under_way else None
-                if self._is_closed or (first is None and not (self._posted and self._link.needs_progress)):
+                if self._is_closed or (first is None and not self._awaits_headers()):
                     self._polling = None
                     return
             self._link.progress()
-            try:
-                if first is None or first.wait(0.0005 if self._link.needs_progress else 0.02):
-                    pass
-            except LinkError:
-                pass
+            with suppress(LinkError):  # told below
+                if first is not None:
+                    first.wait(_PAUSE_OF_POLLS if self._link.needs_progress else _PAUSE)
+                else:
+                    time.sleep(_PAUSE_OF_POLLS)
             with self._locked():
                 self._look()
 

@@ -1,0 +1,32 @@
+"""Threads that wait in torch, which must not come back from there while Python ends: that would end the process."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["begin_thread"]
+
+_PATIENCE = 1.0  # seconds for them to end with the groups; later nothing comes that could end them
+
+_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+
+
+def begin_thread(name: str, target: Callable[..., Any], *arguments: Any) -> None:
+    """Begin a thread that ends when its group does."""
+    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+    thread.start()
+    _threads.add(thread)
+
+
+def _join_all() -> None:
+    deadline = time.monotonic() + _PATIENCE
+    for thread in list(_threads):
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+atexit.register(_join_all)
