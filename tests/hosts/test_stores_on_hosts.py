@@ -35,8 +35,7 @@ time.sleep(0.5)
 """
 
 
-@pytest.mark.parametrize("kind", ["ours", "torch", "file"])
-@pytest.mark.parametrize("interface", ["", "lo"])
+@pytest.mark.parametrize(("kind", "interface"), [("ours", ""), ("ours", "lo"), ("torch", ""), ("file", "")])
 def test_ranks_meet_at_rank_0_though_another_has_the_store(
     two_hosts: Network, kind: str, interface: str, tmp_path: Path
 ) -> None:
