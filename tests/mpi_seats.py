@@ -30,12 +30,12 @@ from shim.launch.identity import environment_of_ranks
 from shim.launch.original import program_of
 from shim.launch.pool import RankPool
 
-__all__ = ["install", "main", "mpirun"]
+__all__ = ["AS_ROOT", "install", "main", "mpirun"]
 
 _SOCKET = "SHIM_TEST_SEATS"
 _PATIENCE = 60.0  # seconds for the processes to come
 _GRACE = 5.0  # seconds for mpirun to end after its processes
-_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # One rank's death must not end the others: tests look at what they do then.
 _OPTIONS = ["--oversubscribe", "--bind-to", "none", "--enable-recovery"]
 
@@ -73,7 +73,7 @@ class Seats:
 
     def _start(self) -> None:
         name = f"shim-seats-{secrets.token_hex(8)}"
-        environment = environment_of_ranks(self._size, self._environment) | _AS_ROOT | {_SOCKET: name}
+        environment = environment_of_ranks(self._size, self._environment) | AS_ROOT | {_SOCKET: name}
         with socket.socket(socket.AF_UNIX) as door, tempfile.TemporaryFile() as said:
             door.bind(f"\0{name}")
             door.listen(self._size)

@@ -161,17 +161,6 @@ def all_reduce() -> None:
     world.close(True)
 
 
-def reduce_scatter() -> None:
-    world = opened()
-    for dtype, op in _reductions(world):
-        for count in (0, 1, 37, 20_000):
-            data, output = _numbers_of(world.rank, count * world.size, dtype), np.zeros(count, dtype)
-            done(world.reduce_scatter(memory(output), memory(data), dtype, op))
-            expected = _combined(world.size, count * world.size, dtype, op)
-            assert np.array_equal(output, expected.reshape(world.size, count)[world.rank]), (dtype, op, count)
-    world.close(True)
-
-
 def refused_reductions() -> None:
     """What MPI does wrong, or what it lacks, is not said to be done."""
     world = opened()
@@ -206,7 +195,7 @@ def pieces_of_what_is_too_large() -> None:
     """The limit of MPI's counts is put down, as memory is short."""
     limit, link.MOST_AT_ONCE = link.MOST_AT_ONCE, 1000
     try:
-        for case in (all_gather, broadcast, all_to_all, all_reduce, reduce_scatter, messages):
+        for case in (all_gather, broadcast, all_to_all, all_reduce, messages):
             case()
     finally:
         link.MOST_AT_ONCE = limit
@@ -397,7 +386,6 @@ CASES = {
         all_to_all,
         all_to_all_of_nothing,
         all_reduce,
-        reduce_scatter,
         refused_reductions,
         sums_of_two_bfloat16,
         pieces_of_what_is_too_large,
