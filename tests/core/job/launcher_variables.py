@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from shim.core.engines import choose
 from shim.core.job.job import Job
 from shim.core.job.rendezvous import locate
 from shim.errors import ShimError
@@ -95,13 +94,11 @@ def by_hand(rank: int, size: int) -> Environment:
 
 
 def find(environment: Environment, rank: Any = None, size: Any = None, init_method: str | None = None) -> Job:
-    job = locate(rank, size, init_method, environment)
-    choose("", job.several_hosts)
-    return job
+    return locate(rank, size, init_method, environment)
 
 
 def assert_raises(kind: type[ShimError], words: list[str], environment: Environment, *arguments: Any) -> None:
-    """Fail unless ``locate``, or the choice of an engine, raises exactly this class of error, with all these words."""
+    """Fail unless ``locate`` raises exactly this class of error, with all these words."""
     with pytest.raises(kind) as raised:
         find(environment, *arguments)
     assert type(raised.value) is kind

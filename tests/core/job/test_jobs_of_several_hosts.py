@@ -28,6 +28,7 @@ from launcher_variables import (
 from shim.core.job import hosts, rendezvous
 from shim.core.job.hosts import first_of_list
 from shim.core.job.job import Job
+from shim.core.job.origin import Origin
 from shim.core.job.rendezvous import locate
 from shim.core.job.stores import HashStore, PrefixStore
 from shim.errors import ArgumentError, StateError
@@ -263,3 +264,10 @@ class TestStore:
     def test_on_one_host_nobody_looks_for_an_address(self) -> None:
         assert {(job.address, job.several_hosts) for job in self.jobs(HashStore(5), ["a boot"] * 2)} == {("", "")}
         assert not self.asked
+
+    def test_other_parents_on_another_host_prove_no_other_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def origin(rank: int, *_: object) -> Origin:
+            return Origin(f"{rank}.1", f"of {self.names.host}", is_proven=True)
+
+        monkeypatch.setattr(rendezvous, "origin_of_this_process", origin)
+        assert len({job.key for job in self.jobs(HashStore(5))}) == 1

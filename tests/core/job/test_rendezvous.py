@@ -27,7 +27,7 @@ from launcher_variables import (
 
 from shim.core.job.job import Job
 from shim.core.job.rendezvous import locate
-from shim.errors import ArgumentError, StateError, UnsupportedError
+from shim.errors import ArgumentError, StateError
 from shim.launch.identity import launcher_variables, rank_environment
 
 ROOT = Path(__file__).parents[3]
@@ -247,8 +247,10 @@ class TestMissing:
         (by_hand(0, 4) | {"MASTER_ADDR": "192.0.2.1"}, "192.0.2.1"),
     ],
 )
-def test_ranks_on_several_hosts_are_told_which_engines_could_serve_them(environment: Environment, words: str) -> None:
-    assert_raises(UnsupportedError, ["several hosts", "c10d, mpi and hierarchical", words], environment)
+def test_what_shows_that_ranks_are_on_several_hosts_is_told(environment: Environment, words: str) -> None:
+    job = find(environment)
+    assert words in job.several_hosts
+    assert job.hosts == ()
 
 
 def test_paddle_s_endpoints_are_read_from_the_file_they_were_moved_to(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from launcher_variables import assert_raises, by_hand, find, open_mpi, torchrun
 
-from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
+from shim.errors import ArgumentError, ShimError, StateError
 
 
 class TestArguments:
@@ -103,7 +103,6 @@ class TestInitMethod:
             ("tcp://localhost:65536", ArgumentError, ["tcp://host:port"]),
             ("tcp://localhost:abc", ArgumentError, ["tcp://host:port", "abc"]),
             ("tcp://no-such-host.invalid:29500", ArgumentError, ["init_method", "no-such-host.invalid"]),
-            ("tcp://192.0.2.1:29500", UnsupportedError, ["192.0.2.1", "c10d, mpi and hierarchical"]),
             ("file://", ArgumentError, ["file:///path"]),
             ("file://relative", ArgumentError, ["file:///path"]),
             ("file://other/path", ArgumentError, ["file:///path"]),
@@ -113,6 +112,13 @@ class TestInitMethod:
     )
     def test_wrong_ones_are_refused(self, url: str, kind: type[ShimError], words: list[str]) -> None:
         assert_raises(kind, words, {}, None if "rank" in url else 0, 2, url)
+
+    def test_one_of_another_host_is_where_ranks_of_several_meet(self) -> None:
+        job = find({}, 0, 2, "tcp://192.0.2.1:29500")
+        assert (job.several_hosts, job.meeting_address) == (
+            f"init_method gives 192.0.2.1, which is not this host, {socket.gethostname()}",
+            "192.0.2.1:29500",
+        )
 
     @pytest.mark.parametrize("url", ["tcp://localhost:29500", "file:///tmp/meeting"])
     def test_without_rank_and_size_it_says_nothing(self, url: str) -> None:
