@@ -30,6 +30,7 @@
 #include "group/mirror.hpp"
 #include "group/rank_notes.hpp"
 #include "meeting/rendezvous.hpp"
+#include "platform/process.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -53,7 +54,7 @@ class PyGroup {
 
   PyGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout, const PyGroup* parent,
           Measurements measurements, const OriginFields& origin, const std::tuple<std::string, std::string>& engine,
-          nb::object carrier) {
+          nb::object carrier, const std::vector<int>& pids) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group on one host must have at most " + std::to_string(max_ranks) +
                                                " ranks, got " + std::to_string(ranks.size()));
@@ -63,7 +64,9 @@ class PyGroup {
     std::tie(meeting.engine, meeting.engine_reason) = engine;
     if (!carrier.is_none()) {
       const std::size_t identity = std::hash<std::string>()(meeting.key) >> 11;  // Python's JSON reads 53 bits exactly
-      member_ = Member::carried(meeting, identity, std::move(carrier));
+      std::vector<Descriptor> pidfds;
+      for (const int pid : pids) pidfds.push_back(pid > 0 ? pidfd_of(pid) : Descriptor());
+      member_ = Member::carried(meeting, identity, std::move(carrier), std::move(pidfds));
       return;
     }
     member_ = Member::join(meeting, parent == nullptr ? nullptr : parent->member_.get());
@@ -360,10 +363,10 @@ NB_MODULE(_native, module) {
 
   nb::class_<PyGroup>(module, "Group", "One rank's membership of a group; see shim.core.engines.base.Engine.")
       .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*, Measurements,
-                    const OriginFields&, const std::tuple<std::string, std::string>&, nb::object>(),
+                    const OriginFields&, const std::tuple<std::string, std::string>&, nb::object, const std::vector<int>&>(),
            "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none(),
            "measurements"_a.none() = nb::none(), "origin"_a = std::tuple("", "", false, false),
-           "engine"_a = std::tuple("", ""), "carrier"_a.none() = nb::none())
+           "engine"_a = std::tuple("", ""), "carrier"_a.none() = nb::none(), "pids"_a = std::vector<int>())
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)
       .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,

@@ -143,7 +143,7 @@ std::string Group::ending_of(int rank) const {
   const Loss& loss = losses_[static_cast<std::size_t>(rank)];
   const std::int64_t since = loss.since.load();
   if (since == 0) return " was lost";
-  if (carrier != nullptr && !loss.how.empty()) return loss.how;  // with where that was
+  if (loss.how.starts_with("'s ")) return loss.how;  // of a rank on another host, with where that is
   const bool ends_in_number = !loss.how.empty() && std::isdigit(static_cast<unsigned char>(loss.how.back())) != 0;
   return "'s process (pid " + std::to_string(note(rank).process.load()) + ") " +
          (loss.how.empty() ? "died" : loss.how) + (ends_in_number ? ", " : " ") +

@@ -21,6 +21,8 @@ std::string state_of(int process);
 std::string how_it_ended(int pidfd, int process);
 // Throws Failure(engine) where the system gives none.
 Descriptor pidfd_of_this_process();
+// Of the process with this number, of this process's namespace; empty where it has ended, or the system gives none.
+Descriptor pidfd_of(int process);
 std::uint64_t random_number();
 // Copies from another process's memory to this one's, or the other way round. False where not all of it can be; errno
 // says why.

@@ -115,11 +115,12 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, Member* parent) {
   return member;
 }
 
-std::shared_ptr<Member> Member::carried(const Meeting& meeting, std::uint64_t identity, nb::object carrier) {
+std::shared_ptr<Member> Member::carried(const Meeting& meeting, std::uint64_t identity, nb::object carrier,
+                                        std::vector<Descriptor> pidfds) {
   std::shared_ptr<Member> member;
   const int size = static_cast<int>(meeting.world_ranks.size());
   const Machine unmeasured{usual_speeds, std::size_t{1} << 20, std::size_t{1} << 25};  // no operation depends on it
-  Encounter alone{memory_for(size, thresholds_for(unmeasured, size, size), false), {}};
+  Encounter alone{memory_for(size, thresholds_for(unmeasured, size, size), false), std::move(pidfds)};
   make(member, meeting, std::move(alone), identity);
   member->carrier = std::make_unique<PythonCarrier>(member->group, std::move(carrier));
   member->group.carrier = member->carrier.get();

@@ -33,8 +33,9 @@ struct Member {
   // Failure(mismatch) when they wait for this one elsewhere, which then refuses what they wait in.
   static std::shared_ptr<Member> join(const Meeting& meeting, Member* parent);
   // Joins ranks that share no memory: each has some of its own, and `carrier` takes its words to the others. `identity`
-  // is the group's own, as a file of memory has it.
-  static std::shared_ptr<Member> carried(const Meeting& meeting, std::uint64_t identity, nanobind::object carrier);
+  // is the group's own, as a file of memory has it; `pidfds` are those of ranks on this host, by rank.
+  static std::shared_ptr<Member> carried(const Meeting& meeting, std::uint64_t identity, nanobind::object carrier,
+                                         std::vector<Descriptor> pidfds);
   // Sets `member`, without the GIL. Where it throws, what it has made is left there, to be destroyed with the GIL.
   static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter);
   static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter,

@@ -52,6 +52,19 @@ class Carrier:
         self._whereabouts: dict[int, str] = {}
         self.left: set[int] = set()  # group ranks that have said so
 
+    def pids_here(self) -> list[int]:
+        """Return by group rank the pid of those on this host, whose end the native group sees itself; 0 for the others."""
+        peers = self._control.peers
+        here = peers[self._control.rank]
+        return [
+            peers[member].pid if self._is_here(member) and peers[member].pid != here.pid else 0
+            for member in self._ranks
+        ]
+
+    def _is_here(self, member: int) -> bool:
+        peers = self._control.peers
+        return peers[member].host_id == peers[self._control.rank].host_id
+
     def serve(self, group: Group) -> None:
         """Begin to tell *group* of the others. Its first operation may follow."""
         self._group = group
@@ -134,7 +147,7 @@ class Carrier:
         if group is None or self._is_closed or member not in self._ranks:
             return
         rank = self._ranks.index(member)
-        if rank != self._rank and rank not in self.left:
+        if rank != self._rank and rank not in self.left and not self._is_here(member):
             group.mark_lost(rank, self._control.ending_of(member))
 
     def _answer(self, member: int, question: bytes) -> bytes:

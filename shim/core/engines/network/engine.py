@@ -46,7 +46,14 @@ class NetworkEngine(Engine):
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
         self._group = Group(
-            place.key, place.name, list(place.ranks), place.rank, place.timeout, engine=engine, carrier=self._carrier
+            place.key,
+            place.name,
+            list(place.ranks),
+            place.rank,
+            place.timeout,
+            engine=engine,
+            carrier=self._carrier,
+            pids=self._carrier.pids_here(),
         )
         self._carrier.serve(self._group)
         self._ranks = place.ranks
