@@ -265,8 +265,8 @@ class _Hosts:
         orders = as_orders(self._plan, [host.ports or [] for host in self._hosts])
         for host in self._hosts:
             host.give({"orders": asdict(orders)})
-        for number in self._received:
-            self.take_signal(number)
+            for number in self._received:
+                host.give({"signal": number})
 
     def _pass_on(self, host: _Host, to: int) -> None:
         if not host.pass_on(to):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -240,6 +240,21 @@ def test_signals_reach_all_ranks(two_hosts: Network, script: Callable[[str], str
         host.assert_empty(within=1.0)
 
 
+def test_a_signal_that_comes_before_the_ranks_reaches_them(two_hosts: Network, script: Callable[[str], str]) -> None:
+    slow = f"sh -c 'sleep 1; exec \"$@\"' slow {two_hosts.ssh}"
+    command = shim_run("--hosts", "host0,host1", "--ssh", slow, "-n", "1", script(SLEEP))
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not list(children_of(process.pid)):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGUSR1)  # which ends a rank that does not handle it yet
+        _, stderr = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + signal.SIGUSR1, stderr
+    for host in two_hosts.hosts:
+        host.assert_empty(within=1.0)
+
+
 def test_ctrl_c_ends_the_ranks_and_so_the_command(two_hosts: Network, script: Callable[[str], str]) -> None:
     with start(two_hosts, "-n", "1", script("import time; print('ready', flush=True); time.sleep(60)")) as process:
         wait_for(process, "ready", 2)
@@ -283,12 +298,16 @@ def test_nothing_is_left_when_it_is_killed(two_hosts: Network, script: Callable[
         host.assert_empty(within=1.0)
 
 
+def children_of(process: int) -> Iterator[int]:
+    for task in Path(f"/proc/{process}/task").iterdir():
+        yield from map(int, (task / "children").read_text().split())
+
+
 def child_of(process: int, word: str) -> int:
     """Return the child of *process* whose last argument but one is *word*."""
-    for task in Path(f"/proc/{process}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[-3] == word.encode():
-                return int(child)
+    for child in children_of(process):
+        if Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[-3] == word.encode():
+            return child
     raise AssertionError(f"no child of {process} for {word}")
 
 
