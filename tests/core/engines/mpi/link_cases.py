@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from shim.core.engines.mpi import communicators, link
+from shim.core.engines.mpi.library import library
 from shim.core.engines.mpi.link import MpiLink
 from shim.core.engines.network.link import HEADER_BYTES, Pending
 from shim.core.reduce_ops import ReduceOp
@@ -21,7 +21,7 @@ from shim.errors import EngineError
 
 DEADLINE = 20.0  # seconds
 
-WORLD = MPI.COMM_WORLD
+WORLD = library().mpi.COMM_WORLD
 _numbers = iter(range(1 << 30))
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ import pytest
 
 from shim.launch.identity import environment_of_ranks
 
-PROGRAM = Path(__file__).with_name("link_program.py")
+FOLDER = Path(__file__).parent
 DEADLINE = 150.0  # seconds
 SIZES = (2, 3, 4)
 NAMES = (
@@ -59,20 +60,24 @@ def mpich(size: int) -> tuple[list[str], dict[str, str]]:
 LIBRARIES = [open_mpi, pytest.param(mpich, marks=pytest.mark.nightly)]
 
 
+def started(library, size: int, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command, variables = library(size)
+    return subprocess.run(
+        [*command, sys.executable, str(FOLDER / program), *arguments],
+        env=environment_of_ranks(size) | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+
+
 @cache
 def outcomes(library, size: int) -> list[dict[str, str]]:
     """Return by rank what each case said: nothing, or how it failed."""
-    command, variables = library(size)
     with TemporaryDirectory() as folder:
-        run = subprocess.run(
-            [*command, sys.executable, str(PROGRAM), folder],
-            env=environment_of_ranks(size) | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            check=False,
-        )
+        run = started(library, size, "link_program.py", folder)
         files = [Path(folder, f"{rank}.json") for rank in range(size)]
         said = [json.loads(file.read_text()) if file.exists() else {} for file in files]
     said.append({"": f"status {run.returncode}\n{run.stdout}\n{run.stderr}"})
@@ -92,3 +97,18 @@ class TestLink:
         *ranks, program = outcomes(library, size)
         assert program[""].startswith("status 0\n")
         assert [sorted(said) for said in ranks] == [list(NAMES)] * size
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_ranks_whose_messages_never_come_end_in_order(library) -> None:
+    run = started(library, 2, "ending_program.py")
+    assert (run.returncode, sorted(run.stdout.splitlines())) == (0, ["rank 0 ends", "rank 1 ends"])
+    assert run.stderr == ""
+
+
+def test_a_rank_ends_whose_peer_has_died() -> None:
+    """mpirun is told by --enable-recovery to let it live. MPI_Finalize would wait for the dead rank."""
+    began = time.monotonic()
+    run = started(open_mpi, 2, "ending_program.py", "killed")
+    assert "rank 0 ends\n" in run.stdout
+    assert time.monotonic() - began < 20
