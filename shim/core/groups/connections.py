@@ -33,7 +33,7 @@ def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
     if choice.library == "mpi" and not address:
         from shim.core.engines.mpi.meeting import place_by_mpi
 
-        address, secret = place_by_mpi(job.rank, job.size)
+        address, secret = place_by_mpi(job.rank, job.size, job.interface, timeout)
     elif job.several_hosts and not address:
         raise StateError(
             f"the ranks are on several hosts ({job.several_hosts}), and nothing tells where they meet\n"

@@ -8,6 +8,7 @@ import json
 import secrets
 import socket
 import struct
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +21,12 @@ from shim.errors import CollectiveTimeoutError, EngineError, ShimError
 
 __all__ = ["place_by_mpi"]
 
-_TEXT_BYTES = 4096  # of what each rank tells
+_TO_RANK_0, _FROM_RANK_0 = 31_001, 31_002  # tags in MPI.COMM_WORLD
+_UNTIL_TOLD = 2.0  # seconds for rank 0 to tell who is missing
+_TEXT_BYTES = 2048  # of what each rank tells
 _SIOCGIFNETMASK = 0x891B  # of linux/sockios.h: the network mask of an interface
-_MOST_ADDRESSES = 32  # of a host that are told
+_MOST_ADDRESSES = 20  # of a host that are told
+_MOST_MISSING = 100  # ranks that are named
 
 
 def place_by_mpi(rank: int, size: int, interface: str = "", timeout: float = 300.0) -> tuple[str, bytes]:
@@ -36,11 +40,67 @@ def place_by_mpi(rank: int, size: int, interface: str = "", timeout: float = 300
     if problem := problem_of_world(mpi_library, rank, size):
         raise EngineError(problem)
     mine = {"host": host_id(), "name": socket.gethostname(), "networks": _networks()[:_MOST_ADDRESSES]}
-    every = _gathered(mpi_library, mine, timeout)
-    told = _gathered(mpi_library, _decision(every, interface) if rank == 0 else {}, timeout)[0]
+    if rank == 0:
+        told = _decide(mpi_library, mine, interface, timeout)
+    else:
+        told = _ask_rank_0(mpi_library, mine, timeout)
+    if told["missing"]:
+        late = CollectiveTimeoutError(
+            f"the ranks did not meet within {timeout:g} s; ranks that had not come: {', '.join(map(str, told['missing']))}"
+        )
+        late.ranks = tuple(told["missing"])
+        raise late
     if told["problem"]:
         raise EngineError(f"rank 0 has no place where the ranks can meet: {told['problem']}")
     return told["address"], bytes.fromhex(told["secret"])
+
+
+def _decide(mpi_library: Library, mine: dict[str, Any], interface: str, timeout: float) -> dict[str, Any]:
+    """Hear the other ranks as rank 0, and tell those who have come what that leads to."""
+    mpi, world = mpi_library.mpi, mpi_library.mpi.COMM_WORLD
+    texts = [bytearray(_TEXT_BYTES) for _ in range(world.Get_size())]
+    receives = {
+        peer: _transfer(mpi, world.Irecv([texts[peer], mpi.BYTE], peer, _TO_RANK_0)) for peer in range(1, len(texts))
+    }
+    until = time.monotonic() + timeout
+    missing = [peer for peer, receive in receives.items() if not receive.wait(max(0.0, until - time.monotonic()))]
+    if missing:
+        decision: dict[str, Any] = {"missing": missing[:_MOST_MISSING]}
+    else:
+        decision = {"missing": [], **_decision([mine, *map(json.loads, texts[1:])], interface)}
+    for peer, receive in receives.items():
+        if peer in missing:
+            receive.give_up()
+            mpi_library.abandon(texts)
+        else:
+            _send(mpi_library, decision, peer, _FROM_RANK_0)
+    return decision
+
+
+def _ask_rank_0(mpi_library: Library, mine: dict[str, Any], timeout: float) -> dict[str, Any]:
+    mpi, world = mpi_library.mpi, mpi_library.mpi.COMM_WORLD
+    text = bytearray(_TEXT_BYTES)
+    _send(mpi_library, mine, 0, _TO_RANK_0)
+    receive = _transfer(mpi, world.Irecv([text, mpi.BYTE], 0, _FROM_RANK_0))
+    if receive.wait(timeout + _UNTIL_TOLD):
+        told: dict[str, Any] = json.loads(text)
+        return told
+    receive.give_up()
+    mpi_library.abandon(text)
+    return {"missing": [0]}
+
+
+def _send(mpi_library: Library, what: dict[str, Any], peer: int, tag: int) -> None:
+    """Send a text, which is so short that MPI takes it at once."""
+    mpi = mpi_library.mpi
+    text = json.dumps(what).encode().ljust(_TEXT_BYTES)
+    send = _transfer(mpi, mpi.COMM_WORLD.Isend([text, mpi.BYTE], peer, tag))
+    if not send.wait(_UNTIL_TOLD):
+        mpi_library.abandon(send)
+
+
+def _transfer(mpi: Any, request: Any) -> Transfer:
+    return Transfer([request], _TEXT_BYTES, mpi.Exception, lambda transfer: None)
 
 
 def _decision(every: Sequence[dict[str, Any]], interface: str) -> dict[str, str]:
@@ -51,7 +111,7 @@ def _decision(every: Sequence[dict[str, Any]], interface: str) -> dict[str, str]
         try:
             decision["address"] = free_address(_ways(every[0], away), interface)
         except ShimError as error:
-            decision["problem"] = str(error)
+            decision["problem"] = str(error)[:1000]
         if not decision["address"]:
             decision["problem"] = decision["problem"] or "its host has no address but the loopback's"
     return decision
@@ -88,17 +148,3 @@ def _mask_of(interface: str) -> str:
     except OSError:
         return "32"
     return socket.inet_ntoa(answer[20:24])
-
-
-def _gathered(mpi_library: Library, mine: dict[str, Any], timeout: float) -> list[dict[str, Any]]:
-    """Return what every rank of the world tells."""
-    mpi, world = mpi_library.mpi, mpi_library.mpi.COMM_WORLD
-    texts = bytearray(_TEXT_BYTES * world.Get_size())
-    text = json.dumps(mine).encode().ljust(_TEXT_BYTES)
-    request = world.Iallgather([text, mpi.BYTE], [texts, mpi.BYTE])
-    if not Transfer([request], len(texts), mpi.Exception, lambda transfer: None).wait(timeout):
-        mpi_library.abandon(request)
-        raise CollectiveTimeoutError(
-            f"not all {world.Get_size()} ranks of MPI.COMM_WORLD have come to the meeting within {timeout:g} s"
-        )
-    return [json.loads(texts[first : first + _TEXT_BYTES]) for first in range(0, len(texts), _TEXT_BYTES)]
