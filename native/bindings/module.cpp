@@ -278,6 +278,11 @@ class PyGroup {
     return rank != group.rank() && group.has_ended(rank) ? rank_label(group, rank) + group.ending_of(rank) : "";
   }
 
+  // Of the ranks of one host in a group of several, which has the timeouts and tells what is waited for.
+  void serve_larger_group() {
+    group().is_part_of_another = true;
+    group().set_timeout(longest_timeout);
+  }
   bool is_usable() const { return member_->group.is_usable(); }
   void set_timeout(double seconds) { member_->group.set_timeout(seconds); }
 
@@ -412,6 +417,7 @@ NB_MODULE(_native, module) {
       .def("is_usable", &PyGroup::is_usable)
       .def("set_timeout", &PyGroup::set_timeout, "seconds"_a)
       .def("thresholds", &PyGroup::thresholds)
+      .def("serve_larger_group", &PyGroup::serve_larger_group)
       .def("close", &PyGroup::close, "why"_a = "");
 }
 

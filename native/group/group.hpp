@@ -197,6 +197,8 @@ class Group {
 
   // What carries its collectives out, and why, for who asks. Set before anybody can.
   std::string engine;
+  // Whether it serves another group, which tells of waits in its place. Set before anybody waits.
+  bool is_part_of_another = false;
   // Where the ranks share no memory: what takes this rank's words to the others. Set before anybody uses the group.
   Carrier* carrier = nullptr;
   // What a rank that shares no memory with this one has said of its end.

@@ -19,7 +19,7 @@ LongWait::~LongWait() {
 }
 
 void LongWait::go_on(Clock::time_point now) {
-  if (now - began_ < before_note) return;
+  if (now - began_ < before_note || group_.is_part_of_another) return;
   if (!tried_note_) leave_note();
   if (const WaitHooks* hooks = WaitHooksScope::current(); has_note_ && hooks != nullptr)
     group_.note(group_.rank()).held.store(held_by(*hooks));

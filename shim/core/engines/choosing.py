@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.place import Place
 
-__all__ = ["Choice", "check_room", "choose", "choose_in", "engine_names", "open_engine", "refusal_of", "settled", "usual"]
+__all__ = ["Choice", "check_room", "choose", "choose_in", "engine_names", "open_engine", "open_link", "open_within_host", "refusal_of", "settled", "usual"]
 
 _VARIABLE = "SHIM_ENGINE"
 _ACROSS = "SHIM_ACROSS"
@@ -190,6 +190,20 @@ def _opened(place: Place, name: str) -> Any:
     kind = _class_of(_ENGINES[name])
     under = _UNDER.get(name)
     return kind(place) if under is None else kind(place, _opened(place, under))
+
+
+def open_link(place: Place, key: str, ranks: tuple[int, ...]) -> Any:
+    """Return the link by which the library of *place*'s choice connects the world ranks *ranks*, who alone use *key*."""
+    assert place.choice is not None
+    where = {"gloo": ("shim.core.engines.c10d.engine", "gloo_link"), "mpi": ("shim.core.engines.mpi.engine", "mpi_link")}
+    return _class_of(where[place.choice.library])(place, key, ranks)
+
+
+def open_within_host(place: Place) -> Any:
+    """Return the engine of the ranks of one host in a group of several, which tells nobody what they wait for: the group does."""
+    engine = _class_of(_ENGINES[_USUAL])(replace(place, choice=Choice(_USUAL, "they are on one host")))
+    engine.serve_larger_group()
+    return engine
 
 
 def _class_of(where: tuple[str, str]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from shim.core.tensors.elements import Elements
 from shim.core.tensors.samples import (
     Memory,
     Sample,
@@ -152,6 +153,8 @@ def reader_for(kind: type) -> Reader:
     framework = framework_of(kind)
     if framework in _READERS:
         return _READERS[framework](kind)
+    if kind is Elements:
+        return Reader("describe", describe=_describe_elements)
     exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
     if exchange is not None:
         return Reader("exchange", exchange)
@@ -163,6 +166,11 @@ def reader_for(kind: type) -> Reader:
         f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
         "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, bytearray, memoryview and array.array."
     )
+
+
+def _describe_elements(elements: Elements) -> Description:
+    read_only = elements.memory.readonly
+    return Description(elements.address, elements.dtype, (elements.count,), None, _HOST, read_only, elements.memory)
 
 
 def _torch_reader(kind: type[Any]) -> Reader:

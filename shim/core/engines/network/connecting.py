@@ -36,8 +36,8 @@ def connected(place: Place, connect: Callable[[], _Link]) -> _Link:
     link, problem = None, ""
     try:
         link = connect()
-    except (LinkError, ShimError, ImportError) as error:
-        problem = str(error) or type(error).__name__
+    except Exception as error:  # whatever it is, the others wait for this rank
+        problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
     problems = [said.decode() for said in exchange_at(place, "connect")(problem.encode())]
     first = next((rank for rank, said in enumerate(problems) if said), None)
     if first is None and link is not None:

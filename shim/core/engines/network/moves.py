@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.network.engine import NetworkEngine
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+__all__ = ["HANDED_ON", "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce", "reduce_scatter", "room", "scatter", "slices"]
 
+HANDED_ON = (1 << 20) + 1  # number of a message that a collective is made of, above those of messages
 _NOTHING = memoryview(bytearray())
 _MOST_BY_SLICES = 16  # ranks; of more, the library's own all_reduce takes fewer messages
 
@@ -38,18 +39,18 @@ def all_reduce(engine: NetworkEngine, request: Request) -> None:
         result[:] = mine
         engine.wait_for(engine.link.all_reduce(result, request.dtype, ReduceOp(request.op)))
         return
-    own = _slices(result, engine.size, request.dtype)[engine.rank]
-    _combine_slices(engine, request, _slices(mine, engine.size, request.dtype), own)
-    _exchange(engine, _slices(result, engine.size, request.dtype), [own] * engine.size)
+    own = slices(result, engine.size, request.dtype)[engine.rank]
+    _combine_slices(engine, request, slices(mine, engine.size, request.dtype), own)
+    _exchange(engine, slices(result, engine.size, request.dtype), [own] * engine.size)
 
 
 def reduce(engine: NetworkEngine, request: Request) -> None:
     """Each rank combines its slice and gives it to the root: at most 2*(N-1)/N*S bytes on each rank."""
-    slices = _slices(request.inputs[0], engine.size, request.dtype)
+    mine = slices(request.inputs[0], engine.size, request.dtype)
     is_root = engine.rank == request.root
-    results = _slices(request.outputs[0], engine.size, request.dtype) if is_root else [_NOTHING] * engine.size
-    own = results[engine.rank] if is_root else _room(len(slices[engine.rank]))
-    _combine_slices(engine, request, slices, own)
+    results = slices(request.outputs[0], engine.size, request.dtype) if is_root else [_NOTHING] * engine.size
+    own = results[engine.rank] if is_root else room(len(mine[engine.rank]))
+    _combine_slices(engine, request, mine, own)
     _exchange(engine, results, [own if rank == request.root else _NOTHING for rank in range(engine.size)])
 
 
@@ -86,10 +87,10 @@ def barrier(request: Request) -> None:
     """The agreement already waits for every rank."""
 
 
-def _combine_slices(engine: NetworkEngine, request: Request, slices: Sequence[memoryview], result: memoryview) -> None:
-    """Give each rank its slice of this one's, and put what they combine to for this rank into *result*."""
-    parts = [_room(len(result)) for _ in range(engine.size)]
-    _exchange(engine, parts, slices)
+def _combine_slices(engine: NetworkEngine, request: Request, parts_of_mine: Sequence[memoryview], result: memoryview) -> None:
+    """Give each rank its part of this one's, and put what they combine to for this rank into *result*."""
+    parts = [room(len(result)) for _ in range(engine.size)]
+    _exchange(engine, parts, parts_of_mine)
     request.combine(result, parts, _factors(engine, request))
 
 
@@ -97,7 +98,7 @@ def _factors(engine: NetworkEngine, request: Request) -> list[float]:
     """Return the factors of all ranks, where the op has any."""
     if request.op != ReduceOp.PREMUL_SUM:
         return []
-    room = _room(8 * engine.size)
+    room = room(8 * engine.size)
     engine.wait_for(engine.link.all_gather(room, memoryview(bytearray(pack("d", request.factor)))))
     return list(unpack(f"{engine.size}d", room))
 
@@ -106,11 +107,12 @@ def _exchange(engine: NetworkEngine, outputs: Sequence[memoryview], inputs: Sequ
     engine.wait_for(engine.link.all_to_all(outputs, inputs))
 
 
-def _room(size: int) -> memoryview:
+def room(size: int) -> memoryview:
+    """Return memory for *size* bytes."""
     return memoryview(np.empty(size, np.uint8))  # which nobody has to clear
 
 
-def _slices(part: memoryview, count: int, dtype: str) -> list[memoryview]:
+def slices(part: memoryview, count: int, dtype: str) -> list[memoryview]:
     """Return *part* in *count* pieces of whole elements."""
     width = dtype_bytes(dtype)
     elements = len(part) // width

@@ -1,0 +1,27 @@
+"""Bytes of a dtype, as engines hand them to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shim._native import dtype_bytes
+
+__all__ = ["Elements"]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Consecutive elements of *dtype* in *memory*, a tensor of one dimension for any engine."""
+
+    memory: memoryview
+    dtype: str
+
+    @property
+    def address(self) -> int:
+        return int(np.frombuffer(self.memory, np.uint8).ctypes.data) if len(self.memory) else 0
+
+    @property
+    def count(self) -> int:
+        return len(self.memory) // dtype_bytes(self.dtype)
