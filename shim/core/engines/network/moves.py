@@ -19,7 +19,20 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.network.engine import NetworkEngine
 
-__all__ = ["HANDED_ON", "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce", "reduce_scatter", "room", "scatter", "slices"]
+__all__ = [
+    "HANDED_ON",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "room",
+    "scatter",
+    "slices",
+]
 
 HANDED_ON = (1 << 20) + 1  # number of a message that a collective is made of, above those of messages
 _NOTHING = memoryview(bytearray())
@@ -87,7 +100,9 @@ def barrier(request: Request) -> None:
     """The agreement already waits for every rank."""
 
 
-def _combine_slices(engine: NetworkEngine, request: Request, parts_of_mine: Sequence[memoryview], result: memoryview) -> None:
+def _combine_slices(
+    engine: NetworkEngine, request: Request, parts_of_mine: Sequence[memoryview], result: memoryview
+) -> None:
     """Give each rank its part of this one's, and put what they combine to for this rank into *result*."""
     parts = [room(len(result)) for _ in range(engine.size)]
     _exchange(engine, parts, parts_of_mine)
@@ -98,9 +113,9 @@ def _factors(engine: NetworkEngine, request: Request) -> list[float]:
     """Return the factors of all ranks, where the op has any."""
     if request.op != ReduceOp.PREMUL_SUM:
         return []
-    room = room(8 * engine.size)
-    engine.wait_for(engine.link.all_gather(room, memoryview(bytearray(pack("d", request.factor)))))
-    return list(unpack(f"{engine.size}d", room))
+    all_factors = room(8 * engine.size)
+    engine.wait_for(engine.link.all_gather(all_factors, memoryview(bytearray(pack("d", request.factor)))))
+    return list(unpack(f"{engine.size}d", all_factors))
 
 
 def _exchange(engine: NetworkEngine, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> None:
