@@ -30,6 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "frameworks: the test needs the three frameworks installed")
     config.addinivalue_line(
+        "markers",
+        "own_ranks: the test starts ranks itself; it is deselected where SHIM_ENGINE is mpi, whose ranks mpirun has to start",
+    )
+    config.addinivalue_line(
         "markers", "engine(name): the test is about this engine alone; it is deselected where SHIM_ENGINE is another"
     )
 
@@ -63,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what is about another engine than the one that the ranks will have; pytest tells how many those are."""
     chosen = os.environ.get("SHIM_ENGINE") or "shared_memory"
     others = [item for item in items if (mark := item.get_closest_marker("engine")) and mark.args[0] != chosen]
+    if chosen == "mpi":
+        others += [item for item in items if item.get_closest_marker("own_ranks") and item not in others]
     if others:
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=others)

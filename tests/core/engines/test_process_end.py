@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.own_ranks
+
 PROGRAM = """
 import contextlib, sys, threading, time
 from shim.core import calls, groups

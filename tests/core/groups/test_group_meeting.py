@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.own_ranks
+
 PROGRAM = """
 import os, sys, time
 from shim.core import groups
