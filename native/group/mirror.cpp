@@ -58,9 +58,7 @@ bool is_known(const Group& group, int rank, std::uint64_t sequence) {
   return group.arrival(rank, sequence).sequence.load() >= sequence;
 }
 
-void publish(Group& group, int rank, std::uint64_t sequence) {
-  group.arrival(rank, sequence).sequence.store(sequence);
-}
+void publish(Group& group, int rank, std::uint64_t sequence) { group.arrival(rank, sequence).sequence.store(sequence); }
 
 void wake(const Group& group) { group.ring_bell(group.rank()); }
 
@@ -155,11 +153,6 @@ void take_note(Group& group, int rank, std::string_view waits_for, std::string_v
   note.waits_for.write(waits_for);
   note.waits_at.write(waits_at);
   note.waits_since.store(now_ns() - since_ns);
-}
-
-void take_process(Group& group, int rank, int number, std::string_view address) {
-  group.note(rank).process.store(number);
-  group.note(rank).address.write(address);
 }
 
 }  // namespace shim

@@ -1,5 +1,5 @@
-// What ranks that share no memory tell each other, as bytes, and how it is written where a shared segment would have it.
-// See carrier.hpp. All functions may be called by any thread while the group's own operations go on.
+// What ranks that share no memory tell each other, as bytes, and how it is written where a shared segment would have
+// it. See carrier.hpp. All functions may be called by any thread while the group's own operations go on.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,5 @@ void take_arrival(Group& group, int rank, std::string_view packet, std::string_v
 void take_place(Group& group, int rank, std::uint64_t sequence, std::string_view place);
 // What a rank waits for and where it called, since so many nanoseconds; an empty text ends that.
 void take_note(Group& group, int rank, std::string_view waits_for, std::string_view waits_at, std::int64_t since_ns);
-// Which process a rank is, and where processes of its host can ask it.
-void take_process(Group& group, int rank, int number, std::string_view address);
 
 }  // namespace shim

@@ -123,9 +123,7 @@ std::string how_it_ended(int pidfd, int process) {
   return "exited with status " + std::to_string(WEXITSTATUS(*status));
 }
 
-Descriptor pidfd_of(int process) {
-  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-}
+Descriptor pidfd_of(int process) { return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))); }
 
 Descriptor pidfd_of_this_process() {
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));

@@ -13,8 +13,8 @@
 
 namespace shim::bindings {
 
-// Has a `mover` send or receive the elements of one tensor: see shim.core.engines.network.messages.Mover. The waiting is
-// done here, as for a message in shared memory. Used with the interpreter's lock, but for wait().
+// Has a `mover` send or receive the elements of one tensor: see shim.core.engines.network.messages.Mover. The waiting
+// is done here, as for a message in shared memory. Used with the interpreter's lock, but for wait().
 class MovedTask final : public Task {
  public:
   // `peer` may be Transfer::any_rank.

@@ -18,8 +18,22 @@ from shim.errors import ArgumentError, EngineError, UnsupportedError
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.place import Place
+    from shim.core.job.job import Job
 
-__all__ = ["Choice", "check_room", "choose", "choose_in", "engine_names", "open_engine", "open_link", "open_within_host", "refusal_of", "settled", "usual"]
+__all__ = [
+    "Choice",
+    "check_room",
+    "choose",
+    "choose_in",
+    "engine_names",
+    "open_engine",
+    "open_link",
+    "open_within_host",
+    "place_by_library",
+    "refusal_of",
+    "settled",
+    "usual",
+]
 
 _VARIABLE = "SHIM_ENGINE"
 _ACROSS = "SHIM_ACROSS"
@@ -119,7 +133,9 @@ def choose_in(world: Choice, backend: str, hosts: Sequence[int]) -> Choice:
         return settled(world, hosts)
     if choice.is_over_network:
         if choice.name != "hierarchical" and _OVER_NETWORKS[choice.name] != world.library:
-            raise ArgumentError(f"the backend {backend!r} contradicts the world's library between hosts, {world.library}")
+            raise ArgumentError(
+                f"the backend {backend!r} contradicts the world's library between hosts, {world.library}"
+            )
         return replace(choice, library=world.library)
     if len(set(hosts)) > 1:
         raise refusal_of("the members of the group", choice.name)
@@ -195,8 +211,19 @@ def _opened(place: Place, name: str) -> Any:
 def open_link(place: Place, key: str, ranks: tuple[int, ...]) -> Any:
     """Return the link by which the library of *place*'s choice connects the world ranks *ranks*, who alone use *key*."""
     assert place.choice is not None
-    where = {"gloo": ("shim.core.engines.c10d.engine", "gloo_link"), "mpi": ("shim.core.engines.mpi.engine", "mpi_link")}
+    where = {
+        "gloo": ("shim.core.engines.c10d.engine", "gloo_link"),
+        "mpi": ("shim.core.engines.mpi.engine", "mpi_link"),
+    }
     return _class_of(where[place.choice.library])(place, key, ranks)
+
+
+def place_by_library(choice: Choice, job: Job, timeout: float) -> tuple[str, bytes]:
+    """Return the address where the ranks of *job* meet, and their secret, as the library of *choice* tells without being given any: MPI does."""
+    place: tuple[str, bytes] = _class_of(("shim.core.engines.mpi.meeting", "place_by_mpi"))(
+        job.rank, job.size, job.interface, timeout
+    )
+    return place
 
 
 def open_within_host(place: Place) -> Any:

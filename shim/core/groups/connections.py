@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shim.core.engines.choosing import place_by_library
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, MismatchError, StateError
 
@@ -31,9 +32,7 @@ def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
 
     address, secret = job.meeting_address, job.secret
     if choice.library == "mpi" and not address:
-        from shim.core.engines.mpi.meeting import place_by_mpi
-
-        address, secret = place_by_mpi(job.rank, job.size, job.interface, timeout)
+        address, secret = place_by_library(choice, job, timeout)
     elif job.several_hosts and not address:
         raise StateError(
             f"the ranks are on several hosts ({job.several_hosts}), and nothing tells where they meet\n"

@@ -14,8 +14,8 @@ from typing import Any
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
-from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.c10d.store import store_over
+from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError
@@ -25,7 +25,14 @@ __all__ = ["GlooLink"]
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and gloo ends all connections at one of its own
 _HEADER_TAG, _PART_TAG, _FIRST_TAG = 1, 2, 3
 _BYE = b"\xff"  # the first byte of the header that ends a taker
-_DTYPES = {"float32": "float32", "float64": "float64", "int8": "int8", "uint8": "uint8", "int32": "int32", "int64": "int64"}
+_DTYPES = {
+    "float32": "float32",
+    "float64": "float64",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "int64": "int64",
+}
 _OPS = {ReduceOp.SUM: "SUM", ReduceOp.PRODUCT: "PRODUCT", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX"}
 
 
@@ -44,7 +51,7 @@ class GlooLink(Link):
         self._torch: Any = torch
         self.rank, self.size = members.index(control.rank), len(members)
         self._control, self._members, self._topic = control, members, f"gloo {key}"
-        options = ProcessGroupGloo._Options()
+        options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # as torch's own code makes them
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
         options._timeout = timedelta(seconds=timeout)
         options._threads = 2
@@ -93,7 +100,9 @@ class GlooLink(Link):
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
         """See ``Link``. Of floats, gloo sums those of 16 bits in their own precision, and NaN does not win in its MIN and MAX."""
-        return dtype in _DTYPES and op in _OPS and not (dtype.startswith("float") and op in (ReduceOp.MIN, ReduceOp.MAX))
+        return (
+            dtype in _DTYPES and op in _OPS and not (dtype.startswith("float") and op in (ReduceOp.MIN, ReduceOp.MAX))
+        )
 
     def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
         """See ``Link``."""

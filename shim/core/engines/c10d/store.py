@@ -13,7 +13,7 @@ __all__ = ["store_over"]
 
 def store_over(control: Control, name: str, timeout: float) -> Any:
     """Return a torch Store whose keys only this group, *name*, has; a key is waited for up to *timeout* seconds."""
-    from torch.distributed import Store  # torch is imported only when this engine is asked for
+    from torch._C._distributed_c10d import Store  # torch is imported only when this engine is asked for
 
     class ControlStore(Store):
         def set(self, key: str, value: str | bytes) -> None:

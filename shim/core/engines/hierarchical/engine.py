@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from shim.core.engines.base import Splits, Tensor, Tensors, check_call
 from shim.core.engines.choosing import open_link, open_within_host
-from shim.core.engines.base import Request, Splits, Tensor, Tensors, check_call
 from shim.core.engines.hierarchical import moves
 from shim.core.engines.hierarchical.inside import Inside
 from shim.core.engines.hierarchical.layout import Layout

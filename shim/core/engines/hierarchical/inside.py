@@ -68,11 +68,15 @@ class Inside:
         to, sources = [Elements(part, "uint8") for part in outputs], [Elements(part, "uint8") for part in inputs]
         return InsideTransfer(self._engine.all_to_all(to, sources, _SPLITS, _SPLITS), (to, sources))
 
-    def reduce(self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int) -> InsideTransfer:
+    def reduce(
+        self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int
+    ) -> InsideTransfer:
         to, source = None if output is None else Elements(output, dtype), Elements(data, dtype)
         return InsideTransfer(self._engine.reduce(to, source, op, 1.0, root), (to, source))
 
-    def reduce_scatter(self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp) -> InsideTransfer:
+    def reduce_scatter(
+        self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp
+    ) -> InsideTransfer:
         to, sources = Elements(output, dtype), [Elements(part, dtype) for part in parts]
         return InsideTransfer(self._engine.reduce_scatter(to, sources, _SPLITS, op, 1.0), (to, sources))
 

@@ -97,7 +97,10 @@ def all_gather(engine: HierarchicalEngine, request: Request) -> None:
             engine.wait_for(inside.all_gather([outputs[rank] for rank in members], outputs[members[inside.rank]]))
         return
     everything = [moves.room(sum(len(outputs[rank]) for rank in members)) for members in layout.members]
-    blocks = [_cut(block, [len(outputs[rank]) for rank in members]) for block, members in zip(everything, layout.members, strict=True)]
+    blocks = [
+        _cut(block, [len(outputs[rank]) for rank in members])
+        for block, members in zip(everything, layout.members, strict=True)
+    ]
     engine.wait_for(inside.gather(blocks[layout.host] if layout.is_leader else None, request.inputs[0], 0))
     if layout.is_leader and engine.across is not None:
         engine.wait_for(engine.across.all_to_all(everything, [everything[layout.host]] * layout.hosts))

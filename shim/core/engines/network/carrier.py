@@ -20,7 +20,7 @@ from shim.core.engines.network.link import LinkError, Pending
 from shim.errors import ShimError, StateError
 
 if TYPE_CHECKING:
-    from shim._native import Group
+    from shim._native import CarriedGroup
     from shim.core.control import Control
     from shim.core.engines.place import Place
 
@@ -45,7 +45,7 @@ class Carrier:
         self._rank = place.rank
         self._topic = f"group {place.key}"
         self._gather = gather
-        self._group: Group | None = None
+        self._group: CarriedGroup | None = None
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
         self._is_closed = False
@@ -65,11 +65,11 @@ class Carrier:
         peers = self._control.peers
         return peers[member].host_id == peers[self._control.rank].host_id
 
-    def serve(self, group: Group) -> None:
+    def serve(self, group: CarriedGroup) -> None:
         """Begin to tell *group* of the others. Its first operation may follow."""
         self._group = group
         for rank, member in enumerate(self._ranks):
-            group.take_process(rank, self._control.peers[member].pid, "")
+            group.take_process(rank, self._control.peers[member].pid)
         self._control.answer(self._topic, self._answer)
         self._control.listen(self._topic, self._hear)
         self._control.when_gone(self._see_gone)  # of those that have gone, too

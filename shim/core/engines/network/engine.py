@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shim._native import Group, dtype_bytes
+from shim._native import CarriedGroup, dtype_bytes
 from shim.core.engines.base import Engine, Request, Splits, Tensor, Tensors, check_call
 from shim.core.engines.network import moves
 from shim.core.engines.network.carrier import Carrier, Gather
@@ -45,7 +45,7 @@ class NetworkEngine(Engine):
         self._control = place.control if place.owns_control else None
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
-        self._group = Group(
+        self._group = CarriedGroup(
             place.key,
             place.name,
             list(place.ranks),

@@ -20,7 +20,7 @@ from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pendin
 from shim.errors import EngineError, MismatchError, ShimError
 
 if TYPE_CHECKING:
-    from shim._native import Group
+    pass
 
 __all__ = ["Messages", "Mover"]
 
@@ -209,7 +209,9 @@ class Messages:
         if not fits:
             sent = self._elements(header.dtype, header.size)
             wanted = self._elements(mover.dtype, len(mover.memory))
-            self._end(mover, MismatchError(f"{self._label(peer)} sent {sent} where this rank receives {wanted}{_DROPPED}"))
+            self._end(
+                mover, MismatchError(f"{self._label(peer)} sent {sent} where this rank receives {wanted}{_DROPPED}")
+            )
         if header.kind == _SMALL:
             if fits:
                 mover.memory[:] = header.data
@@ -220,7 +222,9 @@ class Messages:
             number = header.number % _NUMBERS
             if fits:
                 self._carry(self._link.receive(mover.memory, peer, number), mover)
-            self._say(peer, _Header(_GO if fits else _REFUSE, header.number, header.tag, header.size, header.dtype, b""))
+            self._say(
+                peer, _Header(_GO if fits else _REFUSE, header.number, header.tag, header.size, header.dtype, b"")
+            )
 
     def _give_own(self, mover: Mover, header: _Header, fits: bool) -> None:
         if fits:
