@@ -166,6 +166,7 @@ class _Ranks:
         self._selector.register(signals, selectors.EVENT_READ, partial(os.read, signals, 512))
         if self._channel is not None:
             self._selector.register(self._channel, selectors.EVENT_READ, self._obey)
+            self._obey()  # what came with the first orders
         while any(rank.ended_at is None for rank in self._ranks):
             held_until = min(rank.outputs[-1].held_until for rank in self._ranks)
             next_step = min(self._term_at, self._kill_at, held_until, self._alone_at())

@@ -242,13 +242,13 @@ def test_signals_reach_all_ranks(two_hosts: Network, script: Callable[[str], str
 
 def test_a_signal_that_comes_before_the_ranks_reaches_them(two_hosts: Network, script: Callable[[str], str]) -> None:
     slow = f"sh -c 'sleep 1; exec \"$@\"' slow {two_hosts.ssh}"
-    command = shim_run("--hosts", "host0,host1", "--ssh", slow, "-n", "1", script(SLEEP))
+    command = shim_run("--hosts", "host0,host1", "--ssh", slow, "-n", "1", script("import time; time.sleep(60)"))
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         while not list(children_of(process.pid)):
             time.sleep(0.05)
-        process.send_signal(signal.SIGUSR1)  # which ends a rank that does not handle it yet
+        process.send_signal(signal.SIGUSR1)
         _, stderr = process.communicate(timeout=DEADLINE)
     assert process.returncode == 128 + signal.SIGUSR1, stderr
     for host in two_hosts.hosts:
