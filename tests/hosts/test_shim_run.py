@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -65,20 +66,26 @@ def shim_run(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "shim", "run", *arguments]
 
 
-def start(network: Network, *arguments: str, hosts: str = "host0,host1", **options: object) -> subprocess.Popen[str]:
+@contextmanager
+def start(
+    network: Network, *arguments: str, hosts: str = "host0,host1", ssh: str = "", **options: object
+) -> Iterator[subprocess.Popen[str]]:
+    """Start `shim run` on *hosts*; a test that fails kills it."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = shim_run("--hosts", hosts, "--ssh", network.ssh, *arguments)
-    return subprocess.Popen(command, **{"env": environment(), **pipes, **options})  # type: ignore[call-overload]
+    command = shim_run("--hosts", hosts, "--ssh", ssh or network.ssh, *arguments)
+    started = subprocess.Popen(command, **{"env": environment(), **pipes, **options})  # type: ignore[call-overload]
+    with started as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def run(network: Network, *arguments: str, hosts: str = "host0,host1", **options: object) -> tuple[int, str, str]:
     """Return the exit status, and both outputs, of `shim run` on *hosts*; nothing may be left on them."""
     with start(network, *arguments, hosts=hosts, **options) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=DEADLINE)
-        except BaseException:
-            process.kill()
-            raise
+        stdout, stderr = process.communicate(timeout=DEADLINE)
     for host in network.hosts:
         host.assert_empty(within=1.0)
     return process.returncode, stdout, stderr
@@ -242,10 +249,7 @@ def test_signals_reach_all_ranks(two_hosts: Network, script: Callable[[str], str
 
 def test_a_signal_that_comes_before_the_ranks_reaches_them(two_hosts: Network, script: Callable[[str], str]) -> None:
     slow = f"sh -c 'sleep 1; exec \"$@\"' slow {two_hosts.ssh}"
-    command = shim_run("--hosts", "host0,host1", "--ssh", slow, "-n", "1", script("import time; time.sleep(60)"))
-    with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with start(two_hosts, "-n", "1", script("import time; time.sleep(60)"), ssh=slow) as process:
         while not list(children_of(process.pid)):
             time.sleep(0.05)
         process.send_signal(signal.SIGUSR1)
@@ -328,12 +332,7 @@ def test_a_host_without_the_program_is_told(two_hosts: Network) -> None:
 
 
 def test_a_host_that_does_not_answer_can_be_given_up(two_hosts: Network, script: Callable[[str], str]) -> None:
-    with subprocess.Popen(
-        shim_run("--hosts", "host0,host1", "--ssh", "sh -c 'sleep 60' silent", "-n", "1", script(WHO)),
-        env=environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start(two_hosts, "-n", "1", script(WHO), ssh="sh -c 'sleep 60' silent") as process:
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=10)
