@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ import pytest
 from namespaces import Network
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 60.0  # seconds
+DEADLINE = 40.0  # seconds
 SECRET = "0123456789abcdef"
 
 WHO = """
@@ -70,16 +71,20 @@ def shim_run(*arguments: str) -> list[str]:
 def start(
     network: Network, *arguments: str, hosts: str = "host0,host1", ssh: str = "", **options: object
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start `shim run` on *hosts*; a test that fails kills it."""
+    """Start `shim run` on *hosts*; a test that fails, or waits for too long, kills it."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = shim_run("--hosts", hosts, "--ssh", ssh or network.ssh, *arguments)
     started = subprocess.Popen(command, **{"env": environment(), **pipes, **options})  # type: ignore[call-overload]
+    deadline = threading.Timer(DEADLINE, started.kill)
+    deadline.start()
     with started as process:
         try:
             yield process
         except BaseException:
             process.kill()
             raise
+        finally:
+            deadline.cancel()
 
 
 def run(network: Network, *arguments: str, hosts: str = "host0,host1", **options: object) -> tuple[int, str, str]:
