@@ -73,6 +73,11 @@ class Control:
         ending = self._endings.get(rank)
         return "" if ending is None else ending.shown(self.peers[rank])
 
+    def has_left(self, rank: int) -> bool:
+        """Tell whether *rank* is gone because it said so, and not because its process or host was lost."""
+        ending = self._endings.get(rank)
+        return ending is not None and ending.how is How.LEFT
+
     def when_gone(self, handler: Callable[[int], None]) -> Callable[[], None]:
         """Have *handler* called, on the control thread, with each rank that goes, and with those that have gone already.
 

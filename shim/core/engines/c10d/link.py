@@ -55,12 +55,8 @@ class GlooLink(Link):
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
         options._timeout = timedelta(seconds=timeout)
         options._threads = 2
-        try:
-            self._group: Any = ProcessGroupGloo(
-                store_over(control, self._topic, timeout), self.rank, self.size, options
-            )
-        except RuntimeError as error:
-            raise LinkError(str(error).partition("\n")[0]) from None
+        store = store_over(control, self._topic, timeout)
+        self._group: Any = self._made(lambda: ProcessGroupGloo(store, self.rank, self.size, options))
         self._group._set_default_timeout(_FOREVER)
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
@@ -70,6 +66,26 @@ class GlooLink(Link):
         self._is_awaited = threading.Event()  # set when the right neighbour needs nothing more of this rank
         self._is_open = True
         control.listen(self._topic, self._say_bye)
+
+    def _made(self, make: Callable[[], Any]) -> Any:
+        """Return what *make* returns, which waits for all members. Raises LinkError where it cannot, or one of them goes meanwhile."""
+        made: list[Any] = []
+
+        def connect() -> None:
+            try:
+                made.append(make())
+            except Exception as error:
+                made.append(LinkError(str(error).partition("\n")[0]))
+
+        thread = begin_thread("shim gloo connecting", connect)
+        while thread.is_alive():
+            thread.join(0.02)
+            for member in self._members:
+                if thread.is_alive() and self._control.is_gone(member):
+                    raise LinkError(f"rank {member}{self._control.ending_of(member)}")
+        if isinstance(made[0], LinkError):
+            raise made[0]
+        return made[0]
 
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
         """See ``Link``."""

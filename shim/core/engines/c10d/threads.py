@@ -16,11 +16,12 @@ _PATIENCE = 1.0  # seconds for them to end with the groups; later nothing comes 
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
-def begin_thread(name: str, target: Callable[..., Any], *arguments: Any) -> None:
-    """Begin a thread that ends when its group does."""
+def begin_thread(name: str, target: Callable[..., Any], *arguments: Any) -> threading.Thread:
+    """Begin and return a thread that ends when its group does."""
     thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
     thread.start()
     _threads.add(thread)
+    return thread
 
 
 def _join_all() -> None:
