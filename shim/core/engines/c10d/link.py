@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
+
+import numpy as np
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
@@ -53,11 +56,10 @@ class GlooLink(Link):
         self._control, self._members, self._topic = control, members, f"gloo {key}"
         options: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]  # as torch's own code makes them
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
-        options._timeout = timedelta(seconds=timeout)
+        options._timeout = _FOREVER
         options._threads = 2
         store = store_over(control, self._topic, timeout)
-        self._group: Any = self._made(lambda: ProcessGroupGloo(store, self.rank, self.size, options))
-        self._group._set_default_timeout(_FOREVER)
+        self._group: Any = self._made(lambda: ProcessGroupGloo(store, self.rank, self.size, options), timeout)
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
         self._takes_headers = False
@@ -67,7 +69,7 @@ class GlooLink(Link):
         self._is_open = True
         control.listen(self._topic, self._say_bye)
 
-    def _made(self, make: Callable[[], Any]) -> Any:
+    def _made(self, make: Callable[[], Any], timeout: float) -> Any:
         """Return what *make* returns, which waits for all members. Raises LinkError where it cannot, or one of them goes meanwhile."""
         made: list[Any] = []
 
@@ -78,7 +80,10 @@ class GlooLink(Link):
                 made.append(LinkError(str(error).partition("\n")[0]))
 
         thread = begin_thread("shim gloo connecting", connect)
+        deadline = time.monotonic() + timeout
         while thread.is_alive():
+            if time.monotonic() > deadline:
+                raise LinkError(f"gloo has not connected the ranks within {timeout:g} s")
             thread.join(0.02)
             for member in self._members:
                 if thread.is_alive() and self._control.is_gone(member):
@@ -90,7 +95,7 @@ class GlooLink(Link):
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
         """See ``Link``."""
         to, source = self._tensor(outputs), self._tensor(mine)
-        return FutureTransfer(self._group._allgather_base(to, source), (to, source))
+        return FutureTransfer(self._group._allgather_base(to, source), (outputs, mine))
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
         """See ``Link``."""
@@ -98,21 +103,19 @@ class GlooLink(Link):
 
         tensor, options = self._tensor(data), BroadcastOptions()
         options.rootRank, options.rootTensor = root, 0
-        return FutureTransfer(self._group.broadcast([tensor], options), (tensor,))
+        return FutureTransfer(self._group.broadcast([tensor], options), (data,))
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
         """See ``Link``. gloo's own takes one buffer on each side, and these may lie anywhere."""
-        works, kept = [], []
+        works: list[Any] = []
         for step in range(1, self.size):
             source, target = (self.rank - step) % self.size, (self.rank + step) % self.size
             if len(outputs[source]):
-                kept.append(self._tensor(outputs[source]))
-                works.append(self._group.recv(kept[-1:], source, _PART_TAG))
+                works.append(self._group.recv([self._tensor(outputs[source])], source, _PART_TAG))
             if len(inputs[target]):
-                kept.append(self._tensor(inputs[target]))
-                works.append(self._group.send(kept[-1:], target, _PART_TAG))
+                works.append(self._group.send([self._tensor(inputs[target])], target, _PART_TAG))
         outputs[self.rank][:] = inputs[self.rank]
-        return self._parts.see_end(WaitedTransfer(works, kept))
+        return self._parts.see_end(WaitedTransfer(works, (list(outputs), list(inputs))))
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
         """See ``Link``. Of floats, gloo sums those of 16 bits in their own precision, and NaN does not win in its MIN and MAX."""
@@ -128,7 +131,7 @@ class GlooLink(Link):
         tensor = self._tensor(data).view(getattr(self._torch, _DTYPES[dtype]))
         options = AllreduceOptions()
         options.reduceOp = getattr(TorchOp, _OPS[op])
-        return FutureTransfer(self._group.allreduce([tensor], options), (tensor,))
+        return FutureTransfer(self._group.allreduce([tensor], options), (data,))
 
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
         """See ``Link``."""
@@ -140,8 +143,9 @@ class GlooLink(Link):
 
     def send_header(self, header: bytes, peer: int) -> Pending:
         """See ``Link``."""
-        tensor = self._tensor(memoryview(bytearray(header)))
-        return self._messages.see_end(WaitedTransfer([self._group.send([tensor], peer, _HEADER_TAG)], (tensor,)))
+        copied = memoryview(bytearray(header))
+        work = self._group.send([self._tensor(copied)], peer, _HEADER_TAG)
+        return self._messages.see_end(WaitedTransfer([work], (copied,)))
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
         """See ``Link``."""
@@ -162,13 +166,16 @@ class GlooLink(Link):
             self._group.abort()
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
             self._is_awaited.set()
+        _lingering.add(self)
         self._control.when_gone(self._let_neighbour_go)
         self._drop_if_over()
 
     def finish(self, seconds: float) -> None:
-        """See ``Link``."""
-        if self.size > 1:
-            self._is_awaited.wait(seconds)
+        """See ``Link``. The connections of all groups that have closed since go with the control connections."""
+        deadline = time.monotonic() + seconds
+        for link in [link for link in _lingering if link._control is self._control]:
+            link._is_awaited.wait(max(0.0, deadline - time.monotonic()))
+            _lingering.discard(link)
 
     def _say_bye(self, member: int, said: bytes) -> None:
         """End the thread of the right neighbour that takes headers, as *member* asks for."""
@@ -177,9 +184,9 @@ class GlooLink(Link):
             group = self._group
             if member != self._right or group is None or self._is_awaited.is_set():
                 return
-            bye = self._tensor(memoryview(bytearray(_BYE.ljust(HEADER_BYTES, b"\0"))))
+            bye = memoryview(bytearray(_BYE.ljust(HEADER_BYTES, b"\0")))
             with suppress(RuntimeError):  # it has gone
-                work = group.send([bye], (self.rank + 1) % self.size, _HEADER_TAG)
+                work = group.send([self._tensor(bye)], (self.rank + 1) % self.size, _HEADER_TAG)
                 self._messages.see_end(WaitedTransfer([work], (bye, group)))
             self._is_awaited.set()
         self._drop_if_over()
@@ -194,17 +201,33 @@ class GlooLink(Link):
             if self._is_open or self._group is None or not (self._is_awaited.is_set() or self.size == 1):
                 return
             self._group = None
+        _lingering.discard(self)
         self._messages.close()
         with suppress(StateError):
+            self._control.when_gone_no_more(self._let_neighbour_go)
             self._control.forget(self._topic)
 
     def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:
-        tensor = self._tensor(data)
-        return self._messages.see_end(WaitedTransfer([move([tensor], peer, _FIRST_TAG + number)], (tensor,)))
+        work = move([self._tensor(data)], peer, _FIRST_TAG + number)
+        return self._messages.see_end(WaitedTransfer([work], (data,)))
 
     def _tensor(self, data: memoryview) -> Any:
+        """Return a tensor over *data* that does not keep it: torch's threads hold theirs for a moment after the end."""
         torch = self._torch
-        return torch.frombuffer(data, dtype=torch.uint8) if len(data) else torch.empty(0, dtype=torch.uint8)
+        if not len(data):
+            return torch.empty(0, dtype=torch.uint8)
+        return torch.frombuffer(_unowned(_address(data), len(data), _WRITABLE), dtype=torch.uint8)
+
+
+_lingering: set[GlooLink] = set()  # closed, and still awaited by their right neighbours
+
+_unowned = ctypes.pythonapi.PyMemoryView_FromMemory
+_unowned.restype, _unowned.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+_WRITABLE = 0x200  # PyBUF_WRITE
+
+
+def _address(data: memoryview) -> int:
+    return int(np.frombuffer(data, np.uint8).ctypes.data)
 
 
 def _take(group: Any, taker: Callable[[int, bytes], None]) -> None:

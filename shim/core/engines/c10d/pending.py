@@ -14,7 +14,7 @@ __all__ = ["FutureTransfer", "WaitedTransfer", "Waiter"]
 
 
 class _Transfer:
-    """One transfer; *kept* are the tensors over its memory."""
+    """One transfer; *kept* is what holds its memory, until it has ended."""
 
     def __init__(self, kept: Sequence[Any]) -> None:
         self._kept = kept
@@ -60,14 +60,14 @@ class WaitedTransfer(_Transfer):
 
     def carry_out(self) -> None:
         """Wait for the works; called by a Waiter."""
+        works, self._works = list(self._works), ()
         try:
-            for work in self._works:
-                work.wait()
+            while works:
+                works.pop(0).wait()
         except Exception as error:
             self._end(error)
         else:
             self._end(None)
-        self._works = ()
 
 
 class Waiter:

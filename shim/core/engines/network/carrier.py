@@ -80,6 +80,9 @@ class Carrier:
             self._changed.wait_for(lambda: not self._exchanges, 0.5)
             self._is_closed = True
         self._control.forget(self._topic)
+        self._control.forget_answer(self._topic)
+        self._control.when_gone_no_more(self._see_gone)
+        self._group = None
 
     def is_exchanging(self) -> bool:
         """Tell whether an exchange is under way."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class NetworkEngine(Engine):
     def __init__(self, place: Place, link: Link, gather: Gather | None = None) -> None:
         assert place.control is not None
         assert place.choice is not None
+        self._process = os.getpid()
         self.rank, self.size, self.link = place.rank, len(place.ranks), link
         self._control = place.control if place.owns_control else None
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
@@ -56,8 +58,7 @@ class NetworkEngine(Engine):
             pids=self._carrier.pids_here(),
         )
         self._carrier.serve(self._group)
-        self._ranks = place.ranks
-        self._messages = Messages(link, self._label, dtype_bytes)
+        self._messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. Small data is moved by the arrivals themselves, without *move*."""
@@ -196,6 +197,8 @@ class NetworkEngine(Engine):
 
     def close(self, why: str = "") -> None:
         """See ``Engine``."""
+        if os.getpid() != self._process:
+            return  # it is the parent's
         is_clean = self._group.is_usable()
         deadline = time.monotonic() + _FOR_LAST_MESSAGES
         while is_clean and self._messages.has_unsent() and time.monotonic() < deadline:
@@ -249,9 +252,11 @@ class NetworkEngine(Engine):
         late.ranks = ()
         return late
 
-    def _label(self, rank: int) -> str:
-        there = self._ranks[rank]
-        return f"rank {rank}" if there == rank else f"rank {rank} (rank {there} of the world)"
+
+def _label(ranks: Sequence[int], rank: int) -> str:
+    """Name group rank *rank* of a group of the world ranks *ranks*, as errors do."""
+    there = ranks[rank]
+    return f"rank {rank}" if there == rank else f"rank {rank} (rank {there} of the world)"
 
 
 def gather_over(link: Link) -> Gather:
