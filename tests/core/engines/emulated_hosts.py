@@ -1,0 +1,69 @@
+"""What ranks of one host do that play ranks of several: random calls against the oracle, and what they say of their groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+
+import shim
+from shim.conformance.oracle import Array
+from shim.conformance.soak import rank as soak
+from shim.conformance.soak.comparing import difference
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.errors import ShimError
+
+ME = Caller("test")
+_LARGEST_SUM = 32.0  # of normally distributed elements of five ranks
+_ROUNDINGS = 4  # that two orders of the same elements may differ by
+_EPSILONS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def close_difference(seen: Array, expected: Array) -> str:
+    """Say where *seen* differs from *expected*, floats by more than what the order of a sum's elements makes."""
+    if not (told := difference(seen, expected)) or seen.shape != expected.shape or seen.dtype != expected.dtype:
+        return told
+    if seen.dtype.name not in _EPSILONS and seen.dtype.kind not in "fc":
+        return told
+    epsilon = _EPSILONS.get(seen.dtype.name) or float(np.finfo(seen.dtype).eps)
+    wide = np.complex128 if seen.dtype.kind == "c" else np.float64
+    left, right = seen.astype(wide), expected.astype(wide)
+    with np.errstate(invalid="ignore"):
+        allowed = _ROUNDINGS * epsilon * np.maximum(np.abs(right), _LARGEST_SUM)
+        is_close = (left == right) | (np.isnan(left) & np.isnan(right)) | (np.abs(left - right) <= allowed)
+    return "" if is_close.all() else told
+
+
+@contextmanager
+def played(engine: str, hosts: int) -> Iterator[None]:
+    """Have the next world of this rank on *engine* and on so many *hosts*."""
+    told = {"SHIM_ENGINE": engine, "SHIM_EMULATED_HOSTS": str(hosts), "SHIM_ACROSS": "gloo"}
+    with mock.patch.dict(os.environ, told):
+        try:
+            yield
+        finally:
+            groups.close_world()
+
+
+def carry_out(engine: str, hosts: int, era: soak.Era) -> tuple[soak.Found, str]:
+    """Carry *era* out on *hosts*, and return what it gave and what is said of the world."""
+    compare = close_difference if engine == "hierarchical" else difference
+    with played(engine, hosts), mock.patch.object(soak, "difference", compare):
+        found = soak.carry_out(era)
+        return found, shim.explain()
+
+
+def refused_number(hosts: str) -> str:
+    """Return what is said of such a number of hosts."""
+    told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": hosts}
+    with mock.patch.dict(os.environ, told):
+        try:
+            groups.enter_world(ME, "test", timeout=5.0)
+        except ShimError as error:
+            return f"{type(error).__name__}: {error}"
+        groups.close_world()
+        return "no error"
