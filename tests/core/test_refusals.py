@@ -115,6 +115,7 @@ groups.close_world()
 """
 
 
+@pytest.mark.own_ranks
 def test_a_call_that_is_interrupted_behind_another_stays_until_it_has_ended(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(INTERRUPTED)
     ended = subprocess.run(
