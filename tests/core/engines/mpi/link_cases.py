@@ -365,15 +365,9 @@ def another_world_is_refused() -> None:
     """Every rank is told, also those whose own rank is right."""
     number = next(_numbers)
     size = WORLD.size
-    wrong = WORLD.rank == 1
+    told_size = size + 5 if WORLD.rank == 1 else size
     with pytest.raises(EngineError, match=r"rank 1: it is rank 1 of .*MPI.COMM_WORLD\n"):
-        MpiLink(
-            tuple(range(size)),
-            WORLD.rank,
-            size + 5 if wrong else size,
-            number,
-            exchanger(range(size), number),
-        )
+        MpiLink(tuple(range(size)), WORLD.rank, told_size, number, exchanger(range(size), number))
 
 
 CASES = {
