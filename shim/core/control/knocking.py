@@ -76,12 +76,15 @@ class Knocking:
                 continue
             ends = [key.data.until for key in selector.get_map().values()]
             soonest = min(*ends, deadline, next_at if waiting else deadline)
+            open_before = len(selector.get_map())
             for key, _ in selector.select(max(0.0, soonest - now)):
                 hello = self._advanced(selector, key.data)
                 if hello is not None:
                     selector.unregister(key.data.socket)
                     return key.data.socket, hello
             self._end_late(selector)
+            if len(selector.get_map()) < open_before:
+                next_at = now
         return None
 
     def _begun(self, attempt: _Attempt) -> bool:

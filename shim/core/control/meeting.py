@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shim.core.control.places import Place, is_loopback, places, unix_place
+from shim.core.control.places import Place, is_loopback, places, taken_apart, unix_place
 from shim.errors import CollectiveTimeoutError, StateError
 
 __all__ = ["Meeting", "Patience", "hub_places", "shown_hosts", "too_late"]
@@ -65,12 +65,13 @@ def hub_places(job: Meeting, failures: dict[str, str]) -> Sequence[Place]:
     """Return where the hub may be. Raises StateError where that needs a secret, and there is none."""
     if not job.address:
         return [unix_place(job.key)]
+    host, _ = taken_apart(job.address)  # which no place is called: those have ports
     try:
         found = places(job.address)
     except (OSError, UnicodeError) as error:
-        failures[job.address] = f"no host has that name ({getattr(error, 'strerror', None) or error})"
+        failures[host] = f"no host has that name ({getattr(error, 'strerror', None) or error})"
         return []
-    failures.pop(job.address, None)
+    failures.pop(host, None)
     safe = found if job.secret else [place for place in found if is_loopback(place)]
     if not safe:
         raise StateError(

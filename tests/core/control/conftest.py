@@ -11,12 +11,14 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = set(os.listdir("/proc/self/fd"))
+def _nothing_is_left() -> Iterator[None]:
+    before, threads = len(os.listdir("/proc/self/fd")), set(threading.enumerate())
     yield
     deadline = time.monotonic() + 5
-    while left := [thread.name for thread in threading.enumerate() if thread.name.startswith("shim control")]:
+    while left := [
+        thread.name for thread in set(threading.enumerate()) - threads if thread.name.startswith("shim control")
+    ]:
         assert time.monotonic() < deadline, f"threads are left: {left}"
         time.sleep(0.005)
-    more = len(os.listdir("/proc/self/fd")) - len(before)
-    assert more <= 0 or "hosts" in request.node.name, f"{more} more files are open than before"
+    more = len(os.listdir("/proc/self/fd")) - before
+    assert more <= 0, f"{more} more files are open than before"
