@@ -202,11 +202,11 @@ def test_refused_foreign_and_silent_places_are_told_apart() -> None:
 
 def test_too_few_ranks_are_told_on_all_that_came() -> None:
     for address in ("", free_address()):
-        got = meet_as(new_job(5, address, SECRET), [0, 1, 3], 0.5)
+        got = meet_as(new_job(5, address, SECRET), [0, 1, 3], 0.4)
         for error in got.values():
             assert isinstance(error, CollectiveTimeoutError)
             assert error.ranks == (2, 4)
-            assert "the ranks did not meet within 0.5 s: ranks 2 and 4 have not come" in str(error)
+            assert "the ranks did not meet within 0.4 s: ranks 2 and 4 have not come" in str(error)
 
 
 def test_a_rank_whose_time_is_up_first_names_the_missing_and_may_come_again() -> None:
@@ -293,14 +293,14 @@ def test_the_address_must_be_of_the_interface_on_rank_0(monkeypatch: pytest.Monk
 
 def test_one_warning_says_what_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
     job = new_job(2, free_address(), SECRET)
-    assert isinstance(meet_as(job, [1], 1.0, warn_after=0.2)[1], CollectiveTimeoutError)
+    assert isinstance(meet_as(job, [1], 0.6, warn_after=0.2)[1], CollectiveTimeoutError)
     text = capfd.readouterr().err
     assert text.count("rank 1 of 2 has waited 0.2 s: it looks for rank 0 at " + job.address) == 1
     assert "refused" in text
-    assert isinstance(meet_as(job, [0], 0.5, warn_after=0.2)[0], CollectiveTimeoutError)
+    assert isinstance(meet_as(job, [0], 0.3, warn_after=0.2)[0], CollectiveTimeoutError)
     text = capfd.readouterr().err
     assert text.count(f"rank 0 of 2 has waited 0.2 s: rank 1 has not come to rank 0, at {job.address}") == 1
-    meet_as(job, [0], 0.3, warn_after=0)
+    meet_as(job, [0], 0.1, warn_after=0)
     assert capfd.readouterr().err == ""
 
 
@@ -310,7 +310,7 @@ def test_who_came_learns_that_rank_0_gave_up(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(hosting, "_those_missing", lambda *_: 1 // 0)
     for address in ("", free_address()):
         job = new_job(3, address)
-        got = on_each([0, 1], lambda rank: meet(replace(job, rank=rank), 5 if rank else 0.5))  # noqa: B023
+        got = on_each([0, 1], lambda rank: meet(replace(job, rank=rank), 5 if rank else 0.3))  # noqa: B023
         assert isinstance(got[0], ZeroDivisionError)
         assert isinstance(got[1], PeerLostError)
         assert "rank 0 left the meeting (ZeroDivisionError)" in str(got[1])
