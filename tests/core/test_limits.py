@@ -12,6 +12,9 @@ import pytest
 from shim.launch.pool import RankPool
 
 
+pytestmark = pytest.mark.engine("shared_memory")  # the others do not look for that
+
+
 @pytest.fixture(scope="module")
 def ranks() -> Iterator[RankPool]:
     with RankPool(2) as pool:

@@ -70,9 +70,9 @@ def _emulated(job: Job) -> str:
     count = Variables(os.environ).get(_EMULATED)
     if count is None:
         return ""
-    if not (count.isascii() and count.isdigit() and 0 < int(count) <= job.size):
-        raise ArgumentError(f"{_EMULATED} must be a number from 1 to that of the ranks, {job.size}, got {count!r}")
-    return f"emulated host {job.rank * int(count) // job.size}"
+    if not (count.isascii() and count.isdigit() and int(count) > 0):
+        raise ArgumentError(f"{_EMULATED} must be a number from 1 on, got {count!r}")
+    return f"emulated host {job.rank * min(int(count), job.size) // job.size}"
 
 
 def _check_choices(control: Control) -> None:

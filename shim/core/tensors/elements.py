@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shim._native import dtype_bytes
-
 __all__ = ["Elements"]
 
 
@@ -24,4 +22,6 @@ class Elements:
 
     @property
     def count(self) -> int:
+        from shim._native import dtype_bytes  # here, so that readers can be imported where the native module is missing
+
         return len(self.memory) // dtype_bytes(self.dtype)

@@ -226,6 +226,7 @@ def make(*ranks: int) -> Callable[[], object]:
     return partial(groups.new_group, ME, ranks, name="of " + " ".join(map(str, ranks)))
 
 
+@pytest.mark.engine("shared_memory")
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize(
     "calls_of_ranks",

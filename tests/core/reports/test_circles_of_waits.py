@@ -17,6 +17,8 @@ from shim.core.groups import ProcessGroup
 from shim.core.job.stores.tcp import TCPStore
 from shim.errors import CollectiveTimeoutError
 
+pytestmark = pytest.mark.engine("shared_memory")  # the others do not look for that
+
 ME = Caller("test")
 LONG = array("d", bytes(8 << 18))  # more than a channel holds
 CIRCLE = "they wait for each other"

@@ -227,6 +227,7 @@ def mapped() -> int:
         return maps.read().count("memfd:shim")
 
 
+@pytest.mark.engine("shared_memory")
 @pytest.mark.ranks(2)
 def test_ranges_of_one_file_are_read_over_and_over(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")
@@ -313,6 +314,7 @@ print(*seen)
 """
 
 
+@pytest.mark.engine("shared_memory")
 @pytest.mark.parametrize("count", [LEAST // 4 - 1, LEAST // 4])
 @of_every_framework
 def test_an_unchanged_program_has_its_tensors_shared_once_the_world_is_there(framework: str, count: int) -> None:

@@ -238,6 +238,7 @@ def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: i
         groups.close_group(group)
 
 
+@pytest.mark.engine("shared_memory")
 @pytest.mark.ranks(2, 3)
 def test_messages_go_from_tensor_to_tensor(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")

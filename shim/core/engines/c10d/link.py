@@ -63,6 +63,7 @@ class GlooLink(Link):
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
         self._takes_headers = False
+        self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._right = members[(self.rank + 1) % self.size]
         self._is_awaited = threading.Event()  # set when the right neighbour needs nothing more of this rank
@@ -151,7 +152,7 @@ class GlooLink(Link):
         """See ``Link``."""
         if self.size > 1:
             self._takes_headers = True
-            begin_thread("shim gloo headers", _take, self._group, taker)
+            self._threads.append(begin_thread("shim gloo headers", _take, self._group, taker))
 
     def close(self, is_clean: bool) -> None:
         """See ``Link``. The connections stay until the right neighbour, which takes headers to the end, needs them no more."""
@@ -161,6 +162,8 @@ class GlooLink(Link):
         if self._takes_headers:
             with suppress(StateError):
                 self._control.tell(self._topic, [self._members[self.rank - 1]], b"")
+        else:
+            self._is_awaited.set()  # nor does any other rank take headers here
         self._parts.close()
         if not is_clean:  # its destructor would wait for transfers that never end; the process's end does not
             self._group.abort()
@@ -175,6 +178,9 @@ class GlooLink(Link):
         deadline = time.monotonic() + seconds
         for link in [link for link in _lingering if link._control is self._control]:
             link._is_awaited.wait(max(0.0, deadline - time.monotonic()))
+            link._drop_if_over()
+            for thread in link._threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
             _lingering.discard(link)
 
     def _say_bye(self, member: int, said: bytes) -> None:
@@ -201,7 +207,6 @@ class GlooLink(Link):
             if self._is_open or self._group is None or not (self._is_awaited.is_set() or self.size == 1):
                 return
             self._group = None
-        _lingering.discard(self)
         self._messages.close()
         with suppress(StateError):
             self._control.when_gone_no_more(self._let_neighbour_go)

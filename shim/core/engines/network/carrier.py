@@ -32,6 +32,9 @@ Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
 _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a thread waits, and the native group
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
+_PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
+_TIMED_OUT = "made no progress"  # in what a rank says that gives a group up for that
+_ON_ITS_WAY = 2.0  # seconds for what a rank has sent before it left
 _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
 
@@ -79,6 +82,7 @@ class Carrier:
         with self._changed:
             self._changed.wait_for(lambda: not self._exchanges, 0.5)
             self._is_closed = True
+            self._changed.notify_all()
         self._control.forget(self._topic)
         self._control.forget_answer(self._topic)
         self._control.when_gone_no_more(self._see_gone)
@@ -143,7 +147,24 @@ class Carrier:
         elif kind == "ended":
             if words[0] == _LEFT:
                 self.left.add(rank)
-            group.take_ending(rank, *words)
+            if _TIMED_OUT in words[2]:  # this rank's own timeout, which tells who is missing, is to come first
+                self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self._is_closed, rank, words)
+            elif self._exchanges and words[0] == _LEFT:  # its arrival, after which it left, may still be on its way
+                self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
+            else:
+                group.take_ending(rank, *words)
+
+    def _take_ending_later(self, seconds: float, is_time: Callable[[], bool], rank: int, words: list[Any]) -> None:
+        """Tell the native group of an ending when *is_time* says so, after *seconds* at most."""
+
+        def take() -> None:
+            with self._changed:
+                self._changed.wait_for(is_time, seconds)
+            group = self._group
+            if group is not None:
+                group.take_ending(rank, *words)
+
+        threading.Thread(target=take, name="shim late ending", daemon=True).start()
 
     def _see_gone(self, member: int) -> None:
         group = self._group

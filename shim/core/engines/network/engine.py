@@ -228,7 +228,7 @@ class NetworkEngine(Engine):
             raise self._failure(error) from None
 
     def _moved(self, move: Callable[[Request], object], request: Request) -> None:
-        self._carrier.wait_for_exchange(self._check_others)
+        self._carrier.wait_for_exchange(partial(self._check_others, True))  # who left has sent its part
         move(request)
 
     def _check_others(self, allows_left: bool = False) -> None:
