@@ -47,7 +47,6 @@ def carry_out(pool: RankPool, engine: str, hosts: int, seed: int, calls: int) ->
         found, said = outcome.value
         assert found.differences == []
         assert found.calls > calls / 8  # those of the world, one of four groups, at least
-    assert calls == CALLS or sum(outcome.value[0].mistakes for outcome in outcomes) > 0
     return str(said)
 
 

@@ -1,0 +1,55 @@
+"""How tests start a Python program on the hosts, and what the ranks get of the environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from namespaces import Network
+
+__all__ = ["environment", "finish", "mpirun", "shim_run"]
+
+_ROOT = Path(__file__).parents[2]
+_SCRIPTS = Path(sys.executable).parent  # where the launchers of this environment are
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return the environment without what tells processes their ranks, and with *changes*."""
+    others = ("SHIM_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    return kept | {"PYTHONPATH": str(_ROOT), "SHIM_MEASURED": "off", "NO_COLOR": "1", "COLUMNS": "200"} | changes
+
+
+def shim_run(network: Network, ranks: int, *program: str, options: Sequence[str] = ()) -> list[str]:
+    """Return the command that starts *program* with so many *ranks* on each host."""
+    hosts = ",".join(host.name for host in network.hosts)
+    command = [sys.executable, "-m", "shim", "run", "--hosts", hosts, "--ssh", network.ssh, "-n", str(ranks)]
+    return [*command, *options, *program]
+
+
+def mpirun(network: Network, ranks: int, *program: str) -> list[str]:
+    """Return the command of Open MPI, to be run on the first host, that starts *program* with so many *ranks* on each host."""
+    hosts = ",".join(f"{host.name}:{ranks}" for host in network.hosts)
+    options = ["--allow-run-as-root", "--host", hosts, "--prtemca", "plm_ssh_agent", network.ssh]
+    passed = [word for name in ("PYTHONPATH", "SHIM_MEASURED", "SHIM_STALL_WARNING") for word in ("-x", name)]
+    count = str(ranks * len(network.hosts))
+    command = [str(_SCRIPTS / "mpirun"), *options, *passed, "-n", count, sys.executable, *program]
+    return network.hosts[0].command(command)
+
+
+def finish(command: Sequence[str], within: float, **changes: str) -> tuple[int, str]:
+    """Run *command*, and return its exit status and its outputs, in one text."""
+    done = subprocess.run(
+        command,
+        env=environment(**changes),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=within,
+        check=False,
+    )
+    return done.returncode, done.stdout
