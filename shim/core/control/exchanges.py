@@ -19,6 +19,12 @@ class Exchange:
         self.members = members
         self.numbers = frozenset(members)
         self.given: dict[int, tuple[int, bytes]] = {}
+        self.gave_up: set[int] = set()
+
+    def missing(self) -> list[int]:
+        """Return who has never come; only where all have, who has given up: those whose time is up a moment earlier are not to blame."""
+        absent = [member for member in self.members if member not in self.given]
+        return [member for member in absent if member not in self.gave_up] or absent
 
 
 class Exchanges:
@@ -51,8 +57,9 @@ class Exchanges:
         if name is None:
             return False
         exchange = self._open[name]
-        missing = [member for member in exchange.members if member not in exchange.given]
+        missing = exchange.missing()
         del exchange.given[rank]
+        exchange.gave_up.add(rank)
         if not exchange.given:
             del self._open[name]
         self._send(rank, Kind.MISSING, _U32.pack(number), packed_ranks(missing))

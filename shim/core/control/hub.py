@@ -35,6 +35,7 @@ class Hub:
         self._deliver = deliver
         self._links: dict[int, Connection] = {}
         self._peers: dict[int, Peer] = {0: me}
+        self._gave_up: set[int] = set()  # of those that came to the meeting and left it
         self._gone: dict[int, Ending] = {}
         self._untold: list[int] = []  # of those gone
         self._told: set[int] = set()  # the others of them: an exchange fails when its members know why
@@ -57,7 +58,9 @@ class Hub:
         self._complete_if_all_are_there()
 
     def missing(self) -> list[int]:
-        return [rank for rank in range(self._size) if rank not in self._peers]
+        """Return who has never come; only where all have, who has left again: ranks whose time is up a moment earlier are not to blame."""
+        absent = [rank for rank in range(self._size) if rank not in self._peers]
+        return [rank for rank in absent if rank not in self._gave_up] or absent
 
     def notes(self) -> list[str]:
         """Return what happened at the door that may explain who is missing."""
@@ -229,6 +232,7 @@ class Hub:
         if not self._is_complete:  # whoever went may be started again
             for rank in ranks:
                 peer = self._peers.pop(rank)
+                self._gave_up.add(rank)
                 if self._door is not None:
                     self._door.note(f"rank {rank}{ending.shown(peer)} before all ranks had come")
             return
