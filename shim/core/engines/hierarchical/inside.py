@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.network.link import LinkError
@@ -32,13 +33,13 @@ class InsideTransfer:
             if not self._work.is_completed():
                 if seconds <= 0:
                     return False
-                self._work.wait(seconds)
-            else:
-                self._work.wait()
-        except CollectiveTimeoutError as error:
-            if not self._work.is_completed():
-                return False
-            raise LinkError(str(error)) from None
+                with suppress(
+                    CollectiveTimeoutError
+                ):  # of this wait, or else the operation has ended and says it again
+                    self._work.wait(seconds)
+                if not self._work.is_completed():
+                    return False
+            self._work.wait()
         except ShimError as error:
             raise LinkError(str(error)) from None
         return True
