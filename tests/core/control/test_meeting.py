@@ -243,15 +243,20 @@ def test_a_rank_that_comes_twice_is_refused_with_both_processes(address: str) ->
     assert "rank 1 came twice" in str(got[0])
 
 
-def test_rank_0_twice_is_told() -> None:
-    job = new_job(2)
-    got = on_each([0, 10], lambda rank: meet(replace(job, rank=0), 0.5))
-    assert any(
-        f"process {os.getpid()} (uid {os.geteuid()}) meets there, as rank 0" in str(error) for error in got.values()
-    )
-    job = new_job(2, free_address(), SECRET)
-    got = on_each([0, 10], lambda rank: (time.sleep(rank / 100), meet(job, 0.5 + rank / -25))[1])
-    assert f"another process waits at {job.address} as rank 0 of a job of this name, {job.key!r}" in str(got[10])
+@pytest.mark.parametrize("way", ["unix", "tcp"])
+def test_rank_0_twice_is_told(way: str) -> None:
+    job = new_job(2, "" if way == "unix" else free_address(), SECRET)
+    first = threading.Thread(target=lambda: meet_as(job, [0], 1.5))
+    first.start()
+    time.sleep(0.2)
+    second = meet_as(job, [0], 0.2)[0]
+    first.join()
+    assert isinstance(second, CollectiveTimeoutError)
+    expected = {
+        "unix": f"process {os.getpid()} (uid {os.geteuid()}) meets there, as rank 0 of a job of the same name",
+        "tcp": f"another process waits at {job.address} as rank 0 of a job of this name, {job.key!r}",
+    }
+    assert expected[way] in str(second)
 
 
 def test_another_protocol_is_refused_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
