@@ -69,13 +69,32 @@ def render(root: Path) -> str:
 
 
 def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the engines' names, each with the collectives that it has methods of its own for."""
-    for module in by_name.values():
-        for node in module.tree.body if module.name.startswith("shim.core.engines.") else ():
-            if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine":
-                names = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "Engine"]
-                bases = [_native_class(root, name) for name in names]
-                yield module.name.split(".")[3], set().union(*map(_methods, [node, *bases]))
+    """Yield the engines' names, each with the collectives that it or a class between it and ``Engine`` has methods for."""
+    classes = _engine_classes(by_name)
+    bases = {base for _, node in classes.values() for base in _bases(node)}
+    for name, (folder, _) in classes.items():
+        if name not in bases:  # what others are derived from is no engine by itself
+            yield folder, _own_methods(root, classes, name)
+
+
+def _engine_classes(by_name: Mapping[str, Module]) -> dict[str, tuple[str, ast.ClassDef]]:
+    """Return by name the classes of engines, with the folder or module of each."""
+    return {
+        node.name: (module.name.split(".")[3], node)
+        for module in by_name.values()
+        if module.name.startswith("shim.core.engines.")
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine"
+    }
+
+
+def _own_methods(root: Path, classes: Mapping[str, tuple[str, ast.ClassDef]], name: str) -> set[str]:
+    node = classes[name][1] if name in classes else _native_class(root, name)
+    return _methods(node).union(*(_own_methods(root, classes, base) for base in _bases(node)))
+
+
+def _bases(node: ast.ClassDef) -> list[str]:
+    return [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != "Engine"]
 
 
 def _native_class(root: Path, name: str) -> ast.ClassDef:

@@ -70,3 +70,17 @@ def test_a_page_that_says_something_else_is_found(write_tree, page: str | None) 
     if page is not None:
         write_tree({str(support.PAGE): page})
     assert support.check(root) == ["docs/support.md:1: is not what the frontends have: run python -m checks.support"]
+
+
+def test_an_engine_has_the_methods_of_the_classes_that_it_is_derived_from(write_tree) -> None:
+    common = "class CommonEngine(Engine):\n    def gather(self): ...\n"
+    slow = "class SlowEngine(CommonEngine):\n    def receive(self): ...\n"
+    root = write_tree(TREE | {"shim/core/engines/common.py": common, "shim/core/engines/slow.py": slow})
+    lines = support.render(root).splitlines()
+    assert "| name | collectives | fast | slow |" in lines
+    assert lines[-5:-1] == [
+        "| `all_reduce` | all_reduce | own | default: all_reduce |",
+        "| `get_rank` |  | - | - |",
+        "| `recv` | receive | default: receive | own |",
+        "| `reduce` | gather | default: gather | own |",
+    ]
