@@ -15,8 +15,10 @@ from typing import NamedTuple
 from shim.errors import ArgumentError, StateError
 
 __all__ = [
+    "CANDIDATES",
     "Place",
     "address_of_interface",
+    "addresses_of_interface",
     "host_id",
     "interfaces",
     "is_loopback",
