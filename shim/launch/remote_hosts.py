@@ -26,7 +26,7 @@ from shim.launch.orders import MARK, Orders, as_line, failure_of
 from shim.launch.output import OutputClosed, prefix_of, write_all
 from shim.launch.signals import ENDING, signals_to
 
-__all__ = ["Plan", "run_on_hosts"]
+__all__ = ["Plan", "as_orders", "run_on_hosts"]
 
 _STDOUT, _STDERR = 1, 2
 _PATIENCE = 60.0  # seconds for ssh, and for Python on the other host, to begin

@@ -11,7 +11,6 @@ import pytest
 
 from shim.launch.pool import RankPool
 
-
 pytestmark = pytest.mark.engine("shared_memory")  # the others do not look for that
 
 

@@ -121,12 +121,12 @@ def gather_by_hosts(link: HierarchicalLink) -> Gather:
             assert link.across is not None
             yield link.across.all_gather(everything, block)
         yield inside.broadcast(everything, 0)
-        return [bytes(everything[(host * widest + seat) * width :][:width]) for host, seat in sorted_places(layout)]
+        return [bytes(everything[(host * widest + seat) * width :][:width]) for host, seat in _places_by_rank(layout)]
 
     return gather
 
 
-def sorted_places(layout: Layout) -> list[tuple[int, int]]:
+def _places_by_rank(layout: Layout) -> list[tuple[int, int]]:
     """Return host and seat of every member, in the order of group ranks."""
     places = {rank: (host, seat) for host, members in enumerate(layout.members) for seat, rank in enumerate(members)}
     return [places[rank] for rank in sorted(places)]

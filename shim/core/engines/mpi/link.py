@@ -13,7 +13,7 @@ from shim.core.engines.mpi.pending import Transfer
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["MpiLink", "problem_of_world"]
+__all__ = ["MOST_AT_ONCE", "MpiLink", "problem_of_world"]
 
 MOST_AT_ONCE = (
     1 << 31

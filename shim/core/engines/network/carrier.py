@@ -34,7 +34,7 @@ _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, 
 _ANSWER = 1.0  # seconds for the others to say where they are
 _PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
 _TIMED_OUT = "made no progress"  # in what a rank says that gives a group up for that
-_ON_ITS_WAY = 2.0  # seconds for what a rank has sent before it left
+_ON_ITS_WAY = 0.4  # seconds for the arrival that a rank has sent before it left
 _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
 
