@@ -232,8 +232,8 @@ MUTANTS = (
     _in_launch(
         "status-of-signals",
         "processes.py",
-        "return 128 - status if status < 0 else status",
-        "return -status if status < 0 else status",
+        "status = 128 - status if status < 0 else status",
+        "status = -status if status < 0 else status",
     ),
     _in_launch(
         "others-go-on", "processes.py", "            self._term_at = time.monotonic() + NOTICE\n", "            pass\n"
@@ -241,14 +241,14 @@ MUTANTS = (
     _in_launch(
         "no-grace",
         "processes.py",
-        "self._kill_at = min(self._kill_at, time.monotonic() + self._grace)\n                self.end_all(signal.SIGTERM)",
+        "self._kill_at = min(self._kill_at, time.monotonic() + self._rules.grace)\n                self.end_all(signal.SIGTERM)",
         "self.end_all(signal.SIGKILL)",
     ),
     _in_launch("orphans", "endings.py", "        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)\n", ""),
     _in_launch(
         "restarted-once-more",
         "processes.py",
-        "if not ranks.may_start_again or restart == max_restarts:",
+        "if not ranks.may_start_again or restart == rules.max_restarts:",
         "if not ranks.may_start_again:",
     ),
 )
