@@ -96,14 +96,6 @@ class Control:
         if handler in self._gone_handlers:
             self._gone_handlers.remove(handler)
 
-    def when_gone_no_more(self, handler: Callable[[int], None]) -> None:
-        """Take back what ``when_gone`` was given."""
-        self._way().loop.call(self._drop_gone_handler, handler)
-
-    def _drop_gone_handler(self, handler: Callable[[int], None]) -> None:
-        if handler in self._gone_handlers:
-            self._gone_handlers.remove(handler)
-
     # Messages.
 
     def exchange(self, key: str, members: Sequence[int], payload: bytes, timeout: float) -> list[bytes]:
@@ -198,10 +190,6 @@ class Control:
                 way.send(Kind.TELL, packed_text(_ANSWERS), packed_ranks([sender]), number + text)
 
         self.listen(_QUESTIONS + topic, answer)
-
-    def forget_answer(self, topic: str) -> None:
-        """Answer no more questions on *topic*."""
-        self.forget(_QUESTIONS + topic)
 
     def close(self, why: str = "") -> None:
         """Tell the others that this rank leaves, and *why*, and wait a second at most until that is sent.

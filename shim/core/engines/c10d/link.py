@@ -68,6 +68,7 @@ class GlooLink(Link):
         self._right = members[(self.rank + 1) % self.size]
         self._is_awaited = threading.Event()  # set when the right neighbour needs nothing more of this rank
         self._is_open = True
+        self._forget_gone: Callable[[], None] = lambda: None
         control.listen(self._topic, self._say_bye)
 
     def _made(self, make: Callable[[], Any], timeout: float) -> Any:
@@ -170,7 +171,7 @@ class GlooLink(Link):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
             self._is_awaited.set()
         _lingering.add(self)
-        self._control.when_gone(self._let_neighbour_go)
+        self._forget_gone = self._control.when_gone(self._let_neighbour_go)
         self._drop_if_over()
 
     def finish(self, seconds: float) -> None:
@@ -209,7 +210,7 @@ class GlooLink(Link):
             self._group = None
         self._messages.close()
         with suppress(StateError):
-            self._control.when_gone_no_more(self._let_neighbour_go)
+            self._forget_gone()
             self._control.forget(self._topic)
 
     def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:

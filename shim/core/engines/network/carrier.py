@@ -49,6 +49,7 @@ class Carrier:
         self._topic = f"group {place.key}"
         self._gather = gather
         self._group: CarriedGroup | None = None
+        self._forget_gone: Callable[[], None] = lambda: None
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
         self._is_closed = False
@@ -75,7 +76,7 @@ class Carrier:
             group.take_process(rank, self._control.peers[member].pid)
         self._control.answer(self._topic, self._answer)
         self._control.listen(self._topic, self._hear)
-        self._control.when_gone(self._see_gone)  # of those that have gone, too
+        self._forget_gone = self._control.when_gone(self._see_gone)  # which tells of those that have gone, too
 
     def close(self) -> None:
         """Stop once this rank's last words are on their way; a refused call's go as far as the others have come."""
@@ -84,8 +85,7 @@ class Carrier:
             self._is_closed = True
             self._changed.notify_all()
         self._control.forget(self._topic)
-        self._control.forget_answer(self._topic)
-        self._control.when_gone_no_more(self._see_gone)
+        self._forget_gone()
         self._group = None
 
     def is_exchanging(self) -> bool:
