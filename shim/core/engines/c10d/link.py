@@ -68,7 +68,7 @@ class GlooLink(Link):
         self._right = members[(self.rank + 1) % self.size]
         self._is_awaited = threading.Event()  # set when the right neighbour needs nothing more of this rank
         self._is_open = True
-        self._forget_gone: Callable[[], None] = lambda: None
+        self._forget_gone: Callable[[], None] = _nothing
         control.listen(self._topic, self._say_bye)
 
     def _made(self, make: Callable[[], Any], timeout: float) -> Any:
@@ -211,6 +211,7 @@ class GlooLink(Link):
         self._messages.close()
         with suppress(StateError):
             self._forget_gone()
+            self._forget_gone = _nothing  # it holds this object
             self._control.forget(self._topic)
 
     def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:
@@ -230,6 +231,10 @@ _lingering: set[GlooLink] = set()  # closed, and still awaited by their right ne
 _unowned = ctypes.pythonapi.PyMemoryView_FromMemory
 _unowned.restype, _unowned.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 _WRITABLE = 0x200  # PyBUF_WRITE
+
+
+def _nothing() -> None:
+    """Forget no handler."""
 
 
 def _address(data: memoryview) -> int:

@@ -49,7 +49,7 @@ class Carrier:
         self._topic = f"group {place.key}"
         self._gather = gather
         self._group: CarriedGroup | None = None
-        self._forget_gone: Callable[[], None] = lambda: None
+        self._forget_gone: Callable[[], None] = _nothing
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
         self._is_closed = False
@@ -86,6 +86,7 @@ class Carrier:
             self._changed.notify_all()
         self._control.forget(self._topic)
         self._forget_gone()
+        self._forget_gone = _nothing  # it holds this object
         self._group = None
 
     def is_exchanging(self) -> bool:
@@ -243,3 +244,7 @@ class Carrier:
         if not self._is_closed and os.getpid() == self._process:
             with suppress(StateError):  # the connections are closed, and the others know
                 self._control.tell(self._topic, self._others(), json.dumps(words).encode())
+
+
+def _nothing() -> None:
+    """Forget no handler."""
