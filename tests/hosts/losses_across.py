@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import shim
 from shim.core import calls, groups
@@ -99,7 +100,7 @@ def come_late() -> None:
     groups.close_world()
 
 
-def load_a_batch(world: ProcessGroup, tensor: np.ndarray) -> None:
+def load_a_batch(world: ProcessGroup, tensor: npt.NDArray[np.float64]) -> None:
     time.sleep(_LATE)  # the batch
     calls.send(ME, world, tensor, world.size - 2, 3).wait()
 

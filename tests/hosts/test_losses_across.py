@@ -133,13 +133,11 @@ def test_a_host_is_cut_off(two_hosts: Network, how: str, what: str, lost: int, t
     lose_host(two_hosts, how, what, tmp_path, lost)
 
 
-def by_hand(
-    network: Network, host: int, what: str, folder: Path, port: int = 4000, **told: str
-) -> subprocess.Popen[str]:
+def by_hand(network: Network, host: int, what: str, folder: Path, **told: str) -> subprocess.Popen[str]:
     """Start the two ranks of *host*, which meet those of the other one at host0."""
     command = [sys.executable, "-m", "shim", "run", "-n", "2", "--nnodes", "2", "--node-rank", str(host)]
     popen: subprocess.Popen[str] = network.hosts[host].popen(
-        [*command, "--keep-going", "--master", f"10.77.0.1:{port}", PROGRAM, what, str(folder)],
+        [*command, "--keep-going", "--master", "10.77.0.1:4000", PROGRAM, what, str(folder)],
         env=environment(**told),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
