@@ -1,7 +1,7 @@
 """Collectives of Python objects: pickled, their sizes sent first, then their bytes, after a barrier that says so.
 
 Unpickling runs code that the pickle names, so whoever can write to a group can run code in its processes. That is no
-more than they can do already: a group's memory is handed to processes of the same user alone.
+more than they can do already: a group's memory is handed to processes of the same user alone. Between hosts pickles are sealed.
 
 *item* and *items* may be anything that pickle takes; what their classes need must be importable where they arrive.
 Every function raises TensorError, which is of the class that pickle raised too, for what cannot be pickled, UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it, and what the objects'
@@ -12,7 +12,6 @@ Outside the group, where that is no error, nothing is sent and None is returned.
 from __future__ import annotations
 
 import os
-import pickle
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from shim.core import calls
+from shim.core import calls, pickles
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.job.variables import Variables
@@ -70,7 +69,7 @@ def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | No
     calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes))
     calls.all_gather(caller, group, everything, packed, sizes.tolist()).wait()
-    return _unpack(everything, sizes)
+    return _unpack(group, everything, sizes)
 
 
 def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[Any] | None:
@@ -83,7 +82,7 @@ def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[An
     calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes) if group.rank == root else 0)
     calls.gather(caller, group, everything, packed, root, sizes.tolist()).wait()
-    return _unpack(everything, sizes) if group.rank == root else None
+    return _unpack(group, everything, sizes) if group.rank == root else None
 
 
 def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: int) -> list[Any] | None:
@@ -96,7 +95,7 @@ def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: i
     calls.broadcast(caller, group, sizes, root, now=True)
     everything = _joined(caller, group, packed) if group.rank == root else _room(caller, group, sum(sizes))
     calls.broadcast(caller, group, everything, root).wait()
-    return list(items) if group.rank == root else _unpack(everything, sizes)
+    return list(items) if group.rank == root else _unpack(group, everything, sizes)
 
 
 def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int) -> Any:
@@ -110,7 +109,7 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     calls.scatter(caller, group, size, sizes, root, now=True)
     mine = _room(caller, group, size[0])
     calls.scatter(caller, group, mine, _joined(caller, group, packed), root, sizes.tolist() or None).wait()
-    return pickle.loads(mine)
+    return pickles.unpacked(group, mine)
 
 
 def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
@@ -119,7 +118,7 @@ def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, t
     if group.is_alive:
         try:
             check_allowed()
-            packed = [pickle.dumps(item) for item in items]
+            packed = [pickles.packed(group, item) for item in items]
             content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
         except Exception as error:  # a class raises what it likes when it cannot be pickled
             _tell_refusal(group, peer, tag)
@@ -178,7 +177,7 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
             MismatchError(f"{group.label(source)} sent {_number(sent)} where this rank receives {count}"), group
         )
     sizes = array("q", content[: 8 * count])
-    return Received(_unpack(memoryview(content)[8 * count :], sizes), source)
+    return Received(_unpack(group, memoryview(content)[8 * count :], sizes), source)
 
 
 def _number(count: int) -> str:
@@ -198,7 +197,7 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
     if not group.is_alive:
         return bytearray()  # the call that follows says why
     try:
-        return bytearray(pickle.dumps(item))
+        return pickles.packed(group, item)
     except Exception as error:  # a class raises what it likes when it cannot be pickled
         calls.refuse(caller, group, unpicklable(error))
 
@@ -232,7 +231,7 @@ def unpicklable(raised: Exception) -> TensorError | OutOfMemoryError:
     return error
 
 
-def _unpack(everything: bytearray | memoryview, sizes: Sequence[int]) -> list[Any]:
+def _unpack(group: ProcessGroup, everything: bytearray | memoryview, sizes: Sequence[int]) -> list[Any]:
     """Return the objects whose pickles of *sizes* bytes lie in *everything* one after the other."""
     view = memoryview(everything)
-    return [pickle.loads(view[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    return [pickles.unpacked(group, view[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

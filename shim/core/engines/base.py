@@ -44,6 +44,7 @@ class Engine(ABC):
     name: str
     rank: int  # of the caller
     size: int
+    seal_key: bytes = b""  # for what is unpickled, where others than the ranks may write to the group's connections
 
     @abstractmethod
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -40,6 +41,8 @@ def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
         )
     meeting = Meeting(job.rank, job.size, job.key, address, secret, _facts(choice, job).encode(), job.interface)
     control = meet(meeting, timeout)
+    if secret:
+        control.seal_key = hmac.digest(secret, f"objects of {job.key}".encode(), "sha256")
     try:
         _check_choices(control)
     except MismatchError:

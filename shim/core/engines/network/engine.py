@@ -43,6 +43,7 @@ class NetworkEngine(Engine):
         assert place.control is not None
         assert place.choice is not None
         self._process = os.getpid()
+        self.seal_key = place.control.seal_key
         self.rank, self.size, self.link = place.rank, len(place.ranks), link
         self._control = place.control if place.owns_control else None
         self._carrier = Carrier(place.control, place, gather or gather_over(link))

@@ -44,6 +44,7 @@ class SharedMemoryEngine(Group):
     """
 
     name = "shared_memory"
+    seal_key = b""  # its memory is handed to processes of the same user alone
 
     __slots__ = ()
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from shim.core import groups
 from shim.core.callers import Caller
-from shim.core.engines.choosing import refusal_of
 from shim.core.job.hosts import another_host
 from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
 from shim.frontends._paddle.errors import ArgumentTypeError
@@ -99,9 +98,9 @@ def _check_host(ips: Any) -> None:
     if ips is None:
         return
     if "," in str(ips):
-        raise UnsupportedError(f"ips must be this host: the engine serves the ranks of one host, got {ips!r}")
+        raise UnsupportedError(f"ips must be this host, where spawn starts its ranks, got {ips!r}")
     if away := another_host("ips", str(ips).strip()):
-        raise refusal_of(away)
+        raise UnsupportedError(f"spawn starts its ranks on this host: {away}\nStart them with `shim run --hosts`.")
 
 
 def _backend(options: Mapping[str, Any]) -> str | None:

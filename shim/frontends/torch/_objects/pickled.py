@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
+from shim.core import pickles
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.objects import check_allowed, unpicklable
@@ -16,7 +16,7 @@ __all__ = ["pickled", "unpickled"]
 def pickled(caller: Caller, members: ProcessGroup, item: Any) -> bytearray:
     """Return the pickle of *item*."""
     try:
-        return bytearray(pickle.dumps(item))
+        return pickles.packed(members, item)
     except Exception as error:  # a class raises what it likes when it cannot be pickled
         raise caller.explain(unpicklable(error), members) from None
 
@@ -27,4 +27,4 @@ def unpickled(caller: Caller, members: ProcessGroup, packed: bytes) -> Any:
         check_allowed()
     except ShimError as error:
         raise caller.explain(error, members) from None
-    return pickle.loads(packed)
+    return pickles.unpacked(members, packed)

@@ -1,0 +1,51 @@
+"""Python objects as bytes that only the ranks of the job can have made, where they come over a network.
+
+Unpickling runs code that the pickle names. Between hosts the bytes travel over connections of gloo or MPI, at which anybody
+in the network may write; so each pickle is sealed with a key that comes from the job's secret, and nothing is
+unpickled whose seal is not right.
+"""
+
+from __future__ import annotations
+
+import hmac
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from shim.errors import EngineError
+
+if TYPE_CHECKING:
+    from shim.core.groups import ProcessGroup
+
+__all__ = ["packed", "unpacked"]
+
+_SEAL = 32  # bytes, of SHA-256
+
+
+def packed(group: ProcessGroup, item: Any) -> bytearray:
+    """Return the pickle of *item* for the ranks of *group*. Raises what the classes of its objects raise."""
+    data = bytearray(pickle.dumps(item))
+    key = _key_of(group)
+    return data + _seal(key, data) if key else data
+
+
+def unpacked(group: ProcessGroup, data: bytes | bytearray | memoryview) -> Any:
+    """Return the object that a rank of *group* has packed. Raises EngineError where no rank of the job has."""
+    key = _key_of(group)
+    if not key:
+        return pickle.loads(data)
+    view = memoryview(data)
+    content, seal = view[:-_SEAL], view[-_SEAL:]
+    if not hmac.compare_digest(bytes(seal), _seal(key, content)):
+        raise EngineError(
+            "an object came that no rank of this job has sent: it is not unpickled\n"
+            "Somebody else in the network writes to the connections of the ranks."
+        )
+    return pickle.loads(content)
+
+
+def _key_of(group: ProcessGroup) -> bytes:
+    return group.engine.seal_key if group.is_alive else b""
+
+
+def _seal(key: bytes, data: bytearray | memoryview) -> bytes:
+    return hmac.digest(key, bytes(data), "sha256")
