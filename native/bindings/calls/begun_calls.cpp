@@ -1,4 +1,5 @@
 #include "bindings/calls/begun_calls.hpp"
+#include "bindings/calls/python_functions.hpp"
 #include "messages/end_listener.hpp"
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "platform/process.hpp"
+#include "platform/threads.hpp"
 
 namespace shim::bindings {
 namespace {
@@ -26,10 +28,43 @@ int note_ends_when_asked(void*) {
   return 0;
 }
 
-// Called by any thread that ends a call, without the GIL: the interpreter's main thread notes it soon.
+// Has the interpreter's main thread note ends soon. Where it has no room, whoever starts or waits next does it.
+#if PY_VERSION_HEX >= 0x030C0000
+void begin_to_ask() {}
+void ask_main_thread() { Py_AddPendingCall(&note_ends_when_asked, nullptr); }
+#else
+// Before 3.12 this reads the thread state of whoever has the GIL, which may just be freed, unless it is called with the
+// GIL (https://github.com/python-greenlet/greenlet/pull/322). A thread that ends calls must not wait for that: one of
+// its own does, which is never joined. Not needed from Python 3.12 on.
+std::atomic<bool>& is_asked = *new std::atomic<bool>(false);  // never destroyed, as the thread outlives the program
+std::optional<std::uint64_t> asked_in;                        // the process that has the thread; guarded by the GIL
+
+void ask_main_thread() {
+  is_asked.store(true);
+  is_asked.notify_one();
+}
+
+void begin_to_ask() {
+  if (asked_in == process_generation()) return;
+  asked_in = process_generation();
+  try {
+    begin_thread([] {
+      for (;;) {
+        is_asked.wait(false);
+        is_asked.store(false);
+        const PythonLock lock;
+        Py_AddPendingCall(&note_ends_when_asked, nullptr);
+      }
+    }).detach();
+  } catch (const Failure&) {  // whoever starts or waits next notes ends
+  }
+}
+#endif
+
+// Called by any thread that ends a call, without the GIL.
 void ask_to_note_ends() {
   if (begun_calls.load() == 0 || !Py_IsInitialized() || has_ended.exchange(true)) return;
-  Py_AddPendingCall(&note_ends_when_asked, nullptr);  // where it has no room, whoever starts or waits next does it
+  ask_main_thread();
 }
 
 // Of its parent's calls, a forked child notes those that had ended, and lets go of the others: they end in the parent.
@@ -50,6 +85,7 @@ void leave_calls_of_parent() {
 }  // namespace
 
 void note_begin(const std::shared_ptr<PreparedCall>& call) {
+  begin_to_ask();
   set_end_listener(&ask_to_note_ends);
   begun.push_back(call);
   call->index_in_begun = begun.size() - 1;
