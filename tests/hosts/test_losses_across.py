@@ -158,14 +158,33 @@ def seen_by_hand(network: Network, what: str, folder: Path, *told: dict[str, str
 
 @pytest.mark.nightly
 def test_hosts_with_different_secrets_do_not_meet(two_hosts: Network, tmp_path: Path) -> None:
+    """As `shim run` names a job by its secret, too, these are two jobs for it."""
     seen = seen_by_hand(two_hosts, "meet", tmp_path, *({"SHIM_SECRET": secret} for secret in SECRETS))
+    for rank, missing in enumerate([[2, 3], [2, 3], [0], [0]]):
+        assert (seen[rank]["error"], seen[rank]["ranks"]) == ("CollectiveTimeoutError", missing), seen[rank]
     for rank in (2, 3):
-        assert (seen[rank]["error"], seen[rank]["after"] < 3.0) == ("StateError", True), seen[rank]
-        assert f"rank {rank} of 4 and rank 0 at 10.77.0.1:4000 have different secrets" in seen[rank]["message"]
-        assert "Set SHIM_SECRET to the same value on all hosts." in seen[rank]["message"]
-    for rank in (0, 1):
-        assert (seen[rank]["error"], seen[rank]["ranks"]) == ("CollectiveTimeoutError", [2, 3]), seen[rank]
-        assert "ranks 2 and 3" in seen[rank]["message"]
+        assert "10.77.0.1:4000: is the hub of another job (is SHIM_SECRET the same there?)" in seen[rank]["message"]
+
+
+@pytest.mark.nightly
+def test_a_rank_with_another_secret_is_told_so_at_once(two_hosts: Network, tmp_path: Path) -> None:
+    """A launcher that knows of no secrets names the job by its address."""
+    place = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "10.77.0.1"}
+    started = [
+        host.popen(
+            [sys.executable, PROGRAM, "meet", str(tmp_path)],
+            env=environment(**place, MASTER_PORT="4000", RANK=str(host.number), SHIM_SECRET=SECRETS[host.number]),
+            stdin=subprocess.DEVNULL,
+        )
+        for host in two_hosts.hosts
+    ]
+    assert [rank.wait(DEADLINE) for rank in started] == [0, 0]
+    first, second = seen_by(tmp_path, [0, 1], 1.0).values()
+    assert (second["error"], second["after"] < 5.0) == ("StateError", True), second
+    assert "rank 1 of 2 and rank 0 at 10.77.0.1:4000 have different secrets" in second["message"]
+    assert "Set SHIM_SECRET to the same value on all hosts." in second["message"]
+    assert (first["error"], first["ranks"]) == ("CollectiveTimeoutError", [1]), first
+    assert "secret" in first["message"], first
 
 
 @pytest.mark.nightly
@@ -190,7 +209,7 @@ def test_without_a_secret_ranks_do_not_meet_where_others_could(two_hosts: Networ
     [
         (
             "eth7",
-            r"SHIM_INTERFACE=eth7: no such interface is on host host{host}\n.*lo \(127.0.0.1\).*eth0 \(10.77.0.{ip}",
+            r"SHIM_INTERFACE=eth7: no such interface is on host host{host}\n.*lo \(127.0.0.1.*eth0 \(10.77.0.{ip}",
         ),
         ("lo", r"SHIM_INTERFACE=lo"),
     ],
@@ -198,6 +217,7 @@ def test_without_a_secret_ranks_do_not_meet_where_others_could(two_hosts: Networ
 def test_a_wrong_interface(two_hosts: Network, interface: str, what: str, tmp_path: Path) -> None:
     said = {"SHIM_SECRET": SECRETS[0], "SHIM_INTERFACE": interface}
     seen = seen_by_hand(two_hosts, "meet", tmp_path, said, said)
+    assert sorted(seen) == [0, 1, 2, 3]
     for rank, told in seen.items():
         host = rank // 2
         assert re.search(what.format(host=host, ip=1 + host), told["message"], re.DOTALL), told

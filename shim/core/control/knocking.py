@@ -107,7 +107,7 @@ class Knocking:
         if isinstance(outcome, Hello):
             if outcome.job == self._job:
                 return outcome
-            outcome = "is the hub of another job"
+            outcome = "is the hub of another job (is SHIM_SECRET the same there?)"
         if outcome is None:
             selector.modify(attempt.socket, selectors.EVENT_READ, attempt)
         else:
