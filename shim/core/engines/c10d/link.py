@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from shim.core.control import Control
 from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
 from shim.core.engines.c10d.store import store_over
 from shim.core.engines.c10d.threads import begin_thread
-from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
+from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError
 
@@ -97,7 +97,7 @@ class GlooLink(Link):
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
         """See ``Link``."""
         to, source = self._tensor(outputs), self._tensor(mine)
-        return FutureTransfer(self._group._allgather_base(to, source), (outputs, mine))
+        return self._collective(lambda: self._group._allgather_base(to, source), (outputs, mine))
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
         """See ``Link``."""
@@ -105,19 +105,21 @@ class GlooLink(Link):
 
         tensor, options = self._tensor(data), BroadcastOptions()
         options.rootRank, options.rootTensor = root, 0
-        return FutureTransfer(self._group.broadcast([tensor], options), (data,))
+        return self._collective(lambda: self._group.broadcast([tensor], options), (data,))
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
         """See ``Link``. gloo's own takes one buffer on each side, and these may lie anywhere."""
-        works: list[Any] = []
-        for step in range(1, self.size):
-            source, target = (self.rank - step) % self.size, (self.rank + step) % self.size
-            if len(outputs[source]):
-                works.append(self._group.recv([self._tensor(outputs[source])], source, _PART_TAG))
-            if len(inputs[target]):
-                works.append(self._group.send([self._tensor(inputs[target])], target, _PART_TAG))
+
+        def begin() -> Iterator[Any]:
+            for step in range(1, self.size):
+                source, target = (self.rank - step) % self.size, (self.rank + step) % self.size
+                if len(outputs[source]):
+                    yield self._group.recv([self._tensor(outputs[source])], source, _PART_TAG)
+                if len(inputs[target]):
+                    yield self._group.send([self._tensor(inputs[target])], target, _PART_TAG)
+
         outputs[self.rank][:] = inputs[self.rank]
-        return self._parts.see_end(WaitedTransfer(works, (list(outputs), list(inputs))))
+        return _waited(self._parts, begin, (list(outputs), list(inputs)))
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
         """See ``Link``. Of floats, gloo sums those of 16 bits in their own precision, and NaN does not win in its MIN and MAX."""
@@ -133,7 +135,7 @@ class GlooLink(Link):
         tensor = self._tensor(data).view(getattr(self._torch, _DTYPES[dtype]))
         options = AllreduceOptions()
         options.reduceOp = getattr(TorchOp, _OPS[op])
-        return FutureTransfer(self._group.allreduce([tensor], options), (data,))
+        return self._collective(lambda: self._group.allreduce([tensor], options), (data,))
 
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
         """See ``Link``."""
@@ -146,8 +148,7 @@ class GlooLink(Link):
     def send_header(self, header: bytes, peer: int) -> Pending:
         """See ``Link``."""
         copied = memoryview(bytearray(header))
-        work = self._group.send([self._tensor(copied)], peer, _HEADER_TAG)
-        return self._messages.see_end(WaitedTransfer([work], (copied,)))
+        return _waited(self._messages, lambda: [self._group.send([self._tensor(copied)], peer, _HEADER_TAG)], (copied,))
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
         """See ``Link``."""
@@ -215,8 +216,13 @@ class GlooLink(Link):
             self._control.forget(self._topic)
 
     def _message(self, move: Callable[..., Any], data: memoryview, peer: int, number: int) -> Pending:
-        work = move([self._tensor(data)], peer, _FIRST_TAG + number)
-        return self._messages.see_end(WaitedTransfer([work], (data,)))
+        return _waited(self._messages, lambda: [move([self._tensor(data)], peer, _FIRST_TAG + number)], (data,))
+
+    def _collective(self, begin: Callable[[], Any], kept: Sequence[memoryview]) -> Pending:
+        try:
+            return FutureTransfer(begin(), kept)
+        except RuntimeError as error:  # a connection is gone
+            return FailedTransfer(error)
 
     def _tensor(self, data: memoryview) -> Any:
         """Return a tensor over *data* that does not keep it: torch's threads hold theirs for a moment after the end."""
@@ -231,6 +237,14 @@ _lingering: set[GlooLink] = set()  # closed, and still awaited by their right ne
 _unowned = ctypes.pythonapi.PyMemoryView_FromMemory
 _unowned.restype, _unowned.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 _WRITABLE = 0x200  # PyBUF_WRITE
+
+
+def _waited(waiter: Waiter, begin: Callable[[], Iterable[Any]], kept: Sequence[Any]) -> Pending:
+    """Have *waiter* see the end of the works that *begin* returns."""
+    try:
+        return waiter.see_end(WaitedTransfer(list(begin()), kept))
+    except RuntimeError as error:  # a connection is gone
+        return FailedTransfer(error)
 
 
 def _nothing() -> None:

@@ -10,7 +10,7 @@ from shim.core.engines.mpi.arithmetic import reduction_of
 from shim.core.engines.mpi.communicators import Exchange, keep, open_communicator
 from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.pending import Transfer
-from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
+from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 
 __all__ = ["MOST_AT_ONCE", "MpiLink", "problem_of_world"]
@@ -166,11 +166,11 @@ class MpiLink(Link):
                 transfer.give_up()
         self._library.end_link()
 
-    def _begin(self, count: int, begin: Callable[[], Any]) -> Transfer:
+    def _begin(self, count: int, begin: Callable[[], Any]) -> Pending:
         try:
             requests = list(begin())
         except self._mpi.Exception as error:
-            raise LinkError(str(error)) from error
+            return FailedTransfer(error)
         transfer = Transfer(requests, count, self._mpi.Exception, self._transfers.discard)
         self._transfers.add(transfer)
         return transfer

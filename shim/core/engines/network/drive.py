@@ -17,13 +17,20 @@ class Drive:
         self._steps = steps
         self._pending: Pending | None = None
         self._has_ended = False
+        self._error: Exception | None = None  # what ended it, which later runs raise again
 
     def run(self, seconds: float) -> bool:
         """Carry on for up to *seconds* and return whether all is done. Raises what a step raises, and LinkError."""
+        if self._error is not None:
+            raise self._error
         deadline = time.monotonic() + seconds
-        while not self._has_ended:
-            if self._pending is not None and not self._pending.wait(max(0.0, deadline - time.monotonic())):
-                return False
-            self._pending = next(self._steps, None)
-            self._has_ended = self._pending is None
+        try:
+            while not self._has_ended:
+                if self._pending is not None and not self._pending.wait(max(0.0, deadline - time.monotonic())):
+                    return False
+                self._pending = next(self._steps, None)
+                self._has_ended = self._pending is None
+        except Exception as error:
+            self._error = error
+            raise
         return True

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["HEADER_BYTES", "Link", "LinkError", "Pending"]
+__all__ = ["HEADER_BYTES", "FailedTransfer", "Link", "LinkError", "Pending"]
 
 HEADER_BYTES = 1024  # of every header; small messages travel in one
 
@@ -31,12 +31,23 @@ class Pending(Protocol):
         """
 
 
+class FailedTransfer:
+    """A transfer that could not be begun, because of *error*: who waits for it is told."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = str(error).partition("\n")[0]
+
+    def wait(self, seconds: float) -> bool:
+        """See ``Pending``."""
+        raise LinkError(self._error)
+
+
 class Link(ABC):
     """The connections between the members of a group; ranks are group ranks.
 
     Every buffer is a one-dimensional contiguous ``memoryview`` of bytes. Collectives are called in the same order with
     fitting sizes on all ranks, one at a time; messages may go on at the same time, from other threads. Nothing here
-    waits: what is returned does, and the caller waits for it before it begins the next collective.
+    waits, or raises LinkError: what is returned does, and the caller waits for it before it begins the next collective.
     """
 
     name: ClassVar[str]  # of the library, as explain() shows it

@@ -30,6 +30,7 @@ _SMALL, _OFFER, _GO, _REFUSE = range(4)
 _NUMBERS = 1 << 20  # of transfers of a link
 _PAUSE = 0.02  # seconds between two looks, at most, and
 _PAUSE_OF_POLLS = 0.0002  # where headers come only to those who look
+_UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own
 _DROPPED = "\nThe message was dropped; the group can still be used."
 
 
@@ -267,10 +268,17 @@ class Messages:
                     left.append((pending, mover))
                 elif mover is not None:
                     self._end(mover)
-            except LinkError as error:  # perhaps because its rank has gone: then the wait says so
+            except LinkError as error:
                 if mover is not None:
-                    self._end(mover, EngineError(f"the message could not be carried: {error}"))
+                    self._fail_later(mover, error)
         self._under_way = left
+
+    def _fail_later(self, mover: Mover, error: LinkError) -> None:
+        """End a message whose transfer failed, unless its rank turns out to be lost first, which its wait tells."""
+        failure = EngineError(f"the message could not be carried: {error}")
+        timer = threading.Timer(_UNTIL_WORD_OF_LOSS, mover.end, (failure,))
+        timer.daemon = True
+        timer.start()
 
     def _poll(self) -> None:
         """Have a thread look, as long as there is something to look for."""
