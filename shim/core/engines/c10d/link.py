@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shim.core.control import Control
-from shim.core.engines.c10d.pending import FutureTransfer, WaitedTransfer, Waiter
+from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
 from shim.core.engines.c10d.store import store_over
 from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
@@ -220,7 +220,7 @@ class GlooLink(Link):
 
     def _collective(self, begin: Callable[[], Any], kept: Sequence[memoryview]) -> Pending:
         try:
-            return FutureTransfer(begin(), kept)
+            return CollectiveTransfer(begin(), kept)
         except RuntimeError as error:  # a connection is gone
             return FailedTransfer(error)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.network.link import LinkError
 
-__all__ = ["FutureTransfer", "WaitedTransfer", "Waiter"]
+__all__ = ["CollectiveTransfer", "WaitedTransfer", "Waiter"]
 
 
 class _Transfer:
@@ -35,20 +37,38 @@ class _Transfer:
         self._has_ended.set()
 
 
-class FutureTransfer(_Transfer):
-    """A collective, whose *work* has a future."""
+class CollectiveTransfer:
+    """A collective, of which *work* can be asked; *kept* is what holds its memory, until it has ended or failed.
+
+    It is not called back: gloo's threads would take Python's lock for that, perhaps when Python has ended.
+    """
 
     def __init__(self, work: Any, kept: Sequence[Any]) -> None:
-        super().__init__(kept)
-        work.get_future().add_done_callback(self._done)
+        self._work = work
+        self._kept = kept
+        for one in [one for one in _under_way if one._work.is_completed()]:
+            _under_way.discard(one)
+        _under_way.add(self)  # the memory is in use, even if nobody waits any more
 
-    def _done(self, future: Any) -> None:
+    def wait(self, seconds: float) -> bool:
+        """See ``Pending``."""
+        if not self._work.is_completed():
+            if seconds <= 0:
+                return False
+            with suppress(RuntimeError):  # it is late, or else it has failed and says so again
+                self._work.wait(timedelta(seconds=seconds))
+            if not self._work.is_completed():
+                return False
+        _under_way.discard(self)
         try:
-            future.value()
-        except Exception as error:
-            self._end(error)
-        else:
-            self._end(None)
+            self._work.wait()
+        except RuntimeError as error:
+            raise LinkError(str(error).partition("\n")[0]) from None
+        self._kept = ()
+        return True
+
+
+_under_way: set[CollectiveTransfer] = set()
 
 
 class WaitedTransfer(_Transfer):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from shim.core.engines.mpi.library import library
 from shim.core.engines.mpi.link import MpiLink
 from shim.core.engines.network.connecting import connected, exchange_at
 from shim.core.engines.network.engine import NetworkEngine
+from shim.core.engines.network.link import LinkError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
@@ -16,10 +18,21 @@ __all__ = ["MpiEngine", "mpi_link"]
 
 
 def mpi_link(place: Place, key: str, ranks: tuple[int, ...]) -> MpiLink:
-    """Connect the world ranks *ranks*, this one among them, under a *key* that only they use."""
+    """Connect the world ranks *ranks*, this one among them, under a *key* that only they use.
+
+    The ranks of a group apart from the world have other numbers in MPI's world: each tells its own.
+    """
     control = place.control
     assert control is not None
-    return MpiLink(ranks, control.rank, control.size, crc32(key.encode()), exchange_at(place, f"MPI {key}", ranks))
+    exchange = exchange_at(place, f"MPI {key}", ranks)
+    mpi_world = library().mpi.COMM_WORLD
+    mine, size = mpi_world.Get_rank(), mpi_world.Get_size()
+    if size == 1 < len(ranks):
+        raise LinkError(
+            "MPI has one rank in its world\nStart the program with mpirun or srun, of the MPI that mpi4py uses."
+        )
+    members = [int(rank) for rank in exchange(str(mine).encode())]
+    return MpiLink(members, mine, size, crc32(key.encode()), exchange)
 
 
 class MpiEngine(NetworkEngine):
