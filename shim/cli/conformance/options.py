@@ -12,8 +12,21 @@ from rich.console import Console
 
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
+from shim.core.engines import engine_names
 
-__all__ = ["Examples", "Files", "Frameworks", "Tensors", "check_writable", "chosen", "chosen_kinds", "console_of"]
+__all__ = [
+    "Engine",
+    "Examples",
+    "Files",
+    "Frameworks",
+    "Hosts",
+    "Tensors",
+    "check_writable",
+    "chosen",
+    "chosen_kinds",
+    "console_of",
+    "use_engine",
+]
 
 
 _ALL = "all"
@@ -49,6 +62,29 @@ Examples = Annotated[
         "--example", metavar="NAME", help="Only this example, or those of this function; * and ? match. Repeatable."
     ),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="NAME", help=f"Use this engine for all groups: {', '.join(engine_names())}."),
+]
+Hosts = Annotated[
+    int | None,
+    typer.Option(
+        "--hosts",
+        min=1,
+        metavar="N",
+        help="With --engine hierarchical, c10d or mpi: the ranks count as being on N hosts, although all are on this one.",
+    ),
+]
+
+
+def use_engine(engine: str | None, hosts: int | None) -> None:
+    """Have the ranks that this process starts use *engine*, and count as being on so many *hosts*."""
+    if engine is not None and engine not in engine_names():
+        raise typer.BadParameter(f"--engine must be one of {', '.join(engine_names())}, got {engine!r}")
+    if engine is not None:
+        os.environ["SHIM_ENGINE"] = engine
+    if hosts is not None:
+        os.environ["SHIM_EMULATED_HOSTS"] = str(hosts)
 
 
 def console_of() -> Console:

@@ -12,7 +12,17 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from shim.cli.conformance.options import Examples, Files, Frameworks, Tensors, check_writable, console_of
+from shim.cli.conformance.options import (
+    Engine,
+    Examples,
+    Files,
+    Frameworks,
+    Hosts,
+    Tensors,
+    check_writable,
+    console_of,
+    use_engine,
+)
 from shim.cli.conformance.plans import plan_from
 from shim.conformance.documents import report, runner
 from shim.conformance.documents.reference import CASE_SIDES
@@ -43,6 +53,8 @@ def run(
     reference: Annotated[
         bool, typer.Option("--reference", help="Also run the examples on the frameworks themselves, and show both.")
     ] = False,
+    engine: Engine = None,
+    hosts: Hosts = None,
     every: Annotated[bool, typer.Option("--every", help="Print a line for every example, even if it passes.")] = False,
     json_file: Annotated[Path | None, _file("--json", "the full result")] = None,
     junit_file: Annotated[Path | None, _file("--junit", "JUnit XML for build servers")] = None,
@@ -61,6 +73,7 @@ def run(
         twin = next((other for other in files if other != option and file is not None and files[other] == file), None)
         if twin is not None:
             raise typer.BadParameter(f"{option} and {twin}: two results for one file, {file}")
+    use_engine(engine, hosts)
     console = console_of()
     begin = time.perf_counter()
     plan = plan_from(paths, framework, example, tensors, reference, console)
