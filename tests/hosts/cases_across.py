@@ -60,7 +60,7 @@ def _check_engine(group: ProcessGroup, hosts: list[int], library: str) -> None:
     else:
         engine = f"hierarchical over {library}, as its {len(hosts)} ranks are on {count} hosts"
     line = next(line for line in shim.explain().split("\n") if f"group {group.name!r} " in line)
-    expect("what is said of the engine", engine in line, True)
+    expect(f"{engine!r} in {line!r}", engine in line, True)
 
 
 def messages(group: ProcessGroup) -> None:

@@ -18,7 +18,7 @@ _SCRIPTS = Path(sys.executable).parent  # where the launchers of this environmen
 
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment without what tells processes their ranks, and with *changes*."""
-    others = ("SHIM_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_")
+    others = ("SHIM_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_", "OMPI_", "PRTE_", "PMIX_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return kept | {"PYTHONPATH": str(_ROOT), "SHIM_MEASURED": "off", "NO_COLOR": "1", "COLUMNS": "200"} | changes
 
@@ -34,7 +34,7 @@ def mpirun(network: Network, ranks: int, *program: str) -> list[str]:
     """Return the command of Open MPI, to be run on the first host, that starts *program* with so many *ranks* on each host."""
     hosts = ",".join(f"{host.name}:{ranks}" for host in network.hosts)
     options = ["--allow-run-as-root", "--host", hosts, "--prtemca", "plm_ssh_agent", network.ssh]
-    passed = [word for name in ("PYTHONPATH", "SHIM_MEASURED", "SHIM_STALL_WARNING") for word in ("-x", name)]
+    passed = [word for name in ("PYTHONPATH", "SHIM_MEASURED") for word in ("-x", name)]
     count = str(ranks * len(network.hosts))
     command = [str(_SCRIPTS / "mpirun"), *options, *passed, "-n", count, sys.executable, *program]
     return network.hosts[0].command(command)
