@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from paddle_world import VERSIONS, world
 
-from shim.errors import PeerLostError, ShimError, UnsupportedError
+from shim.errors import PeerLostError, ShimError, StateError
 
 LAUNCHED = ("PADDLE_", "SHIM_", "FLAGS_", "RANK", "WORLD_SIZE", "TORCHELASTIC_", "MS_", "OMPI_", "SLURM_", "PMI_")
 
@@ -238,7 +238,7 @@ def test_a_meeting_beside_the_world(rank: int, world_size: int) -> None:
         (ValueError, "server_endpoint", (0, 2, "127.0.0.1")),
         (ValueError, "server_endpoint", (0, 2, "127.0.0.1:port")),
         (ValueError, "server_endpoint", (0, 2, 6170)),
-        (UnsupportedError, "192.0.2.1", (0, 2, "192.0.2.1:6170")),
+        (StateError, "192.0.2.1", (0, 2, "192.0.2.1:6170")),
     ],
 )
 def test_wrong_meetings(kind: type[Exception], words: str, arguments: Any) -> None:

@@ -184,7 +184,7 @@ def test_nothing_is_left_when_a_rank_cannot_start() -> None:
         (ValueError, "backend", {"backend": "smoke"}),
         (UnsupportedError, "gpus or xpus", {"selected_devices": "0"}),
         (UnsupportedError, "print_config", {"print_config": True}),
-        (UnsupportedError, "serves the ranks of one", {"ips": "192.0.2.1,192.0.2.2"}),
+        (UnsupportedError, "spawn starts its ranks", {"ips": "192.0.2.1,192.0.2.2"}),
         (UnsupportedError, "not this host", {"ips": "192.0.2.1"}),
         (TypeError, "func", {"func": 3}),
     ],
