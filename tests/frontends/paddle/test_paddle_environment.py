@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from paddle_world import VERSIONS, world
 
-from shim.errors import PeerLostError, ShimError, StateError
+from shim.errors import PeerLostError, ShimError, StateError, UnsupportedError
 
 LAUNCHED = ("PADDLE_", "SHIM_", "FLAGS_", "RANK", "WORLD_SIZE", "TORCHELASTIC_", "MS_", "OMPI_", "SLURM_", "PMI_")
 
