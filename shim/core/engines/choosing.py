@@ -53,6 +53,7 @@ _UNDER = {"plain": "shared_memory"}
 _LIBRARIES = {"gloo": ("c10d", "torch"), "mpi": ("mpi", "mpi4py")}
 _MPI_LAUNCHERS = ("Open MPI", "MPICH or Intel MPI")
 _OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
+_BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -168,7 +169,7 @@ def _library(launcher: str) -> str:
 
 def _chosen(backend: str) -> Choice:
     said = Variables(os.environ).get(_VARIABLE)
-    asked = backend if backend in engine_names() else None
+    asked = backend if backend in engine_names() and backend not in _BACKENDS_OF_FRAMEWORKS else None
     if said is None:
         return usual() if asked is None else _named(asked, f"backend={asked!r} says")
     if said not in engine_names():

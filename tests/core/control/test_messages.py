@@ -111,6 +111,7 @@ def test_tell_reaches_listeners_in_order_and_keeps_what_came_before(four: list[C
         lambda: heard == {0: [(1, b"before"), *numbers], 1: [(1, b"before")], 2: [], 3: [(1, b"before"), *numbers]}
     )
     four[3].forget("topic")
+    on_each([1, 3], lambda rank: four[rank].exchange("it is forgotten", [1, 3], b"", 5))
     four[1].tell("topic", [3, 0], b"last")
     assert_soon(lambda: heard[0][-1] == (1, b"last"))
     time.sleep(0.02)
