@@ -190,6 +190,10 @@ def open_engine(place: Place, choice: Choice) -> Engine:
     Where ``SHIM_TRACE`` is set, what records the calls of this rank stands before it; the other ranks need not do so.
     """
     place = replace(place, choice=choice)
+    if (
+        place.control is not None and not choice.is_over_network
+    ):  # they notice first who has gone from another group's engine
+        _class_of(("shim.core.engines.network.connecting", "exchange_at"))(place, "meet")(b"")
     recorder = None
     if os.environ.get(_RECORDING):
         from shim.core.tracing.recorder import recorder_of  # as for an engine's module
