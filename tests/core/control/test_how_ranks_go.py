@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -314,8 +315,9 @@ def test_two_hundred_ranks_meet_exchange_and_leave() -> None:
     meeting, exchange, leaving, _ = done.stdout.splitlines()
     assert meeting.endswith("199 ABOUT, 199 ROSTER, 597 in handshakes")
     assert exchange.endswith("199 EXCHANGE, 199 EXCHANGED")
-    told = int(leaving.rpartition(" GONE")[0].rpartition(" ")[2])
-    assert told < 200 * 20  # of 200 x 200 that telling of each at once would take
+    told = re.search(r"(\d+) GONE", leaving)  # nobody is told where the hub finds that all have left
+    assert told is None or int(told[1]) < 200 * 20  # of 200 x 200 that telling of each at once would take
+    assert "199 LEAVE" in leaving
 
 
 def test_meetings_that_fail_leave_no_files() -> None:
