@@ -97,6 +97,11 @@ def set_makes_no_calls(makes_none: bool) -> None:
     Say of this thread that it makes no calls in groups; take it back before it ends.
     """
 
+def threads_in_functions() -> int:
+    """
+    How many threads are in functions of Python that the engine has them call.
+    """
+
 def process_state(pid: int) -> str:
     """
     Tell whether a process is running, sleeping or stopped, or nothing.

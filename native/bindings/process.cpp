@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/calls/python_functions.hpp"
 #include "bindings/calls/work.hpp"
 #include "bindings/interpreter/interpreter.hpp"
 #include "bindings/interpreter/program_threads.hpp"
@@ -71,6 +72,9 @@ void define_process(nb::module_& module) {
       "waits"_a, "Tell of ranks, of where they wait and of what that holds up, that they wait for each other.");
   module.def("set_makes_no_calls", &set_makes_no_calls, "makes_none"_a,
              "Say of this thread that it makes no calls in groups; take it back before it ends.");
+  module.def(
+      "threads_in_functions", [] { return threads_in_functions.load(); },
+      "How many threads are in functions of Python that the engine has them call.");
   module.def("process_state", &state_of, "pid"_a,
              "Tell whether a process is running, sleeping or stopped, or nothing.");
   module.def("are_of_two_jobs", &are_of_two, "one"_a, "other"_a,

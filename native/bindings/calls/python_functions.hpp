@@ -3,17 +3,27 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+
 #include "bindings/interpreter/gil_at_end.hpp"
 #include "platform/failure.hpp"
 
 namespace shim::bindings {
 
+// Of threads that the engine has call functions of Python. At the end of the interpreter they must be out of them, as
+// nothing can hold such a thread there: see take_or_stay.
+inline std::atomic<int> threads_in_functions{0};
+
 // Holds the interpreter's lock while it is there, whether or not the thread held it before.
 struct PythonLock {
   PythonLock() {
     take_or_stay([this] { state = PyGILState_Ensure(); });
+    ++threads_in_functions;
   }
-  ~PythonLock() { PyGILState_Release(state); }
+  ~PythonLock() {
+    --threads_in_functions;
+    PyGILState_Release(state);
+  }
   PythonLock(const PythonLock&) = delete;
   PyGILState_STATE state{};
 };

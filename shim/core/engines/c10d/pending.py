@@ -9,8 +9,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from shim.core.engines.c10d.threads import begin_thread
 from shim.core.engines.network.link import LinkError
+from shim.core.engines.network.threads import begin_thread
 
 __all__ = ["CollectiveTransfer", "WaitedTransfer", "Waiter"]
 

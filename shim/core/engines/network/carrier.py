@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shim.core.callers import program_place
 from shim.core.engines.network.drive import Drive
 from shim.core.engines.network.link import LinkError, Pending
+from shim.core.engines.network.threads import begin_thread
 from shim.errors import ShimError, StateError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Carrier:
         self._forget_gone: Callable[[], None] = _nothing
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
-        self._is_closed = False
+        self.is_closed = False
         self._whereabouts: dict[int, str] = {}
         self.left: set[int] = set()  # group ranks that have said so
 
@@ -82,7 +83,7 @@ class Carrier:
         """Stop once this rank's last words are on their way; a refused call's go as far as the others have come."""
         with self._changed:
             self._changed.wait_for(lambda: not self._exchanges, 0.5)
-            self._is_closed = True
+            self.is_closed = True
             self._changed.notify_all()
         self._control.forget(self._topic)
         self._forget_gone()
@@ -112,7 +113,7 @@ class Carrier:
             if drive.run(0.0 if is_refused else _PATIENCE):
                 self._take_off(drive)
                 return
-        threading.Thread(target=self._carry_on, name="shim exchange", daemon=True).start()
+        begin_thread("shim exchange", self._carry_on)
 
     def told_place(self, sequence: int, place: str) -> None:
         """Tell the others where in the program this rank made its call."""
@@ -149,7 +150,7 @@ class Carrier:
             if words[0] == _LEFT:
                 self.left.add(rank)
             if _TIMED_OUT in words[2]:  # this rank's own timeout, which tells who is missing, is to come first
-                self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self._is_closed, rank, words)
+                self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
             elif self._exchanges and words[0] == _LEFT:  # its arrival, after which it left, may still be on its way
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
             else:
@@ -165,11 +166,11 @@ class Carrier:
             if group is not None:
                 group.take_ending(rank, *words)
 
-        threading.Thread(target=take, name="shim late ending", daemon=True).start()
+        begin_thread("shim late ending", take)
 
     def _see_gone(self, member: int) -> None:
         group = self._group
-        if group is None or self._is_closed or member not in self._ranks:
+        if group is None or self.is_closed or member not in self._ranks:
             return
         rank = self._ranks.index(member)
         if rank != self._rank and rank not in self.left and not self._is_here(member):
@@ -179,7 +180,7 @@ class Carrier:
         """Say what this rank waits for, or else where its program is, and the call that it has arrived with."""
         del member, question
         group = self._group
-        if group is None or self._is_closed:
+        if group is None or self.is_closed:
             return b"{}"
         sequence = group.sequence()
         told: dict[str, Any] = {"note": group.note(), "at": program_place()}
@@ -210,7 +211,7 @@ class Carrier:
 
     def _carry_on(self) -> None:
         """Carry on with the exchanges until there are none, in a thread: the others come late."""
-        while self._exchanges and not self._is_closed:
+        while self._exchanges and not self.is_closed:
             drive = self._exchanges[0]
             try:
                 if drive.run(0.1):
@@ -230,8 +231,8 @@ class Carrier:
         if group is None:
             return
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._has_lost(), _PATIENCE_IN_FAILURE)
-        if not self._is_closed and not self._has_lost():
+            self._changed.wait_for(lambda: self.is_closed or self._has_lost(), _PATIENCE_IN_FAILURE)
+        if not self.is_closed and not self._has_lost():
             group.give_up(f"the ranks' calls could not be exchanged: {error}")
 
     def _has_lost(self) -> bool:
@@ -241,7 +242,7 @@ class Carrier:
         return [member for rank, member in enumerate(self._ranks) if rank != self._rank]
 
     def _tell(self, words: list[Any]) -> None:
-        if not self._is_closed and os.getpid() == self._process:
+        if not self.is_closed and os.getpid() == self._process:
             with suppress(StateError):  # the connections are closed, and the others know
                 self._control.tell(self._topic, self._others(), json.dumps(words).encode())
 

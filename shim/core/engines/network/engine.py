@@ -14,7 +14,7 @@ from shim.core.engines.network import moves
 from shim.core.engines.network.carrier import Carrier, Gather
 from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.engines.network.messages import Messages, Mover
-from shim.errors import CollectiveTimeoutError, EngineError
+from shim.errors import CollectiveTimeoutError, EngineError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
@@ -234,6 +234,8 @@ class NetworkEngine(Engine):
 
     def _check_others(self, allows_left: bool = False) -> None:
         """Raise what it is where a rank is lost. One that left in good order may have sent what is still to come."""
+        if self._carrier.is_closed:
+            raise StateError("the group has been closed meanwhile")
         for rank in range(self.size):
             if rank != self.rank and self._group.is_gone(rank) and not (allows_left and rank in self._carrier.left):
                 self._group.check_rank_present(rank)

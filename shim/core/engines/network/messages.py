@@ -17,6 +17,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
+from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, MismatchError, ShimError
 
 if TYPE_CHECKING:
@@ -283,8 +284,7 @@ class Messages:
     def _poll(self) -> None:
         """Have a thread look, as long as there is something to look for."""
         if self._polling is None and (self._under_way or self._awaits_headers()):
-            self._polling = threading.Thread(target=self._watch, name="shim messages", daemon=True)
-            self._polling.start()
+            self._polling = begin_thread("shim messages", self._watch)
 
     def _awaits_headers(self) -> bool:
         """Tell whether headers are awaited that come only while somebody asks for them."""

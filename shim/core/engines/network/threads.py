@@ -1,4 +1,4 @@
-"""Threads that wait in torch, which must not come back from there while Python ends: that would end the process."""
+"""Threads that must not be in a library while Python ends: coming back from there, they would end the process."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import time
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+from shim._native import threads_in_functions
 
 __all__ = ["begin_thread"]
 
@@ -25,9 +27,12 @@ def begin_thread(name: str, target: Callable[..., Any], *arguments: Any) -> thre
 
 
 def _join_all() -> None:
+    """Wait for the threads that were begun here, and for the program's own that the native engine has move data."""
     deadline = time.monotonic() + _PATIENCE
     for thread in list(_threads):
         thread.join(max(0.0, deadline - time.monotonic()))
+    while threads_in_functions() and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 atexit.register(_join_all)
