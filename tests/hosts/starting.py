@@ -33,7 +33,7 @@ def shim_run(network: Network, ranks: int, *program: str, options: Sequence[str]
 def mpirun(network: Network, ranks: int, *program: str) -> list[str]:
     """Return the command of Open MPI, to be run on the first host, that starts *program* with so many *ranks* on each host."""
     hosts = ",".join(f"{host.name}:{ranks}" for host in network.hosts)
-    options = ["--allow-run-as-root", "--host", hosts, "--prtemca", "plm_ssh_agent", network.ssh]
+    options = ["--allow-run-as-root", "--bind-to", "none", "--host", hosts, "--prtemca", "plm_ssh_agent", network.ssh]
     passed = [word for name in ("PYTHONPATH", "SHIM_MEASURED") for word in ("-x", name)]
     count = str(ranks * len(network.hosts))
     command = [str(_SCRIPTS / "mpirun"), *options, *passed, "-n", count, sys.executable, *program]

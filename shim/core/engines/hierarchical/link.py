@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from shim.core.engines.hierarchical.inside import Inside
 from shim.core.engines.hierarchical.layout import Layout
+from shim.core.engines.hierarchical.pieces import all_of
 from shim.core.engines.network.carrier import Gather
 from shim.core.engines.network.link import Link, Pending
 from shim.core.reduce_ops import ReduceOp
@@ -46,7 +47,7 @@ class HierarchicalLink(Link):
         def away(parts: Sequence[memoryview]) -> list[memoryview]:
             return [_NOTHING if rank in here else part for rank, part in enumerate(parts)]
 
-        return _Both(inside, self._every.all_to_all(away(outputs), away(inputs)))
+        return all_of([inside, self._every.all_to_all(away(outputs), away(inputs))])
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
         """See ``Link``."""
@@ -92,16 +93,6 @@ class HierarchicalLink(Link):
         for link in (self.across, self._every):
             if link is not None:
                 link.finish(seconds)
-
-
-class _Both:
-    """Two transfers as one."""
-
-    def __init__(self, one: Pending, other: Pending) -> None:
-        self._one, self._other = one, other
-
-    def wait(self, seconds: float) -> bool:
-        return self._one.wait(seconds) and self._other.wait(seconds)
 
 
 def gather_by_hosts(link: HierarchicalLink) -> Gather:

@@ -1,26 +1,41 @@
 """How the collectives move their data where hosts have several ranks: as little as can be between hosts.
 
 Within a host data goes through shared memory. Where all hosts have as many ranks, each rank exchanges a shard with the
-ranks of its seat on the other hosts, so that all share the work; elsewhere the hosts' leaders exchange everything.
+ranks of its seat on the other hosts, so that all share the work; elsewhere, and for a few bytes, the hosts' leaders exchange
+everything. Much data goes in pieces, so that one is between hosts while another is within them.
 Sums are made within hosts first: those of floats may differ in their last bits from an engine that adds in rank order, and
 floats of 16 bits are rounded once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
+from shim.core.engines.hierarchical.pieces import all_of, carry_out, count_for
 from shim.core.engines.network import moves
+from shim.core.engines.network.moves import all_to_all, barrier, gather, scatter
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.hierarchical.engine import HierarchicalEngine
+    from shim.core.engines.network.link import Pending
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]
 
 _NOTHING = memoryview(bytearray())
+_FEW = 1 << 16  # bytes that all leaders together exchange: of less, each step counts for more than the bytes
 
 
 def broadcast(engine: HierarchicalEngine, request: Request) -> None:
@@ -41,20 +56,50 @@ def all_reduce(engine: HierarchicalEngine, request: Request) -> None:
     if not _adds_by_hosts(engine, request):
         moves.all_reduce(engine, request)
         return
-    mine, result, op = request.inputs[0], request.outputs[0], ReduceOp(request.op)
-    inside, dtype = engine.link.inside, request.dtype
-    if engine.layout.is_even:
-        shards = moves.slices(result, inside.size, dtype)
-        shard = shards[inside.rank]
-        engine.wait_for(inside.reduce_scatter(shard, moves.slices(mine, inside.size, dtype), dtype, op))
-        _combine_across(engine, request, shard)
-        engine.wait_for(inside.all_gather(shards, shard))
+    mine, result = request.inputs[0], request.outputs[0]
+    if engine.layout.is_even and len(mine) * engine.layout.hosts > _FEW:
+        count = count_for(len(mine))
+        pieces = zip(moves.slices(mine, count, request.dtype), moves.slices(result, count, request.dtype), strict=True)
+        carry_out(engine.wait_for, [_reduced_by_all(engine, request, *piece) for piece in pieces])
     else:
-        is_leader = engine.layout.is_leader
-        engine.wait_for(inside.reduce(result if is_leader else None, mine, dtype, op, 0))
-        if is_leader:
-            _combine_across(engine, request, result)
-        engine.wait_for(inside.broadcast(result, 0))
+        carry_out(engine.wait_for, [_reduced_by_leaders(engine, request)])
+
+
+def _reduced_by_all(
+    engine: HierarchicalEngine, request: Request, mine: memoryview, result: memoryview
+) -> Generator[Pending, None, None]:
+    inside, dtype = engine.link.inside, request.dtype
+    shards = moves.slices(result, inside.size, dtype)
+    shard = shards[inside.rank]
+    yield inside.reduce_scatter(shard, moves.slices(mine, inside.size, dtype), dtype, ReduceOp(request.op))
+    yield from _combined_across(engine, request, shard)
+    yield inside.all_gather(shards, shard)
+
+
+def _reduced_by_leaders(engine: HierarchicalEngine, request: Request) -> Generator[Pending, None, None]:
+    inside, across, result = engine.link.inside, engine.across, request.outputs[0]
+    to = result if engine.layout.is_leader else None
+    yield inside.reduce(to, request.inputs[0], request.dtype, ReduceOp(request.op), 0)
+    if to is not None and across is not None:
+        if len(result) * across.size <= _FEW:
+            everything = moves.room(len(result) * across.size)
+            yield across.all_gather(everything, result)
+            request.combine(result, _cut(everything, [len(result)] * across.size), [])
+        else:
+            yield from _combined_across(engine, request, result)
+    yield inside.broadcast(result, 0)
+
+
+def _combined_across(engine: HierarchicalEngine, request: Request, data: memoryview) -> Generator[Pending, None, None]:
+    """Combine the *data* of all hosts, each of them a slice of it, the same on all."""
+    across = engine.across
+    if across is not None:
+        pieces = moves.slices(data, across.size, request.dtype)
+        own = pieces[across.rank]
+        parts = [moves.room(len(own)) for _ in range(across.size)]
+        yield across.all_to_all(parts, pieces)
+        request.combine(own, parts, [])
+        yield across.all_to_all(pieces, [own] * across.size)
 
 
 def reduce(engine: HierarchicalEngine, request: Request) -> None:
@@ -86,28 +131,44 @@ def reduce(engine: HierarchicalEngine, request: Request) -> None:
 
 def all_gather(engine: HierarchicalEngine, request: Request) -> None:
     """Each input across once, then within hosts: (H-1)*S bytes between hosts for each rank's S."""
+    outputs = request.outputs
+    if engine.layout.is_even and sum(map(len, outputs)) > _FEW:
+        count = count_for(max(map(len, outputs)) * engine.layout.hosts)
+        mine = moves.slices(request.inputs[0], count, "uint8")
+        pieces = zip(*(moves.slices(output, count, "uint8") for output in outputs), strict=True)
+        carry_out(
+            engine.wait_for, [_gathered_by_all(engine, one, piece) for one, piece in zip(mine, pieces, strict=True)]
+        )
+    else:
+        carry_out(engine.wait_for, [_gathered_by_leaders(engine, request)])
+
+
+def _gathered_by_all(
+    engine: HierarchicalEngine, mine: memoryview, outputs: Sequence[memoryview]
+) -> Generator[Pending, None, None]:
+    layout, inside = engine.layout, engine.link.inside
+
+    def within(members: Sequence[int]) -> Pending:
+        return inside.all_gather([outputs[rank] for rank in members], outputs[members[inside.rank]])
+
+    outputs[engine.rank][:] = mine
+    if engine.across is not None:
+        yield engine.across.all_to_all([outputs[rank] for rank in layout.column], [mine] * layout.hosts)
+    yield all_of([within(members) for members in layout.members])
+
+
+def _gathered_by_leaders(engine: HierarchicalEngine, request: Request) -> Generator[Pending, None, None]:
     layout, inside, outputs = engine.layout, engine.link.inside, request.outputs
-    if layout.is_even:
-        own = outputs[engine.rank]
-        own[:] = request.inputs[0]
-        if engine.across is not None:
-            column = [outputs[rank] for rank in layout.column]
-            engine.wait_for(engine.across.all_to_all(column, [own] * layout.hosts))
-        for members in layout.members:
-            engine.wait_for(inside.all_gather([outputs[rank] for rank in members], outputs[members[inside.rank]]))
-        return
-    everything = [moves.room(sum(len(outputs[rank]) for rank in members)) for members in layout.members]
-    blocks = [
-        _cut(block, [len(outputs[rank]) for rank in members])
-        for block, members in zip(everything, layout.members, strict=True)
-    ]
-    engine.wait_for(inside.gather(blocks[layout.host] if layout.is_leader else None, request.inputs[0], 0))
+    ranks = [rank for members in layout.members for rank in members]
+    everything = moves.room(sum(map(len, outputs)))
+    parts = dict(zip(ranks, _cut(everything, [len(outputs[rank]) for rank in ranks]), strict=True))
+    yield inside.gather([parts[rank] for rank in layout.here] if layout.is_leader else None, request.inputs[0], 0)
     if layout.is_leader and engine.across is not None:
-        engine.wait_for(engine.across.all_to_all(everything, [everything[layout.host]] * layout.hosts))
-    for block, parts, members in zip(everything, blocks, layout.members, strict=True):
-        engine.wait_for(inside.broadcast(block, 0))
-        for part, rank in zip(parts, members, strict=True):
-            outputs[rank][:] = part
+        blocks = _cut(everything, [sum(len(parts[rank]) for rank in members) for members in layout.members])
+        yield engine.across.all_to_all(blocks, [blocks[layout.host]] * layout.hosts)
+    yield inside.broadcast(everything, 0)
+    for rank, part in parts.items():
+        outputs[rank][:] = part
 
 
 def reduce_scatter(engine: HierarchicalEngine, request: Request) -> None:
@@ -128,18 +189,6 @@ def reduce_scatter(engine: HierarchicalEngine, request: Request) -> None:
         parts = [moves.room(part) for _ in range(layout.hosts)]
         engine.wait_for(engine.across.all_to_all(parts, mine))
         request.combine(result, parts, [])
-
-
-def _combine_across(engine: HierarchicalEngine, request: Request, data: memoryview) -> None:
-    """Combine the *data* of all hosts, each of them a slice of it, the same on all."""
-    across = engine.across
-    if across is not None:
-        pieces = moves.slices(data, across.size, request.dtype)
-        own = pieces[across.rank]
-        parts = [moves.room(len(own)) for _ in range(across.size)]
-        engine.wait_for(across.all_to_all(parts, pieces))
-        request.combine(own, parts, [])
-        engine.wait_for(across.all_to_all(pieces, [own] * across.size))
 
 
 def _adds_by_hosts(engine: HierarchicalEngine, request: Request) -> bool:

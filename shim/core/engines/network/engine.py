@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 from shim._native import CarriedGroup, dtype_bytes
 from shim.core.engines.base import Engine, Request, Splits, Tensor, Tensors, check_call
@@ -38,6 +39,7 @@ class NetworkEngine(Engine):
     """
 
     link: Link
+    moves: ClassVar[ModuleType] = moves  # which have a function for each collective
 
     def __init__(self, place: Place, link: Link, gather: Gather | None = None) -> None:
         assert place.control is not None
@@ -68,14 +70,14 @@ class NetworkEngine(Engine):
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""
         request = check_call("broadcast", self.rank, self.size, inputs=tensor, root=root)
-        return self.arrive(request, partial(moves.broadcast, self), now)
+        return self.arrive(request, partial(self.moves.broadcast, self), now)
 
     def all_reduce(
         self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
     ) -> EngineWork | None:
         """See ``Engine``."""
         request = check_call("all_reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor)
-        return self.arrive(request, partial(moves.all_reduce, self), now)
+        return self.arrive(request, partial(self.moves.all_reduce, self), now)
 
     def reduce(
         self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
@@ -84,7 +86,7 @@ class NetworkEngine(Engine):
         request = check_call(
             "reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor, root=root
         )
-        return self.arrive(request, partial(moves.reduce, self), now)
+        return self.arrive(request, partial(self.moves.reduce, self), now)
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
@@ -93,7 +95,7 @@ class NetworkEngine(Engine):
         request = check_call(
             "all_gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
         )
-        return self.arrive(request, partial(moves.all_gather, self), now)
+        return self.arrive(request, partial(self.moves.all_gather, self), now)
 
     def gather(
         self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
@@ -102,7 +104,7 @@ class NetworkEngine(Engine):
         request = check_call(
             "gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, root=root
         )
-        return self.arrive(request, partial(moves.gather, self), now)
+        return self.arrive(request, partial(self.moves.gather, self), now)
 
     def scatter(
         self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
@@ -111,7 +113,7 @@ class NetworkEngine(Engine):
         request = check_call(
             "scatter", self.rank, self.size, outputs=output, inputs=inputs, input_splits=input_splits, root=root
         )
-        return self.arrive(request, partial(moves.scatter, self), now)
+        return self.arrive(request, partial(self.moves.scatter, self), now)
 
     def reduce_scatter(
         self,
@@ -135,7 +137,7 @@ class NetworkEngine(Engine):
             factor=factor,
             whole=whole,
         )
-        return self.arrive(request, partial(moves.reduce_scatter, self), now)
+        return self.arrive(request, partial(self.moves.reduce_scatter, self), now)
 
     def all_to_all(
         self,
@@ -157,11 +159,11 @@ class NetworkEngine(Engine):
             input_splits=input_splits,
             whole=whole,
         )
-        return self.arrive(request, partial(moves.all_to_all, self), now)
+        return self.arrive(request, partial(self.moves.all_to_all, self), now)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """See ``Engine``."""
-        return self.arrive(check_call("barrier", self.rank, self.size, before=before), moves.barrier, now)
+        return self.arrive(check_call("barrier", self.rank, self.size, before=before), self.moves.barrier, now)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""

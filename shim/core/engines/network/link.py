@@ -46,8 +46,9 @@ class Link(ABC):
     """The connections between the members of a group; ranks are group ranks.
 
     Every buffer is a one-dimensional contiguous ``memoryview`` of bytes. Collectives are called in the same order with
-    fitting sizes on all ranks, one at a time; messages may go on at the same time, from other threads. Nothing here
-    waits, or raises LinkError: what is returned does, and the caller waits for it before it begins the next collective.
+    fitting sizes on all ranks; messages may go on at the same time, from other threads. Nothing here waits, or raises
+    LinkError: what is returned does, and the caller waits for it before it begins the next collective. Only after an
+    ``all_to_all`` may it begin another one at once.
     """
 
     name: ClassVar[str]  # of the library, as explain() shows it
