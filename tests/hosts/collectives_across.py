@@ -139,7 +139,7 @@ def strided(group: ProcessGroup) -> None:
 def in_place(group: ProcessGroup) -> None:
     """Call collectives whose input is their output, or a part of it."""
     size, rank = group.size, group.rank
-    for count in (1, 1000, 300_000):
+    for count in (1, 1000, 1_000_001):  # of which the last goes in pieces
         what = f"of {count} elements in place in group {group.name!r}"
         every = np.stack([known(one, count) for one in range(size)])
         tensor = known(rank, count)

@@ -110,7 +110,7 @@ class Carrier:
             if len(self._exchanges) > 1:
                 return  # a thread carries on with one before it, and then with this
         with suppress(LinkError):  # the thread finds out why
-            if drive.run(0.0 if is_refused else _PATIENCE):
+            if drive.wait(0.0 if is_refused else _PATIENCE):
                 self._take_off(drive)
                 return
         begin_thread("shim exchange", self._carry_on)
@@ -214,7 +214,7 @@ class Carrier:
         while self._exchanges and not self.is_closed:
             drive = self._exchanges[0]
             try:
-                if drive.run(0.1):
+                if drive.wait(0.1):
                     self._take_off(drive)
             except Exception as error:
                 return self._fail(error)

@@ -17,9 +17,9 @@ class Drive:
         self._steps = steps
         self._pending: Pending | None = None
         self._has_ended = False
-        self._error: Exception | None = None  # what ended it, which later runs raise again
+        self._error: Exception | None = None  # what ended it, which later waits raise again
 
-    def run(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Carry on for up to *seconds* and return whether all is done. Raises what a step raises, and LinkError."""
         if self._error is not None:
             raise self._error

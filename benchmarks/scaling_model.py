@@ -1,0 +1,205 @@
+"""Fit a cost model of the engines between hosts to hosts of network namespaces, check it on others, and tell what it says of many hosts.
+
+    python3 -m pip install '.[test]'
+    python3 benchmarks/scaling_model.py [--mbit 200] [--gbit 25] [--json FILE]     # as root, with iproute2
+
+All hosts here share the machine's processors, so what a rank computes takes the longer the more ranks there are; the link has the rate
+that it is given. docs/scaling.md explains the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+FITTED = ((2, 1), (3, 1), (2, 2), (3, 2))  # hosts, and ranks on each
+CHECKED = ((4, 1), (6, 1), (4, 2))
+SIZES = {"8 B": 8, "4 KB": 1 << 12, "256 KB": 1 << 18, "1 MB": 1 << 20, "4 MB": 1 << 22}
+OPERATIONS = ("all_reduce", "all_gather")
+ROUNDS = 7
+COSTS = ("step", "message", "post", "inside", "across")
+UNITS = (
+    "us for each operation within a host",
+    "us for each message that waits for one before it",
+    "us for each further message at the same time",
+    "us for each MB within a host",
+    "us for each MB between hosts",
+)
+ARRIVAL = 768  # bytes that a rank tells the others of a call
+FEW = 1 << 16  # see hierarchical/moves.py
+PIECES = (2 << 20, 8)  # see hierarchical/pieces.py
+LARGE = (8, 32, 64, 128, 512, 1024, 4096)
+RANKS_OF_LARGE = 8
+MOST_RANKS = 512
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mbit", type=int, default=200, help="rate of the links that are measured")
+    parser.add_argument("--gbit", type=float, default=25.0, help="rate of the links that are foretold")
+    parser.add_argument("--json", type=Path, help="write the measured figures to this file")
+    parser.add_argument("--as-rank", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.as_rank:
+        measure()
+        return
+    measured = {shape: launch(shape, given.mbit) for shape in (*FITTED, *CHECKED)}
+    if given.json:
+        given.json.write_text(json.dumps({f"{hosts}x{ranks}": ms for (hosts, ranks), ms in measured.items()}, indent=1))
+    costs = fitted({shape: measured[shape] for shape in FITTED})
+    show_costs(costs, given.mbit)
+    for title, shapes in (("Fitted to", FITTED), ("Foretold and then measured", CHECKED)):
+        show_check(title, {shape: measured[shape] for shape in shapes}, costs)
+    show_large(costs, given.gbit)
+
+
+def launch(shape: tuple[int, int], mbit: int) -> dict[str, float]:
+    """Measure on so many hosts and ranks: milliseconds by operation and size."""
+    sys.path.insert(0, str(ROOT / "tests" / "hosts"))
+    from namespaces import make_hosts
+    from starting import environment, shim_run
+
+    hosts, ranks = shape
+    print(f"measuring {hosts} hosts with {ranks} ranks each", file=sys.stderr)
+    with make_hosts(hosts) as network:
+        for host in network.hosts:
+            network.rate(host, mbit)
+        command = shim_run(network, ranks, __file__, "--as-rank")
+        told = environment(SHIM_ACROSS="gloo")
+        done = subprocess.run(command, env=told, stdout=subprocess.PIPE, text=True, check=True)
+    line = next(line for line in done.stdout.splitlines() if "{" in line)
+    found: dict[str, float] = json.loads(line[line.index("{") :])
+    return found
+
+
+def measure() -> None:
+    """Measure as one of the ranks; rank 0 prints the medians. Calls follow each other, so that the link is never ahead of its rate."""
+    import torch
+
+    import shim.frontends.torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group()
+    found = {}
+    for operation in OPERATIONS:
+        for name, size in SIZES.items():
+            data = torch.zeros(size // 4)
+            gathered = torch.zeros(size // 4 * dist.get_world_size()) if operation == "all_gather" else data
+            call: Callable[[], Any] = (
+                (lambda data=data: dist.all_reduce(data))
+                if operation == "all_reduce"
+                else (lambda data=data, gathered=gathered: dist.all_gather_single(gathered, data))
+            )
+            calls = 50 if size <= FEW else max(1, (4 << 20) // size)
+            times = []
+            for _ in range(ROUNDS + 1):
+                dist.barrier()
+                begun = time.perf_counter()
+                for _ in range(calls):
+                    call()
+                times.append((time.perf_counter() - begun) / calls * 1e3)
+            slowest = torch.tensor(times[1:])
+            dist.all_reduce(slowest, dist.ReduceOp.MAX)
+            found[f"{operation} {name}"] = statistics.median(slowest.tolist())
+    if dist.get_rank() == 0:
+        print(json.dumps(found))
+    dist.destroy_process_group()
+
+
+def uses(operation: str, size: int, hosts: int, ranks: int) -> np.ndarray:
+    """Return how much of each of COSTS a call takes; see docs/scaling.md."""
+    step, message, post, inside, across = np.eye(len(COSTS))
+    megabyte, total = size / 1e6, size * hosts * ranks
+    call = 2 * step * (ranks > 1) + (hosts - 1) * message + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
+    if size <= 40:
+        return call
+    exchange = message + (hosts - 2) * post
+    pieces = min(PIECES[1], max(1, (size if operation == "all_reduce" else size * hosts) // PIECES[0]))
+    if operation == "all_reduce":
+        if ranks > 1 and size * hosts <= FEW:
+            return call + 2 * step + (hosts - 1) * message + (hosts - 1) * megabyte * across
+        data = 2 * (hosts - 1) / hosts * megabyte * across + 2 * pieces * exchange
+        return call + data + (2 * step * pieces + 2 * megabyte / pieces * inside) * (ranks > 1)
+    data = (hosts - 1) * ranks * megabyte * across
+    if ranks > 1 and total <= FEW:
+        return call + 2 * step + exchange + data
+    return call + data + pieces * exchange + (hosts * step * pieces + total / 1e6 / pieces * inside) * (ranks > 1)
+
+
+def crowding(hosts: int, ranks: int) -> np.ndarray:
+    """Return how many times longer each of COSTS is where all ranks share this machine's processors."""
+    times = max(1.0, hosts * ranks / len(os.sched_getaffinity(0)))
+    return np.array([times, times, times, times, 1.0])
+
+
+def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
+    """Return the costs, in microseconds, none below 0, with which the relative errors are least."""
+    rows, times = [], []
+    for shape, found in measured.items():
+        for case, milliseconds in found.items():
+            rows.append(uses(*_parts(case), *shape) * crowding(*shape) / (milliseconds * 1e3))
+            times.append(1.0)
+    matrix, wanted = np.array(rows), np.array(times)
+    left = list(range(len(COSTS)))
+    while True:
+        solved = np.linalg.lstsq(matrix[:, left], wanted, rcond=None)[0]
+        if (solved >= 0).all():
+            costs = np.zeros(len(COSTS))
+            costs[left] = solved
+            return costs
+        left.pop(int(solved.argmin()))
+
+
+def _parts(case: str) -> tuple[str, int]:
+    operation, _, size = case.partition(" ")
+    return operation, SIZES[size]
+
+
+def show_costs(costs: np.ndarray, mbit: int) -> None:
+    print(f"Costs, at a link of {mbit} Mbit/s ({8e6 / mbit:,.0f} us for each MB)")
+    for name, cost, unit in zip(COSTS, costs, UNITS, strict=True):
+        print(f"  {name:8}{cost:12,.0f} {unit}")
+
+
+def show_check(title: str, measured: dict[tuple[int, int], dict[str, float]], costs: np.ndarray) -> None:
+    print(f"\n{title}: measured and foretold ms, and foretold / measured")
+    errors = []
+    for shape, found in measured.items():
+        for case, milliseconds in found.items():
+            told = float(uses(*_parts(case), *shape) * crowding(*shape) @ costs) / 1e3
+            errors.append(max(told / milliseconds, milliseconds / told))
+            print(
+                f"  {shape[0]} x {shape[1]}  {case:18}{milliseconds:10.2f}{told:10.2f}{told / milliseconds:8.2f}"
+            )
+    print(f"  off by a factor of {statistics.median(errors):.2f} in the median, {max(errors):.2f} at most")
+
+
+def show_large(costs: np.ndarray, gbit: float) -> None:
+    """Print what a call would take on many hosts, with ranks that have a processor each and links of another rate."""
+    there = np.array([*costs[:-1], 8e3 / gbit])
+    sizes = {"8 B": 8, "1 MB": 1 << 20, "256 MB": 1 << 28}
+    print(f"\nall_reduce with {RANKS_OF_LARGE} ranks on a host and {gbit:g} Gbit/s, ms; in brackets the link's part of it")
+    print(f"  {'hosts':>6}{'ranks':>8}" + "".join(f"{name:>22}" for name in sizes))
+    for hosts in LARGE:
+        cells = []
+        for size in sizes.values():
+            parts: Sequence[float] = uses("all_reduce", size, hosts, RANKS_OF_LARGE) * there / 1e3
+            cells.append(f"{sum(parts):,.1f} ({parts[-1] / sum(parts):.0%})")
+        ranks = hosts * RANKS_OF_LARGE
+        more = "  more than a group may have today" if ranks > MOST_RANKS else ""
+        print(f"  {hosts:6}{ranks:8}" + "".join(f"{cell:>22}" for cell in cells) + more)
+
+
+if __name__ == "__main__":
+    main()
