@@ -179,9 +179,7 @@ def show_check(title: str, measured: dict[tuple[int, int], dict[str, float]], co
         for case, milliseconds in found.items():
             told = float(uses(*_parts(case), *shape) * crowding(*shape) @ costs) / 1e3
             errors.append(max(told / milliseconds, milliseconds / told))
-            print(
-                f"  {shape[0]} x {shape[1]}  {case:18}{milliseconds:10.2f}{told:10.2f}{told / milliseconds:8.2f}"
-            )
+            print(f"  {shape[0]} x {shape[1]}  {case:18}{milliseconds:10.2f}{told:10.2f}{told / milliseconds:8.2f}")
     print(f"  off by a factor of {statistics.median(errors):.2f} in the median, {max(errors):.2f} at most")
 
 
@@ -189,7 +187,9 @@ def show_large(costs: np.ndarray, gbit: float) -> None:
     """Print what a call would take on many hosts, with ranks that have a processor each and links of another rate."""
     there = np.array([*costs[:-1], 8e3 / gbit])
     sizes = {"8 B": 8, "1 MB": 1 << 20, "256 MB": 1 << 28}
-    print(f"\nall_reduce with {RANKS_OF_LARGE} ranks on a host and {gbit:g} Gbit/s, ms; in brackets the link's part of it")
+    print(
+        f"\nall_reduce with {RANKS_OF_LARGE} ranks on a host and {gbit:g} Gbit/s, ms; in brackets the link's part of it"
+    )
     print(f"  {'hosts':>6}{'ranks':>8}" + "".join(f"{name:>22}" for name in sizes))
     for hosts in LARGE:
         cells = []

@@ -39,7 +39,8 @@ class CarriedGroup final : public PyGroup {
     tag_of(tag);
     group().check_usable();
     const int peer = with.value_or(Transfer::any_rank);
-    auto task = std::make_unique<MovedTask>(member(), what.tensor(), is_send, peer, std::move(mover));
+    auto task =
+        std::make_unique<MovedTask>(member(), what.tensor(), nb::borrow(tensor), is_send, peer, std::move(mover));
     if (!now) return Work(member(), std::move(task), std::move(owners));
     if (is_send)
       wait_for(*task, -1.0);

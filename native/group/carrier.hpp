@@ -23,8 +23,8 @@ class Carrier {
   virtual void told_place(std::uint64_t sequence, std::string_view place) = 0;
   // Finds out what the others are at, as a wait has taken long: afterwards their notes and arrivals are here.
   virtual void ask_all() = 0;
-  // This rank left the group, or gave it up because of `cause`, a group rank or -1.
-  virtual void ended(RankState state, int cause, const std::string& reason, bool has_left) = 0;
+  // This rank left the group, or gave it up: because of `cause`, a group rank or -1, or as its time was up (`is_late`).
+  virtual void ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) = 0;
   // Where the program of another rank was when all were asked, which has left no note: "is at train.py:12 in step".
   virtual std::string whereabouts(int rank) = 0;
 };

@@ -52,7 +52,8 @@ void Group::leave(const std::string& why) {
 void Group::tell_carrier() {
   if (carrier == nullptr) return;
   const StatusLine& mine = status(rank_);
-  carrier->ended(mine.state.load(), mine.cause.load(), reason_of(mine), mine.has_left.load() != 0);
+  const bool is_late = failed_.load() && failure_->kind == FailureKind::timeout;
+  carrier->ended(mine.state.load(), mine.cause.load(), reason_of(mine), mine.has_left.load() != 0, is_late);
 }
 
 void Group::take_ending(int rank, RankState state, int cause, std::string_view reason, bool has_left) {

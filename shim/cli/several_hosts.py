@@ -198,6 +198,8 @@ def _named_hosts(text: str, ranks: int) -> tuple[list[str], list[int]]:
         counts.append(ranks if found[2] is None else int(found[2]))
         if not 1 <= counts[-1] <= MOST_RANKS:
             raise typer.BadParameter(f"--hosts must give 1 to {MOST_RANKS} ranks to a host, got {one!r}")
+    if sum(counts) > MOST_RANKS:
+        raise typer.BadParameter(f"--hosts must give at most {MOST_RANKS} ranks in all, got {sum(counts)}")
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"--hosts names a host twice; give it slots instead, as in {names[0]}:{2 * ranks}")
     return names, counts

@@ -24,27 +24,21 @@ _SEAL = 32  # bytes, of SHA-256
 def packed(group: ProcessGroup, item: Any) -> bytearray:
     """Return the pickle of *item* for the ranks of *group*. Raises what the classes of its objects raise."""
     data = bytearray(pickle.dumps(item))
-    key = _key_of(group)
-    return data + _seal(key, data) if key else data
+    return data + _seal(group.seal_key, data) if group.seal_key else data
 
 
 def unpacked(group: ProcessGroup, data: bytes | bytearray | memoryview) -> Any:
     """Return the object that a rank of *group* has packed. Raises EngineError where no rank of the job has."""
-    key = _key_of(group)
-    if not key:
+    if not group.seal_key:
         return pickle.loads(data)
     view = memoryview(data)
     content, seal = view[:-_SEAL], view[-_SEAL:]
-    if not hmac.compare_digest(bytes(seal), _seal(key, content)):
+    if not hmac.compare_digest(bytes(seal), _seal(group.seal_key, content)):
         raise EngineError(
             "an object came that no rank of this job has sent: it is not unpickled\n"
             "Somebody else in the network writes to the connections of the ranks."
         )
     return pickle.loads(content)
-
-
-def _key_of(group: ProcessGroup) -> bytes:
-    return group.engine.seal_key if group.is_alive else b""
 
 
 def _seal(key: bytes, data: bytearray | memoryview) -> bytes:

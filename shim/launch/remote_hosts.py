@@ -94,6 +94,7 @@ class _Host:
         self.was_told_to_end = False
         self.said: list[bytes] = []  # before it began
         self._has_orders = False
+        self._untaken = b""  # of what it was sent: the pipe was full
         self._unfinished = {_STDOUT: b"", _STDERR: b""}
         self.process = subprocess.Popen(
             command,
@@ -108,7 +109,8 @@ class _Host:
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.streams: dict[int, IO[bytes]] = {_STDOUT: self.process.stdout, _STDERR: self.process.stderr}
-        for stream in self.streams.values():
+        assert self.process.stdin is not None
+        for stream in (*self.streams.values(), self.process.stdin):
             os.set_blocking(stream.fileno(), False)
 
     @property
@@ -117,13 +119,14 @@ class _Host:
         return self._has_orders and self.status is None
 
     def give(self, message: Mapping[str, Any] | None) -> None:
-        """Send a message; None only shows that somebody is here. What a connection that is lost does not take is not missed."""
+        """Send a message; None only shows that somebody is here. What a full pipe does not take goes with the next one."""
         assert self.process.stdin is not None
         if message is not None and "orders" in message:
             self._has_orders = True
+        self._untaken += b"\n" if message is None else as_line(message)
         with suppress(BrokenPipeError, BlockingIOError):
-            self.process.stdin.write(b"\n" if message is None else as_line(message))
-        os.set_blocking(self.process.stdin.fileno(), False)
+            while self._untaken:
+                self._untaken = self._untaken[os.write(self.process.stdin.fileno(), self._untaken) :]
 
     def tell_to_end(self) -> None:
         if self.is_there and not self.was_told_to_end:
@@ -196,6 +199,7 @@ class _Hosts:
         self._plan = plan
         self._hosts: list[_Host] = []
         self._selector = selectors.DefaultSelector()
+        self._untaken: list[int] = []  # signals
         self._received: list[int] = []
         self._failures: list[Failure] = []  # in the order in which they were told
         self._statuses: list[int] = []  # of hosts whose ranks did not all end well
@@ -217,17 +221,23 @@ class _Hosts:
         return None
 
     def take_signal(self, number: int, frame: FrameType | None = None) -> None:
-        """Pass a signal on. Before the ranks have begun, and where they do not end after the second one, the connections are ended."""
+        """Note a signal, for ``watch`` to pass on."""
         del frame
-        self._received.append(number)
-        for host in self._hosts:
-            if host.is_there:
-                host.give({"signal": number})
-        ending = sum(received in ENDING for received in self._received)
-        if ending and not self._have_begun:
-            self._kill_at = 0.0
-        elif ending > 1:
-            self._kill_at = min(self._kill_at, time.monotonic() + COMMAND_GRACE + _MARGIN)
+        self._untaken.append(number)
+
+    def _pass_signals_on(self) -> None:
+        """Pass signals on. Before the ranks have begun, and where they do not end after the second one, the connections are ended."""
+        while self._untaken:
+            number = self._untaken.pop(0)
+            self._received.append(number)
+            for host in self._hosts:
+                if host.is_there:
+                    host.give({"signal": number})
+            ending = sum(received in ENDING for received in self._received)
+            if ending and not self._have_begun:
+                self._kill_at = 0.0
+            elif ending > 1:
+                self._kill_at = min(self._kill_at, time.monotonic() + COMMAND_GRACE + _MARGIN)
 
     def watch(self, signals: int) -> None:
         """Pass on output and see the hosts end, until all have."""
@@ -240,6 +250,7 @@ class _Hosts:
             )
             for key, _ in self._selector.select(max(0.0, next_step - now)):
                 key.data()
+            self._pass_signals_on()
             self._begin()
             if time.monotonic() >= pulse_at:
                 pulse_at = time.monotonic() + _PULSE
@@ -252,6 +263,7 @@ class _Hosts:
                 self._kill_at = float("inf")
                 for host in self._hosts:
                     host.kill()
+        self._pass_signals_on()
 
     def _begin(self) -> None:
         """Give all hosts their orders, once all are there; give up where one does not come."""

@@ -13,7 +13,7 @@ from shim.errors import EngineError
 
 
 def group_with(key: bytes) -> Any:
-    return SimpleNamespace(is_alive=True, engine=SimpleNamespace(seal_key=key))
+    return SimpleNamespace(seal_key=key)
 
 
 def test_on_one_host_it_is_the_plain_pickle() -> None:

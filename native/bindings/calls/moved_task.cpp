@@ -1,7 +1,11 @@
 #include "bindings/calls/moved_task.hpp"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -19,18 +23,27 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto on_its_way = std::chrono::milliseconds(300);  // for what a rank has sent before it went
 
-nb::object memory_of(const Buffer& buffer) {
-  static char nothing;
-  char* const start = buffer.data() == nullptr ? &nothing : reinterpret_cast<char*>(buffer.data());
-  return nb::steal(PyMemoryView_FromMemory(start, static_cast<Py_ssize_t>(buffer.bytes()), PyBUF_WRITE));
+// What the memory of a transfer belongs to, which may be under way for longer than its task is there.
+struct Owned {
+  std::shared_ptr<Buffer> buffer;
+  nb::object tensor;
+};
+
+nb::object memory_of(const std::shared_ptr<Buffer>& buffer, const nb::object& tensor) {
+  static std::byte nothing;
+  const nb::capsule owner(new Owned{buffer, tensor}, [](void* owned) noexcept { delete static_cast<Owned*>(owned); });
+  void* const start = buffer->data() == nullptr ? &nothing : buffer->data();
+  return nb::cast(nb::ndarray<nb::memview, std::uint8_t, nb::ndim<1>>(start, {buffer->bytes()}, owner));
 }
 
 }  // namespace
 
-MovedTask::MovedTask(std::shared_ptr<Member> member, const TensorView& view, bool is_send, int peer, nb::object mover)
+MovedTask::MovedTask(std::shared_ptr<Member> member, const TensorView& view, nb::object tensor, bool is_send, int peer,
+                     nb::object mover)
     : end_(std::make_shared<End>(std::move(member))),
       group_(end_->member->group),
-      buffer_(view),
+      buffer_(std::make_shared<Buffer>(view)),
+      tensor_(std::move(tensor)),
       dtype_(view.dtype),
       is_send_(is_send),
       peer_(peer),
@@ -40,6 +53,7 @@ MovedTask::~MovedTask() {
   const PythonLock lock;
   if (is_started_ && !end_->has_come.load() && group_.is_of_this_process()) withdraw();
   mover_.reset();
+  tensor_.reset();
 }
 
 void MovedTask::withdraw() {
@@ -55,7 +69,7 @@ void MovedTask::start() {
   if (is_started_) return;
   group_.check_usable();
   try {
-    is_send_ ? buffer_.load() : buffer_.reserve();
+    is_send_ ? buffer_->load() : buffer_->reserve();
   } catch (const std::bad_alloc&) {
     throw Failure(FailureKind::memory, "there is not enough memory to copy {tensor}, which is not contiguous");
   }
@@ -66,7 +80,8 @@ void MovedTask::start() {
     tell_end_listener();
   };
   called_method(mover_, "start",
-                nb::make_tuple(memory_of(buffer_), std::string(name_of(dtype_)), nb::cpp_function(ended)), true);
+                nb::make_tuple(memory_of(buffer_, tensor_), std::string(name_of(dtype_)), nb::cpp_function(ended)),
+                true);
 }
 
 // A rank may tell that it leaves before the last of its messages is here.
@@ -95,7 +110,7 @@ void MovedTask::wait(double timeout) {
     if (!end_->has_come.load()) {
       group_.wait_for(group_.rank(), is_ready, [this] {
         const std::string where = peer_ == Transfer::any_rank ? "any rank" : rank_label(group_, peer_);
-        return (is_send_ ? "sending " : "receiving ") + elements_in(dtype_, buffer_.bytes()) +
+        return (is_send_ ? "sending " : "receiving ") + elements_in(dtype_, buffer_->bytes()) +
                (is_send_ ? " to " : " from ") + where;
       });
     }
@@ -104,10 +119,6 @@ void MovedTask::wait(double timeout) {
     withdraw();
     is_concluded_ = true;
     failure_ = failure;
-    throw;
-  } catch (const Interrupted&) {
-    const PythonLock lock;
-    withdraw();
     throw;
   }
   const PythonLock lock;
@@ -131,7 +142,7 @@ void MovedTask::conclude() const {
     failure_ = failure;
     return;
   }
-  if (!is_send_) buffer_.store();
+  if (!is_send_) buffer_->store();
 }
 
 }  // namespace shim::bindings

@@ -17,8 +17,9 @@ namespace shim::bindings {
 // is done here, as for a message in shared memory. Used with the interpreter's lock, but for wait().
 class MovedTask final : public Task {
  public:
-  // `peer` may be Transfer::any_rank.
-  MovedTask(std::shared_ptr<Member> member, const TensorView& view, bool is_send, int peer, nanobind::object mover);
+  // `view` is of `tensor`, whose memory stays until the transfer has ended. `peer` may be Transfer::any_rank.
+  MovedTask(std::shared_ptr<Member> member, const TensorView& view, nanobind::object tensor, bool is_send, int peer,
+            nanobind::object mover);
   ~MovedTask() override;
 
   void start() override;
@@ -26,8 +27,8 @@ class MovedTask final : public Task {
   bool is_completed() const override;
   std::optional<Failure> failure() const override;
   int source_rank() const override { return source_; }
-  std::size_t bytes() const override { return buffer_.bytes(); }
-  Accesses accesses() override { return is_send_ ? Accesses{{&buffer_}, {}} : Accesses{{}, {&buffer_}}; }
+  std::size_t bytes() const override { return buffer_->bytes(); }
+  Accesses accesses() override { return is_send_ ? Accesses{{buffer_.get()}, {}} : Accesses{{}, {buffer_.get()}}; }
   bool is_started() const override { return is_started_; }
 
  private:
@@ -44,7 +45,8 @@ class MovedTask final : public Task {
 
   std::shared_ptr<End> end_;
   Group& group_;
-  mutable Buffer buffer_;
+  std::shared_ptr<Buffer> buffer_;
+  nanobind::object tensor_;
   Dtype dtype_;
   bool is_send_;
   int peer_;

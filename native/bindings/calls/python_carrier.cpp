@@ -65,9 +65,9 @@ void PythonCarrier::ask_all() {
   tell("ask_all");
 }
 
-void PythonCarrier::ended(RankState state, int cause, const std::string& reason, bool has_left) {
+void PythonCarrier::ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) {
   const PythonLock lock;
-  tell("ended", static_cast<int>(state), cause, text_of(reason), has_left);
+  tell("ended", static_cast<int>(state), cause, text_of(reason), has_left, is_late);
 }
 
 std::string PythonCarrier::whereabouts(int rank) {

@@ -24,7 +24,7 @@ class PythonCarrier final : public Carrier {
   void arrived(std::uint64_t sequence, bool is_refused) override;
   void told_place(std::uint64_t sequence, std::string_view place) override;
   void ask_all() override;
-  void ended(RankState state, int cause, const std::string& reason, bool has_left) override;
+  void ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) override;
   std::string whereabouts(int rank) override;
 
  private:

@@ -62,7 +62,7 @@ class RelayedWords final : public Carrier {
     relay_.tell_others(group_, [&](Group& other) { take_place(other, group_.rank(), sequence, place); });
   }
   void ask_all() override {}
-  void ended(RankState state, int cause, const std::string& reason, bool has_left) override {
+  void ended(RankState state, int cause, const std::string& reason, bool has_left, bool) override {
     relay_.tell_others(group_, [&](Group& other) { other.take_ending(group_.rank(), state, cause, reason, has_left); });
   }
   std::string whereabouts(int) override { return "is somewhere"; }

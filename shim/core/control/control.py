@@ -145,6 +145,10 @@ class Control:
             )
         return fields.rest()
 
+    def drop(self, key: str) -> None:
+        """Keep the value under *key* no longer; ``get`` waits for another one."""
+        self._way().send(Kind.DROP, packed_text(key))
+
     def tell(self, topic: str, ranks: Sequence[int], payload: bytes) -> None:
         """Send *payload* to those that listen to *topic* on *ranks*. Returns at once; what is sent to a rank that has gone is dropped."""
         self._check_length(len(payload))

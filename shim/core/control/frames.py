@@ -32,6 +32,7 @@ class Kind(IntEnum):
     PUT = 4  # key, value
     GET = 5  # number, key
     TELL = 6  # topic, ranks, payload
+    DROP = 7  # key
 
     ROSTER = 20  # all ranks' ABOUTs
     FAILED = 21  # the meeting: the error's class, ranks, text

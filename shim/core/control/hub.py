@@ -149,6 +149,8 @@ class Hub:
             self._tell(rank, fields)
         elif kind is Kind.PUT:
             self._put(fields.text(), fields.rest())
+        elif kind is Kind.DROP:
+            self._values.pop(fields.text(), None)
         elif kind is Kind.GET:
             self._get(rank, fields.number(), fields.text())
         else:

@@ -67,7 +67,7 @@ def hub_places(job: Meeting, failures: dict[str, str]) -> Sequence[Place]:
         return [unix_place(job.key)]
     host, _ = taken_apart(job.address)  # which no place is called: those have ports
     try:
-        found = places(job.address)
+        found = places(job.address, for_other_hosts=bool(job.secret))
     except (OSError, UnicodeError) as error:
         failures[host] = f"no host has that name ({getattr(error, 'strerror', None) or error})"
         return []

@@ -10,7 +10,7 @@ import os
 import socket
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shim.errors import ArgumentError, StateError
 
@@ -58,11 +58,15 @@ def ports(port: int) -> list[int]:
     return [lowest + (port - lowest + turn) % CANDIDATES for turn in range(CANDIDATES)]
 
 
-def places(address: str) -> list[Place]:
+def places(address: str, for_other_hosts: bool) -> list[Place]:
     """Return the places where the hub of a meeting at *address* may be, best first. Raises OSError where the name is unknown."""
     host, port = taken_apart(address)
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    hosts = list(dict.fromkeys((family, at[0], at[2:]) for family, _, _, _, at in found))
+    hosts: list[tuple[int, Any, tuple[Any, ...]]] = list(
+        dict.fromkeys((family, at[0], at[2:]) for family, _, _, _, at in found)
+    )
+    if for_other_hosts and not _says_loopback(host) and all(_is_loopback(ip) for _, ip, _ in hosts):
+        hosts = _seen_by_others() or hosts
     return [
         Place(
             family, (ip, candidate, *more), f"[{ip}]:{candidate}" if family == socket.AF_INET6 else f"{ip}:{candidate}"
@@ -72,6 +76,25 @@ def places(address: str) -> list[Place]:
     ]
 
 
+def _says_loopback(host: str) -> bool:
+    """Tell whether *host*, a name or an address, is meant for the ranks of one host."""
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def _seen_by_others() -> list[tuple[int, Any, tuple[Any, ...]]]:
+    """Return this host's address on the way to others, which ask for its name elsewhere; none where there is no way.
+
+    Debian's /etc/hosts gives a host's own name an address of the loopback. No packet is sent.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # of no host
+        except OSError:
+            return []
+        mine = probe.getsockname()[0]
+    return [] if _is_loopback(mine) else [(socket.AF_INET, mine, ())]
+
+
 def unix_place(key: str) -> Place:
     """Return the place of a meeting of ranks that are all on this host: an abstract unix socket, which vanishes with its process."""
     name = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
@@ -79,7 +102,11 @@ def unix_place(key: str) -> Place:
 
 
 def is_loopback(place: Place) -> bool:
-    return place.family == socket.AF_UNIX or ipaddress.ip_address(str(place.address[0]).partition("%")[0]).is_loopback
+    return place.family == socket.AF_UNIX or _is_loopback(place.address[0])
+
+
+def _is_loopback(ip: object) -> bool:
+    return ipaddress.ip_address(str(ip).partition("%")[0]).is_loopback
 
 
 def interfaces() -> dict[str, list[str]]:

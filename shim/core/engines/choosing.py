@@ -128,7 +128,13 @@ def choose_in(world: Choice, backend: str, hosts: Sequence[int]) -> Choice:
     Its user passed *backend*. Raises as ``choose`` does.
     """
     if not world.is_over_network:
-        return choose(backend)
+        choice = choose(backend)
+        if choice.is_over_network:
+            raise UnsupportedError(
+                f"the backend {backend!r} needs a world whose ranks have met over a network, and this world's engine is {world.name}\n"
+                f"Set {_VARIABLE}={choice.name} for all ranks, or leave the backend out."
+            )
+        return choice
     choice = _chosen(backend)
     if not choice.is_said:
         return settled(world, hosts)

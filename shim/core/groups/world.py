@@ -125,7 +125,7 @@ def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | N
 def _open_world(me: Job, backend: str, timeout: float) -> None:
     ranks = tuple(range(me.size))
     place, choice = _place_of(me, me.key, WORLD_NAME, backend, timeout)
-    engine = open_engine(place, choice)
+    engine = _opened_at(place, choice)
     _close_first_of_all()
     _close_before_exec()
     STATE.token = _agreed_token(engine, me.size)
@@ -155,6 +155,16 @@ def _place_of(me: Job, key: str, name: str, backend: str, timeout: float) -> tup
     ranks = tuple(range(me.size))
     origin = NO_ORIGIN if owns else me.origin()
     return Place(key, name, ranks, me.rank, timeout, None, origin, choice, control, hosts, owns), choice
+
+
+def _opened_at(place: Place, choice: Choice) -> Engine:
+    """Return the engine at *place*, whose connections are closed where none can be made."""
+    try:
+        return open_engine(place, choice)
+    except BaseException as error:
+        if place.control is not None:
+            place.control.close(f"no engine could be made: {error or type(error).__name__}".partition("\n")[0])
+        raise
 
 
 def _agreed_token(engine: Engine, size: int) -> str:
@@ -275,7 +285,7 @@ def open_apart(
         me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
         ranks = tuple(range(me.size))
         place, choice = _place_of(me, f"{me.key} {name}", name or me.key, backend, timeout)
-        engine = open_engine(place, choice)
+        engine = _opened_at(place, choice)
     except ShimError as error:
         raise caller.explain(error) from None
     group = ProcessGroup(name or me.key, ranks, me.rank, engine, backend, timeout, choice)

@@ -15,7 +15,7 @@ from ranks_in_threads import SECRET, assert_soon, free_address, meet_as, new_job
 
 from shim.core.control import Control, Meeting, authentication, door, joining, meet
 from shim.core.control.authentication import HELLO_SIZE, Hello, hash_of_key
-from shim.core.control.places import interfaces, ports, taken_apart
+from shim.core.control.places import interfaces, places, ports, taken_apart
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
 
 
@@ -345,3 +345,15 @@ def test_strangers_cannot_disturb_a_meeting() -> None:
     for stranger in strangers:
         stranger.close()
     close(got[1], got[0])
+
+
+def test_a_name_that_is_the_loopback_at_home_is_taken_for_the_address_that_others_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    debians = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 29500))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: debians)
+    mine = {ip for found in interfaces().values() for ip in found} - {"127.0.0.1", "::1"}
+    if mine:
+        assert places("node1:29500", for_other_hosts=True)[0].address[0] in mine
+    assert places("node1:29500", for_other_hosts=False)[0].address == ("127.0.1.1", 29500)
+    assert places("localhost:29500", for_other_hosts=True)[0].address == ("127.0.1.1", 29500)

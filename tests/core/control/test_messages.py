@@ -94,6 +94,10 @@ def test_get_waits_for_put(four: list[Control]) -> None:
     assert waiting == dict.fromkeys(range(4), b"value")
     four[0].put("later", b"")
     assert_soon(lambda: four[3].get("later", 1) == b"")
+    four[1].drop("later")
+    on_each(range(4), lambda rank: four[rank].exchange("it is dropped", [0, 1, 2, 3], b"", 5))
+    with pytest.raises(CollectiveTimeoutError, match="get 'later'"):
+        four[3].get("later", 0.05)
     with pytest.raises(CollectiveTimeoutError, match=r"get 'never': no rank has put it within 0.05 s \(rank 1 of 4\)"):
         four[1].get("never", 0.05)
 
@@ -116,6 +120,9 @@ def test_tell_reaches_listeners_in_order_and_keeps_what_came_before(four: list[C
     assert_soon(lambda: heard[0][-1] == (1, b"last"))
     time.sleep(0.02)
     assert heard[3][-1] == (1, b"2")
+    four[3].listen("topic", lambda sender, payload: heard[2].append((sender, payload)))
+    four[1].tell("topic", [3], b"new")
+    assert_soon(lambda: heard[2] == [(1, b"new")])  # and not what came when it was forgotten
 
 
 def test_a_handlers_exception_does_not_end_the_thread(four: list[Control], capfd: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,10 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.collectives import COLLECTIVES
 from shim.core.engines.base import Engine
-from shim.core.engines.choosing import Choice, choose, engine_names
+from shim.core.engines.choosing import Choice, choose, choose_in, engine_names
 from shim.core.engines.traced import TracedCalls
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import ArgumentError, MismatchError
+from shim.errors import ArgumentError, MismatchError, UnsupportedError
 
 ME = Caller("test")
 
@@ -51,6 +51,17 @@ def test_an_engine_that_is_none_is_refused_with_those_that_are(said: str, monkey
     assert engine_names() == [*engines, *(f"traced:{engine}" for engine in engines)]
     with pytest.raises(ArgumentError, match=re.escape(f"one of {', '.join(engine_names())}, got {said!r}")):
         choose()
+
+
+@pytest.mark.parametrize("backend", ["c10d", "hierarchical"])
+def test_a_network_engine_is_refused_in_a_world_without_connections(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHIM_ENGINE", raising=False)
+    with pytest.raises(
+        UnsupportedError, match=f"'{backend}' needs a world .*\nSet SHIM_ENGINE={backend} for all ranks"
+    ):
+        choose_in(choose(), backend, (0, 0))
 
 
 def test_two_choices_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,8 @@ class GlooLink(Link):
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
         options._timeout = _FOREVER
         options._threads = 2
-        store = store_over(control, self._topic, timeout)
-        self._group: Any = self._made(lambda: ProcessGroupGloo(store, self.rank, self.size, options), timeout)
+        self._store: Any = store_over(control, self._topic, timeout)
+        self._group: Any = self._made(lambda: ProcessGroupGloo(self._store, self.rank, self.size, options), timeout)
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
         self._takes_headers = False
@@ -186,6 +186,8 @@ class GlooLink(Link):
         if not self._is_open:
             return
         self._is_open = False
+        with suppress(StateError):
+            self._store.drop_all()
         if self._takes_headers:
             with suppress(StateError):
                 self._control.tell(self._topic, [self._members[self.rank - 1]], b"")
@@ -196,6 +198,9 @@ class GlooLink(Link):
             self._group.abort()
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
             self._is_awaited.set()
+        for link in list(_lingering):
+            if link._group is None and not any(thread.is_alive() for thread in link._threads):
+                _lingering.discard(link)
         _lingering.add(self)
         self._forget_gone = self._control.when_gone(self._let_neighbour_go)
         self._drop_if_over()
@@ -203,7 +208,7 @@ class GlooLink(Link):
     def finish(self, seconds: float) -> None:
         """See ``Link``. The connections of all groups that have closed since go with the control connections."""
         deadline = time.monotonic() + seconds
-        for link in [link for link in _lingering if link._control is self._control]:
+        for link in [link for link in list(_lingering) if link._control is self._control]:
             link._is_awaited.wait(max(0.0, deadline - time.monotonic()))
             link._drop_if_over()
             for thread in link._threads:
@@ -245,9 +250,10 @@ class GlooLink(Link):
 
     def _collective(self, begin: Callable[[], Any], kept: Sequence[memoryview]) -> Pending:
         try:
-            return CollectiveTransfer(begin(), kept)
+            work = begin()
         except RuntimeError as error:  # a connection is gone
             return FailedTransfer(error)
+        return CollectiveTransfer(work, kept)
 
     def _tensor(self, data: memoryview) -> Any:
         """Return a tensor over *data* that does not keep it: torch's threads hold theirs for a moment after the end."""

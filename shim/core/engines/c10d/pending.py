@@ -46,7 +46,7 @@ class CollectiveTransfer:
     def __init__(self, work: Any, kept: Sequence[Any]) -> None:
         self._work = work
         self._kept = kept
-        for one in [one for one in _under_way if one._work.is_completed()]:
+        for one in [one for one in list(_under_way) if one._work.is_completed()]:
             _under_way.discard(one)
         _under_way.add(self)  # the memory is in use, even if nobody waits any more
 
@@ -68,7 +68,9 @@ class CollectiveTransfer:
         return True
 
 
-_under_way: set[CollectiveTransfer] = set()
+_under_way: set[CollectiveTransfer] = (
+    set()
+)  # of all groups; copied before it is looked through, as any thread changes it
 
 
 class WaitedTransfer(_Transfer):

@@ -16,8 +16,18 @@ def store_over(control: Control, name: str, timeout: float) -> Any:
     from torch._C._distributed_c10d import Store  # torch is imported only when this engine is asked for
 
     class ControlStore(Store):
+        def __init__(self) -> None:
+            super().__init__()
+            self._keys: set[str] = set()
+
         def set(self, key: str, value: str | bytes) -> None:
+            self._keys.add(key)
             control.put(f"{name}/{key}", value.encode() if isinstance(value, str) else bytes(value))
+
+        def drop_all(self) -> None:
+            """Drop what this rank has set."""
+            for key in self._keys:
+                control.drop(f"{name}/{key}")
 
         def get(self, key: str) -> bytes:
             return control.get(f"{name}/{key}", timeout)

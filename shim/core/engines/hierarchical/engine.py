@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -57,10 +58,14 @@ def _connect(place: Place, layout: Layout) -> HierarchicalLink:
         world=None,
         owns_control=False,
     )
-    inside = Inside(open_within_host(inside_place), layout.seat, len(here))
-    every = open_link(place, f"{place.key} every", place.ranks)
-    across = None
-    if layout.hosts > 1 and (layout.is_even or layout.is_leader):
-        column = tuple(place.ranks[rank] for rank in layout.column)
-        across = open_link(place, f"{place.key} across {layout.seat}", column)
+    with ExitStack() as made:
+        inside = Inside(open_within_host(inside_place), layout.seat, len(here))
+        made.callback(inside.close)
+        every = open_link(place, f"{place.key} every", place.ranks)
+        made.callback(every.close, False)
+        across = None
+        if layout.hosts > 1 and (layout.is_even or layout.is_leader):
+            column = tuple(place.ranks[rank] for rank in layout.column)
+            across = open_link(place, f"{place.key} across {layout.seat}", column)
+        made.pop_all()
     return HierarchicalLink(layout, inside, every, across)

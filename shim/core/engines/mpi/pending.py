@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ class Transfer:
     but gives the processor to others that want it. Then the other ranks are late, and it pauses, for longer and longer.
     """
 
-    __slots__ = ("_at_end", "_error", "_failed", "_pause", "_requests", "_spins_until")
+    __slots__ = ("_at_end", "_error", "_failed", "_pause", "_requests", "_spins_until", "_tests")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Transfer:
         self._failed = failed
         self._at_end = at_end
         self._error: LinkError | None = None
+        self._tests = threading.Lock()  # held by the thread that tests the requests
         self._pause = _FIRST_PAUSE
         self._spins_until = time.monotonic() + min(_SHORTEST_SPIN + count / _SLOWEST, _LONGEST_SPIN)
 
@@ -64,16 +66,19 @@ class Transfer:
         requests = self._requests
         if not requests:
             return True
+        if not self._tests.acquire(blocking=False):
+            return False
         try:
-            while requests[-1].Test():
+            while requests and requests[-1].Test():
                 requests.pop()
                 if not requests:
                     self._at_end(self)
-                    return True
         except self._failed as error:
             self._error = LinkError(str(error))
             raise self._error from error
-        return False
+        finally:
+            self._tests.release()
+        return not requests
 
     def give_up(self) -> None:
         """Cancel what MPI can cancel: receives. The rest may go on, in memory that must stay."""

@@ -34,7 +34,6 @@ _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a 
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
 _PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
-_TIMED_OUT = "made no progress"  # in what a rank says that gives a group up for that
 _ON_ITS_WAY = 0.4  # seconds for the arrival that a rank has sent before it left
 _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
@@ -53,6 +52,7 @@ class Carrier:
         self._forget_gone: Callable[[], None] = _nothing
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
+        self._are_carried = False  # whether a thread carries on with them, the caller's or one of their own
         self.is_closed = False
         self._whereabouts: dict[int, str] = {}
         self.left: set[int] = set()  # group ranks that have said so
@@ -107,21 +107,24 @@ class Carrier:
         drive = Drive(self._exchange(packet, sequence))
         with self._changed:
             self._exchanges.append(drive)
-            if len(self._exchanges) > 1:
-                return  # a thread carries on with one before it, and then with this
-        with suppress(LinkError):  # the thread finds out why
-            if drive.wait(0.0 if is_refused else _PATIENCE):
-                self._take_off(drive)
+            if self._are_carried:
                 return
-        begin_thread("shim exchange", self._carry_on)
+            self._are_carried = True
+        has_ended = False
+        try:
+            with suppress(LinkError):  # the thread finds out why
+                has_ended = drive.wait(0.0 if is_refused else _PATIENCE)
+        finally:  # also after Ctrl-C
+            if not (has_ended and self._take_off(drive)):
+                begin_thread("shim exchange", self._carry_on)
 
     def told_place(self, sequence: int, place: str) -> None:
         """Tell the others where in the program this rank made its call."""
         self._tell(["place", sequence, place])
 
-    def ended(self, state: int, cause: int, reason: str, has_left: bool) -> None:
+    def ended(self, state: int, cause: int, reason: str, has_left: bool, is_late: bool) -> None:
         """Tell the others that this rank left the group or gave it up."""
-        self._tell(["ended", state, cause, reason, has_left])
+        self._tell(["ended", is_late, state, cause, reason, has_left])
 
     def ask_all(self) -> None:
         """Ask the others where they are."""
@@ -147,9 +150,10 @@ class Carrier:
         if kind == "place":
             group.take_place(rank, *words)
         elif kind == "ended":
+            is_late, *words = words
             if words[0] == _LEFT:
                 self.left.add(rank)
-            if _TIMED_OUT in words[2]:  # this rank's own timeout, which tells who is missing, is to come first
+            if is_late:  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
             elif self._exchanges and words[0] == _LEFT:  # its arrival, after which it left, may still be on its way
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
@@ -211,19 +215,22 @@ class Carrier:
 
     def _carry_on(self) -> None:
         """Carry on with the exchanges until there are none, in a thread: the others come late."""
-        while self._exchanges and not self.is_closed:
+        while not self.is_closed:
             drive = self._exchanges[0]
             try:
-                if drive.wait(0.1):
-                    self._take_off(drive)
+                if drive.wait(0.1) and self._take_off(drive):
+                    return
             except Exception as error:
-                return self._fail(error)
-        return None
+                self._fail(error)
+                return
 
-    def _take_off(self, drive: Drive) -> None:
+    def _take_off(self, drive: Drive) -> bool:
+        """Take off the exchange that has ended, and tell whether there is no other; then nobody carries on."""
         with self._changed:
             self._exchanges.remove(drive)
+            self._are_carried = bool(self._exchanges)
             self._changed.notify_all()
+            return not self._are_carried
 
     def _fail(self, error: Exception) -> None:
         """Give the group up, unless a rank turns out to be lost, which the native group then tells of itself."""

@@ -48,15 +48,19 @@ def connected(place: Place, connect: Callable[[], _Link]) -> _Link:
         link = connect()
     except Exception as error:  # whatever it is, the others wait for this rank
         problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
-    problems = [said.decode() for said in exchange_at(place, "connect")(problem.encode())]
-    first = next((rank for rank, said in enumerate(problems) if said), None)
-    if first is None and link is not None:
-        return link
-    if link is not None:
-        link.close(False)
-    raise EngineError(
-        f"group {place.name!r} could not be connected: rank {place.ranks[first or 0]}: {problems[first or 0]}"
-    )
+    try:
+        problems = [said.decode() for said in exchange_at(place, "connect")(problem.encode())]
+        first = next((rank for rank, said in enumerate(problems) if said), None)
+        if first is not None:
+            raise EngineError(
+                f"group {place.name!r} could not be connected: rank {place.ranks[first]}: {problems[first]}"
+            )
+    except BaseException:
+        if link is not None:
+            link.close(False)
+        raise
+    assert link is not None
+    return link
 
 
 def _lost(place: Place, control: Control, error: PeerLostError) -> PeerLostError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 
-from shim.core.engines.network.link import Pending
+from shim.core.engines.network.link import LinkError, Pending
 
 __all__ = ["Drive"]
 
@@ -28,9 +28,16 @@ class Drive:
             while not self._has_ended:
                 if self._pending is not None and not self._pending.wait(max(0.0, deadline - time.monotonic())):
                     return False
-                self._pending = next(self._steps, None)
+                self._pending = self._next()
                 self._has_ended = self._pending is None
         except Exception as error:
             self._error = error
             raise
         return True
+
+    def _next(self) -> Pending | None:
+        try:
+            return next(self._steps, None)
+        except KeyboardInterrupt:  # the steps are over, and not done
+            self._error = LinkError("it was interrupted in the middle of a step")
+            raise

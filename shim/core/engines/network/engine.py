@@ -50,16 +50,20 @@ class NetworkEngine(Engine):
         self._control = place.control if place.owns_control else None
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
-        self._group = CarriedGroup(
-            place.key,
-            place.name,
-            list(place.ranks),
-            place.rank,
-            place.timeout,
-            engine=engine,
-            carrier=self._carrier,
-            pids=self._carrier.pids_here(),
-        )
+        try:
+            self._group = CarriedGroup(
+                place.key,
+                place.name,
+                list(place.ranks),
+                place.rank,
+                place.timeout,
+                engine=engine,
+                carrier=self._carrier,
+                pids=self._carrier.pids_here(),
+            )
+        except BaseException:
+            link.close(False)
+            raise
         self._carrier.serve(self._group)
         self._messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
 
@@ -251,8 +255,8 @@ class NetworkEngine(Engine):
 
     def _late(self) -> CollectiveTimeoutError:
         late = CollectiveTimeoutError(
-            f"operation {self._group.sequence()} of the group made no progress for {self._group.timeout():g} s: all ranks have "
-            f"arrived, and their data does not come over {self.link.name}\nThe group can no longer be used."
+            f"the data of operation {self._group.sequence()} of the group has not come over {self.link.name} within "
+            f"{self._group.timeout():g} s: all ranks have arrived\nThe group can no longer be used."
         )
         late.ranks = ()
         return late

@@ -14,14 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, MismatchError, ShimError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Messages", "Mover"]
 
@@ -153,14 +149,19 @@ class Messages:
         with self._lock:
             if mover in self._posted:
                 self._posted.remove(mover)
+            if mover.peer is not None:
+                self._offered.pop((mover.peer, mover.number), None)
 
     def close(self) -> None:
-        """Forget all."""
+        """Forget all, and let nothing look at the link any more."""
         with self._lock:
             self._is_closed = True
             self._posted.clear()
             self._arrived.clear()
             self._offered.clear()
+            polling = self._polling
+        if polling not in (None, threading.current_thread()):
+            polling.join()
 
     def has_unsent(self) -> bool:
         """Tell whether messages that have ended for this rank are still on their way."""
@@ -187,12 +188,15 @@ class Messages:
             if header.kind in (_GO, _REFUSE):
                 self._take_answer(peer, header)
                 return
-            for mover in self._posted:
-                if _takes(mover, peer, header):
-                    self._posted.remove(mover)
-                    self._give(mover, peer, header)
-                    return
-            self._arrived.append((peer, header))
+            self._find_receive(peer, header)
+
+    def _find_receive(self, peer: int, header: _Header) -> None:
+        for mover in self._posted:
+            if _takes(mover, peer, header):
+                self._posted.remove(mover)
+                self._give(mover, peer, header)
+                return
+        self._arrived.append((peer, header))
 
     def _take_answer(self, peer: int, header: _Header) -> None:
         mover = self._offered.pop((peer, header.number), None)
@@ -240,19 +244,9 @@ class Messages:
 
     def _say(self, peer: int, header: _Header) -> None:
         if peer == self._link.rank:
-            if header.kind == _SMALL:
-                header.data = bytes(header.data)
-            self._take_own(header)
+            self._find_receive(peer, header)
             return
         self._carry(self._link.send_header(header.packed(), peer), None)
-
-    def _take_own(self, header: _Header) -> None:
-        for mover in self._posted:
-            if _takes(mover, self._link.rank, header):
-                self._posted.remove(mover)
-                self._give(mover, self._link.rank, header)
-                return
-        self._arrived.append((self._link.rank, header))
 
     def _carry(self, pending: Pending, mover: Mover | None) -> None:
         """See a transfer end, at which *mover* ends."""
@@ -297,7 +291,10 @@ class Messages:
                 if self._is_closed or (first is None and not self._awaits_headers()):
                     self._polling = None
                     return
-            self._link.progress()
+            try:
+                self._link.progress()
+            except LinkError as error:
+                self._lose_headers(error)
             with suppress(LinkError):  # told below
                 if first is not None:
                     first.wait(_PAUSE_OF_POLLS if self._link.needs_progress else _PAUSE)
@@ -305,6 +302,14 @@ class Messages:
                     time.sleep(_PAUSE_OF_POLLS)
             with self._locked():
                 self._look()
+
+    def _lose_headers(self, error: LinkError) -> None:
+        """End the messages that wait for a header, as none comes any more."""
+        with self._locked():
+            for mover in (*self._posted, *self._offered.values()):
+                self._fail_later(mover, error)
+            self._posted.clear()
+            self._offered.clear()
 
     def _elements(self, dtype: str, size: int) -> str:
         count = size // max(1, self._itemsize(dtype))
