@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -121,20 +122,25 @@ def uses(operation: str, size: int, hosts: int, ranks: int) -> np.ndarray:
     """Return how much of each of COSTS a call takes; see docs/scaling.md."""
     step, message, post, inside, across = np.eye(len(COSTS))
     megabyte, total = size / 1e6, size * hosts * ranks
-    call = 2 * step * (ranks > 1) + (hosts - 1) * message + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
+    call = 2 * step * (ranks > 1) + rounds(hosts) * message + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
     if size <= 40:
         return call
     exchange = message + (hosts - 2) * post
     pieces = min(PIECES[1], max(1, (size if operation == "all_reduce" else size * hosts) // PIECES[0]))
     if operation == "all_reduce":
         if ranks > 1 and size * hosts <= FEW:
-            return call + 2 * step + (hosts - 1) * message + (hosts - 1) * megabyte * across
+            return call + 2 * step + rounds(hosts) * message + (hosts - 1) * megabyte * across
         data = 2 * (hosts - 1) / hosts * megabyte * across + 2 * pieces * exchange
         return call + data + (2 * step * pieces + 2 * megabyte / pieces * inside) * (ranks > 1)
     data = (hosts - 1) * ranks * megabyte * across
     if ranks > 1 and total <= FEW:
         return call + 2 * step + exchange + data
     return call + data + pieces * exchange + (hosts * step * pieces + total / 1e6 / pieces * inside) * (ranks > 1)
+
+
+def rounds(hosts: int) -> int:
+    """Return how many messages an all_gather of a few bytes takes one after the other: see c10d/link.py."""
+    return hosts - 1 if hosts <= 3 else math.ceil(math.log2(hosts))
 
 
 def crowding(hosts: int, ranks: int) -> np.ndarray:

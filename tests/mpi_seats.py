@@ -2,6 +2,7 @@
 
 A pool starts one mpirun, whose processes come to the pool over a unix socket. Each forks: the child serves as a rank of the pool, as one
 that the pool has started itself, and the parent tells the pool how the child ended. SHIM_TEST_MPIRUN names another mpirun, with its options.
+Where that starts processes on several hosts, SHIM_TEST_MEETING may say where their ranks meet, as host:port; MPI tells them otherwise.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import secrets
 import select
 import shlex
 import shutil
@@ -32,7 +32,6 @@ from shim.launch.pool import RankPool
 
 __all__ = ["AS_ROOT", "install", "main", "mpirun"]
 
-_SOCKET = "SHIM_TEST_SEATS"
 _PATIENCE = 60.0  # seconds for the processes to come
 _GRACE = 5.0  # seconds for mpirun to end after its processes
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -68,18 +67,29 @@ class Seats:
             self._start()
             self._job = variables["SHIM_JOB"]
         seat = self._seats[int(variables["SHIM_RANK"])]
-        seat.take(pickle.dumps(dict(variables)), tasks, answers, output)
+        seat.take(pickle.dumps(self._told | dict(variables)), tasks, answers, output)
         return seat
 
+    @property
+    def _told(self) -> dict[str, str]:
+        """What mpirun does not tell processes on other hosts."""
+        told = {name: value for name, value in os.environ.items() if name.startswith("SHIM_")}
+        host, _, port = told.pop("SHIM_TEST_MEETING", "").rpartition(":")
+        return told | ({"MASTER_ADDR": host, "MASTER_PORT": port, "GROUP_WORLD_SIZE": "2"} if host else {})
+
     def _start(self) -> None:
-        name = f"shim-seats-{secrets.token_hex(8)}"
-        environment = environment_of_ranks(self._size, self._environment) | AS_ROOT | {_SOCKET: name}
-        with socket.socket(socket.AF_UNIX) as door, tempfile.TemporaryFile() as said:
-            door.bind(f"\0{name}")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            socket.socket(socket.AF_UNIX) as door,
+            tempfile.TemporaryFile() as said,
+        ):
+            name = os.path.join(folder, "seats")  # a file, which network namespaces share
+            environment = environment_of_ranks(self._size, self._environment) | AS_ROOT
+            door.bind(name)
             door.listen(self._size)
             door.settimeout(0.1)
             self._mpirun = subprocess.Popen(
-                [*mpirun(self._size), sys.executable, "-c", program_of(__name__)],
+                [*mpirun(self._size), sys.executable, "-c", program_of(__name__), name],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
@@ -172,7 +182,7 @@ def install() -> None:
 def main() -> None:
     """Be a process of mpirun."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(f"\0{os.environ.pop(_SOCKET)}")
+        connection.connect(sys.argv[1])
         child = os.fork()
         if child == 0:
             dying_with(os.getppid())()

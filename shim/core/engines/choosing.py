@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from shim.core.engines.exchanges import exchange_at
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, EngineError, UnsupportedError
 
@@ -196,10 +197,8 @@ def open_engine(place: Place, choice: Choice) -> Engine:
     Where ``SHIM_TRACE`` is set, what records the calls of this rank stands before it; the other ranks need not do so.
     """
     place = replace(place, choice=choice)
-    if (
-        place.control is not None and not choice.is_over_network
-    ):  # they notice first who has gone from another group's engine
-        _class_of(("shim.core.engines.network.connecting", "exchange_at"))(place, "meet")(b"")
+    if place.control is not None and not choice.is_over_network:
+        exchange_at(place, "meet")(b"")  # which notices who has gone: another group's engine would not
     recorder = None
     if os.environ.get(_RECORDING):
         from shim.core.tracing.recorder import recorder_of  # as for an engine's module
@@ -229,8 +228,8 @@ def open_link(place: Place, key: str, ranks: tuple[int, ...]) -> Any:
     return _class_of(where[place.choice.library])(place, key, ranks)
 
 
-def place_by_library(choice: Choice, job: Job, timeout: float) -> tuple[str, bytes]:
-    """Return the address where the ranks of *job* meet, and their secret, as the library of *choice* tells without being given any: MPI does."""
+def place_by_library(job: Job, timeout: float) -> tuple[str, bytes]:
+    """Return the address where the ranks of *job* meet, and their secret, as MPI tells without being given any."""
     place: tuple[str, bytes] = _class_of(("shim.core.engines.mpi.meeting", "place_by_mpi"))(
         job.rank, job.size, job.interface, timeout
     )
@@ -246,9 +245,7 @@ def open_within_host(place: Place) -> Any:
 
 def _class_of(where: tuple[str, str]) -> Any:
     module, name = where
-    return getattr(
-        import_module(module), name
-    )  # here, so that nobody needs the library of an engine that was not asked for
+    return getattr(import_module(module), name)  # here: nobody needs the library of an engine that was not asked for
 
 
 def check_room(ranks: int) -> None:

@@ -33,7 +33,7 @@ def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
 
     address, secret = job.meeting_address, job.secret
     if choice.library == "mpi" and not address:
-        address, secret = place_by_library(choice, job, timeout)
+        address, secret = place_by_library(job, timeout)
     elif job.several_hosts and not address:
         raise StateError(
             f"the ranks are on several hosts ({job.several_hosts}), and nothing tells where they meet\n"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from shim.core.engines.exchanges import exchange_at
 from shim.core.engines.mpi.library import library
 from shim.core.engines.mpi.link import MpiLink
-from shim.core.engines.network.connecting import connected, exchange_at
+from shim.core.engines.network.connecting import connected
 from shim.core.engines.network.engine import NetworkEngine
 from shim.core.engines.network.link import LinkError
 

@@ -82,7 +82,7 @@ class Link(ABC):
 
     @abstractmethod
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
-        """Send *data* to *peer*, which receives as many bytes under the same *number* (0 to 2**20)."""
+        """Send *data* to *peer*, which receives as many bytes under the same *number* (0 to 2**20 + 1)."""
 
     @abstractmethod
     def receive(self, data: memoryview, peer: int, number: int) -> Pending:
