@@ -19,6 +19,7 @@
 #include "bindings/interpreter/source_line.hpp"
 #include "group/call_description.hpp"
 #include "meeting/rendezvous.hpp"
+#include "reports/inquiries.hpp"
 
 namespace shim::bindings {
 
@@ -155,6 +156,7 @@ class PyGroup {
   // Of the ranks of one host in a group of several, which has the timeouts and tells what is waited for.
   void serve_larger_group() {
     group().is_part_of_another = true;
+    Inquiries::forget(group());
     group().set_timeout(longest_timeout);
   }
   bool is_usable() const { return member_->group.is_usable(); }

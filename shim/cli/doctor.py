@@ -1,18 +1,22 @@
-"""``shim doctor``: what the ranks that run on this host are doing."""
+"""``shim doctor``: what the ranks that run on this host, or on several, are doing."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from shim.cli.several_hosts import SSH
 from shim.core.engines.choosing import usual
 from shim.core.reports.inquiries import GroupFacts, ProcessFacts, ask_all
+from shim.core.reports.remote import UnreachableHost, ask_hosts
 from shim.core.reports.waits import Wait, absent_ranks, circles_of_waits, told_circle
 
 __all__ = ["doctor"]
@@ -29,8 +33,17 @@ def doctor(
             metavar="PID|TEXT", help="Show only jobs with this process number, or with this text in a command."
         ),
     ] = "",
+    hosts: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST,...", help="Ask the processes of these hosts over ssh, in this folder, with this Python."
+        ),
+    ] = "",
+    ssh: Annotated[
+        str, typer.Option(metavar="COMMAND", help="The program for --hosts; it is given a host and a command line.")
+    ] = SSH,
 ) -> None:
-    """Show what your ranks on this host are doing, and which ranks wait for which.
+    """Show what your ranks on this host, or on several, are doing, and which ranks wait for which.
 
     Each of your processes that is in a group reports what it waits for, since when and at which line, its last calls, and the ranks it has lost.
     This does not disturb the process.
@@ -38,15 +51,24 @@ def doctor(
     Processes that wait in a circle are asked twice, and named if nothing has changed.
     The exit status is 1 if there is no such process.
     """
-    processes = _of_job(job, ask_all(timeout))
+    names = [name.strip() for name in hosts.split(",") if name.strip()]
+    ask = partial(ask_hosts, names, shlex.split(ssh)) if names else ask_all
+    try:
+        _show(ask, timeout, job, as_json, f"on {', '.join(names)}" if names else "on this host")
+    except UnreachableHost as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _show(ask: Callable[[float], list[ProcessFacts]], timeout: float, job: str, as_json: bool, where: str) -> None:
+    processes = _of_job(job, ask(timeout))
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(process) for process in processes], indent=2))
     elif not processes:
-        typer.echo(f"No process of yours on this host is in a group{f' of a job {job!r}' if job else ''}.")
+        typer.echo(f"No process of yours {where} is in a group{f' of a job {job!r}' if job else ''}.")
     else:
         console = Console(highlight=False, soft_wrap=True)
         circles = circles_of_waits(processes, processes)
-        circles = circles_of_waits(processes, ask_all(timeout)) if circles else []
+        circles = circles_of_waits(processes, ask(timeout)) if circles else []
         for line in _lines(processes, circles):
             console.print(line)
     if not processes:
@@ -80,8 +102,8 @@ def _lines(processes: list[ProcessFacts], circles: list[list[Wait]]) -> Iterator
     without_groups = jobs.pop(0, [])
     for members in jobs.values():
         yield from _job(sorted(members, key=lambda process: process.widest.rank))
-        pids = {process.pid for process in members}
-        yield from (f"  [bold red]{escape(told_circle(circle))}[/]" for circle in circles if circle[0].pid in pids)
+        mine = {process.key for process in members}
+        yield from (f"  [bold red]{escape(told_circle(circle))}[/]" for circle in circles if circle[0].process in mine)
     for process in without_groups:
         what = "is in no group any more" if process.answers else "does not answer"
         at = _at(process)
@@ -90,7 +112,7 @@ def _lines(processes: list[ProcessFacts], circles: list[list[Wait]]) -> Iterator
 
 def _job(members: list[ProcessFacts]) -> Iterator[str]:
     first = members[0].widest
-    yield f"[bold]{escape(members[0].command)}[/]: {len(members)} of {len(first.ranks)} ranks here"
+    yield f"[bold]{escape(members[0].command)}[/]: {len(members)} of {len(first.ranks)} ranks {'there' if members[0].host else 'here'}"
     for process in members:
         yield f"  [bold]rank {process.widest.rank}[/] ({_who(process)}){_at(process)}"
         for group in process.groups:
@@ -101,10 +123,10 @@ def _job(members: list[ProcessFacts]) -> Iterator[str]:
             yield f"    last calls: {escape(lost.calls)}"
 
 
-def _group(group: GroupFacts, absent: dict[int, int]) -> Iterator[str]:
+def _group(group: GroupFacts, absent: dict[int, tuple[str, int]]) -> Iterator[str]:
     waits = f"[yellow]{escape(group.waits)}[/]" if group.waits else "waits for nobody"
     if absent:
-        waits += "; not arrived: " + ", ".join(f"rank {rank} (pid {pid})" for rank, pid in sorted(absent.items()))
+        waits += "; not arrived: " + ", ".join(f"rank {rank} ({_named(*who)})" for rank, who in sorted(absent.items()))
     yield f"    group {escape(repr(group.name))}, rank {group.rank} of {len(group.ranks)}: {waits}"
     if group.engine != f"{usual()}, as {usual().reason}":
         yield f"      engine {escape(group.engine)}"
@@ -113,7 +135,12 @@ def _group(group: GroupFacts, absent: dict[int, int]) -> Iterator[str]:
 
 
 def _who(process: ProcessFacts) -> str:
-    return f"pid {process.pid}, {process.state}" if process.state else f"pid {process.pid}"
+    named = _named(process.host, process.pid)
+    return f"{named}, {process.state}" if process.state else named
+
+
+def _named(host: str, pid: int) -> str:
+    return f"pid {pid} on {escape(host)}" if host else f"pid {pid}"
 
 
 def _at(process: ProcessFacts) -> str:

@@ -182,8 +182,11 @@ dist.all_reduce(np.ones(3))
         time.sleep(1)
         told = doctor("--json")
         shown = doctor("--job", program)
+        over_ssh = doctor("--job", program, "--hosts", "node7", "--ssh", "sh -c 'eval \"$1\"'")
         process.terminate()
         process.communicate(timeout=DEADLINE)
+    assert f"rank 1 (pid {pids[1]} on node7, sleeping) is at {program}:8" in over_ssh
+    assert f"; not arrived: rank 1 (pid {pids[1]} on node7)\n" in over_ssh
     ours = {one["pid"]: one for one in json.loads(told)}
     waiting, sleeping = (ours[pid]["groups"][0] for pid in pids)
     assert waiting["inode"] == sleeping["inode"]
@@ -233,6 +236,23 @@ time.sleep(60)
         process.terminate()
         process.communicate(timeout=DEADLINE)
     assert re.search(rf"pid {pid}\b.*: is in no group any more, is at {program}:9\b", shown), shown
+
+
+def test_the_doctor_says_which_host_cannot_be_asked() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "shim",
+        "doctor",
+        "--hosts",
+        "node7",
+        "--ssh",
+        "sh -c 'echo no route >&2; exit 255'",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=DEADLINE)
+    assert done.returncode == 2
+    assert "host node7 could not be asked: sh ended with status 255" in done.stderr
+    assert "no route" in done.stderr
 
 
 def doctor(*options: str) -> str:

@@ -69,6 +69,12 @@ class ProcessFacts:
     answers: bool  # as this version understands it
     place: str | None  # where its program is, empty where that is in no line; None where it could not say so in time
     groups: tuple[GroupFacts, ...]  # as they were made
+    host: str = ""  # its name, where several hosts were asked
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What no other process has."""
+        return self.host, self.pid
 
     @property
     def widest(self) -> GroupFacts:

@@ -16,15 +16,15 @@ __all__ = ["Wait", "absent_ranks", "circles_of_waits", "told_circle"]
 class Wait:
     """A process that waits for others, which have not come there."""
 
-    pid: int
+    process: tuple[str, int]  # its host and number
     rank: int  # in the widest of its groups, as a rule the world
     inode: int  # of the group
     facts: WaitFacts
-    awaited: frozenset[int]  # processes
+    awaited: frozenset[tuple[str, int]]  # processes
 
 
-def absent_ranks(group: GroupFacts, processes: Iterable[ProcessFacts]) -> dict[int, int]:
-    """Return the pids, by group rank, of those of *processes* that have not arrived where *group*'s rank waits.
+def absent_ranks(group: GroupFacts, processes: Iterable[ProcessFacts]) -> dict[int, tuple[str, int]]:
+    """Return the hosts and pids, by group rank, of those of *processes* that have not arrived where *group*'s rank waits.
 
     Empty where it waits in no collective. Ranks that did not answer are left out, as nobody knows where they are.
     """
@@ -38,7 +38,7 @@ def circles_of_waits(first: list[ProcessFacts], later: list[ProcessFacts]) -> li
     all the time between them, so all waits of a circle were there together.
     """
     waits = sorted(set(_waits_of(first)) & set(_waits_of(later)), key=lambda wait: wait.rank)
-    awaited = [[place for place, other in enumerate(waits) if other.pid in wait.awaited] for wait in waits]
+    awaited = [[place for place, other in enumerate(waits) if other.process in wait.awaited] for wait in waits]
     circles: list[list[int]] = []
     for start in range(len(waits)):
         circle = circle_from(start, awaited)
@@ -57,14 +57,19 @@ def _waits_of(processes: list[ProcessFacts]) -> Iterator[Wait]:
         for group in process.groups:
             if group.waiting is not None and group.waiting.held:
                 awaited = frozenset(_awaited(group, processes).values())
-                yield Wait(process.pid, process.widest.rank, group.inode, group.waiting, awaited)
+                yield Wait(process.key, process.widest.rank, group.inode, group.waiting, awaited)
 
 
-def _awaited(group: GroupFacts, processes: Iterable[ProcessFacts]) -> dict[int, int]:
+def _has_arrived(peer: GroupFacts, waiting: WaitFacts | None) -> bool:
+    """Tell whether *peer* has arrived itself, of which the rank that waits has not heard: across hosts that takes until all have."""
+    return waiting is not None and 0 < waiting.operation <= peer.operation
+
+
+def _awaited(group: GroupFacts, processes: Iterable[ProcessFacts]) -> dict[int, tuple[str, int]]:
     ranks = () if group.waiting is None else group.waiting.awaited
     return {
-        peer.rank: process.pid
+        peer.rank: process.key
         for process in processes
         for peer in process.groups
-        if peer.inode == group.inode and peer.rank in ranks
+        if peer.inode == group.inode and peer.rank in ranks and not _has_arrived(peer, group.waiting)
     }

@@ -52,9 +52,10 @@ def test_the_circle_that_is_named_is_a_short_one() -> None:
 
 
 def test_absent_ranks_are_those_of_a_collective() -> None:
-    assert absent_ranks(THREE[0].groups[0], THREE) == {2: 102}
+    assert absent_ranks(THREE[0].groups[0], THREE) == {2: ("", 102)}
     assert absent_ranks(THREE[0].groups[1], THREE) == {}
-    assert absent_ranks(group(WORLD, 0, 9, 1, 2), THREE[:2]) == {1: 101}
+    assert absent_ranks(group(WORLD, 0, 10, 1, 2), THREE[:2]) == {1: ("", 101)}
+    assert absent_ranks(group(WORLD, 0, 9, 1, 2), THREE[:2]) == {}  # it has arrived, and rank 0 has not heard of it
     assert absent_ranks(group(WORLD, 0, 0, 1), THREE) == {}  # of a message
 
 
