@@ -171,14 +171,15 @@ std::string Group::words_of(int reporter, int lost) const {
 Failure Group::lost_failure(int rank, const Describe& what) const {
   const int culprit = culprit_behind(rank);
   wait_for_word_of(culprit);
-  const std::string reporter =
-      culprit == rank ? "" : ", as " + rank_label(*this, rank) + " reports" + words_of(rank, culprit);
-  const std::string where =
-      what ? ", which ended " + what() : " at operation " + std::to_string(sequence) + " of the group";
+  const std::string words = culprit == rank ? "" : words_of(rank, culprit);  // which tell where it was, too
+  const std::string reporter = culprit == rank ? "" : ", as " + rank_label(*this, rank) + " reports" + words;
+  const std::string where = what            ? ", which ended " + what()
+                            : words.empty() ? " at operation " + std::to_string(sequence) + " of the group"
+                                            : "";
   const std::string waited = noted_call(*this, culprit);
   const std::string calls = last_calls(*this, culprit);
   return Failure(FailureKind::peer_lost,
-                 rank_label(*this, culprit) + ending_of(culprit) + reporter + where +
+                 rank_label(*this, culprit) + ending_of(culprit) + (what ? reporter + where : where + reporter) +
                      (waited.empty() ? "" : "\nIt was in " + waited + ".") +
                      (calls.empty() ? "" : "\nIts last calls: " + calls + ".") + "\nThe group can no longer be used.",
                  {culprit});

@@ -80,12 +80,12 @@ def run(
     If a rank fails, the others are ended and its traceback is shown last.
     The exit status is that of the failed rank, or 128 plus the number of the signal that killed it.
     """
-    _check_size(ranks, None if hosts else log_dir)
+    _check_size(ranks, None if hosts is not None else log_dir)
     if keep_going and max_restarts:
         raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
     options = several_hosts.Options(ranks, nnodes, node_rank, master, hosts, shlex.split(ssh), attached)
     options.check(max_restarts)
-    if hosts:
+    if hosts is not None:
         arguments = _arguments(program, module, as_installed, log_dir, keep_going)
         raise typer.Exit(run_on_hosts(options.plan(arguments, _environment(env or []), keep_going)))
     if not module:

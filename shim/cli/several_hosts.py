@@ -164,8 +164,9 @@ class Options:
         _check_secret(secret)
         host, port = _checked_address(self.master or "")
         met = {**environment, "MASTER_ADDR": host.strip("[]"), "MASTER_PORT": port}
-        words = f"{host}:{port} {self.nnodes} {self.ranks}".encode()
-        run = hmac.new(secret.encode(), words, hashlib.sha256).hexdigest()[:32]  # the same on all hosts
+        run = hmac.new(secret.encode(), f"{host}:{port}".encode(), hashlib.sha256).hexdigest()[
+            :32
+        ]  # the same on all hosts
         return Place(Share.of_host(self.node_rank or 0, [self.ranks] * self.nnodes), run, [], met)
 
 

@@ -123,6 +123,8 @@ class Door:
             data = b""
         guest.said += data
         if not data:
+            if not guest.said and sock.family != socket.AF_UNIX:
+                self.note(f"a process at {guest.address} looked for another job (is SHIM_SECRET the same there?)")
             self._turn_away(sock)
         elif len(guest.said) >= JOIN_SIZE:
             self._judge(sock, guest)

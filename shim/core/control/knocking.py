@@ -20,6 +20,7 @@ _SILENT = 0.3  # seconds after which a server that says nothing is another progr
 _CONNECTING = 3.0
 _NEXT = 0.05  # seconds after which the next place is tried, too: a port's other owner costs no more
 _LONGEST_PAUSE = 0.25
+_OTHER_JOB = "another job (is SHIM_SECRET the same there?)"
 
 
 def seconds_left(deadline: float) -> float:
@@ -107,7 +108,7 @@ class Knocking:
         if isinstance(outcome, Hello):
             if outcome.job == self._job:
                 return outcome
-            outcome = "is the hub of another job (is SHIM_SECRET the same there?)"
+            outcome = f"is the hub of {_OTHER_JOB}"
         if outcome is None:
             selector.modify(attempt.socket, selectors.EVENT_READ, attempt)
         else:
@@ -127,6 +128,9 @@ class Knocking:
         self._note(attempt, outcome)
 
     def _note(self, attempt: _Attempt, outcome: str) -> None:
+        before = self.outcomes.get(attempt.place.shown, "")
+        if _OTHER_JOB in before and _OTHER_JOB not in outcome:
+            outcome = f"was the hub of {_OTHER_JOB}, and is gone"
         self.outcomes[attempt.place.shown] = outcome
 
 

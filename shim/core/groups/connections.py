@@ -21,8 +21,9 @@ __all__ = ["connection_for", "hosts_of"]
 _EMULATED = "SHIM_EMULATED_HOSTS"
 
 
-def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
+def connection_for(job: Job, choice: Choice, timeout: float, is_world: bool = True) -> Control | None:
     """Return the control connections of *job*, all of whose ranks ask for them; None where the engine *choice* needs none.
+    Those of one host may meet by MPI only as the world (*is_world*), whose ranks are MPI's.
 
     Raises StateError where the ranks are on several hosts and nobody told where they meet, MismatchError where they choose
     different engines, and what ``meet`` raises.
@@ -32,7 +33,7 @@ def connection_for(job: Job, choice: Choice, timeout: float) -> Control | None:
     from shim.core.control import Meeting, meet  # most jobs are on one host
 
     address, secret = job.meeting_address, job.secret
-    if choice.library == "mpi" and not address:
+    if choice.library == "mpi" and not address and (is_world or job.several_hosts):
         address, secret = place_by_library(job, timeout)
     elif job.several_hosts and not address:
         raise StateError(

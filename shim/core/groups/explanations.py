@@ -23,6 +23,8 @@ def _of(group: ProcessGroup) -> str:
 
 
 def _losses(group: ProcessGroup) -> str:
-    lost = [ending for rank in range(group.size) if (ending := group.engine.ending_of(rank))]
-    what = f"; lost: {', '.join(lost)}" if lost else ""
+    endings = [ending for rank in range(group.size) if (ending := group.engine.ending_of(rank))]
+    left = [ending for ending in endings if ending.endswith(" left the group")]
+    lost = [ending for ending in endings if ending not in left]
+    what = "".join(f"; {ending}" for ending in left) + (f"; lost: {', '.join(lost)}" if lost else "")
     return what if group.engine.is_usable() else f"{what}; this group can no longer be used"

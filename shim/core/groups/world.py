@@ -141,10 +141,12 @@ def _open_world(me: Job, backend: str, timeout: float) -> None:
     STATE.created, STATE.by_members = 0, Counter()
 
 
-def _place_of(me: Job, key: str, name: str, backend: str, timeout: float) -> tuple[Place, Choice]:
+def _place_of(
+    me: Job, key: str, name: str, backend: str, timeout: float, is_world: bool = True
+) -> tuple[Place, Choice]:
     """Return where the ranks of *me*'s job meet, and for which engine: over a network they meet for that already."""
     choice = choose(backend, me.several_hosts, me.launcher)
-    control = connection_for(me, choice, timeout)
+    control = connection_for(me, choice, timeout, is_world)
     hosts = hosts_of(control, me.size)
     if control is not None:
         choice = settled(choice, hosts)
@@ -284,7 +286,7 @@ def open_apart(
     try:
         me = rendezvous.locate(rank, size, init_method) if store is None else rendezvous.locate_at(store, rank, size)
         ranks = tuple(range(me.size))
-        place, choice = _place_of(me, f"{me.key} {name}", name or me.key, backend, timeout)
+        place, choice = _place_of(me, f"{me.key} {name}", name or me.key, backend, timeout, is_world=False)
         engine = _opened_at(place, choice)
     except ShimError as error:
         raise caller.explain(error) from None
