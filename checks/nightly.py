@@ -49,6 +49,13 @@ def _soak(ranks: int) -> tuple[str, ...]:
     return (_PYTHON, "-m", "shim", "conformance", "soak", "--operations", "100000", "--ranks", str(ranks))
 
 
+def _core_on(engine: str) -> Job:
+    """The core's tests with their groups served by *engine*, but for those of one host's engine, and of what comes before one is chosen."""
+    left_out = ("job", "control", "engines/mpi", "engines/test_emulated_hosts.py", "engines/test_failures.py")
+    ignored = (f"--ignore=tests/core/{name}" for name in left_out)
+    return Job("shim/core, native/", ((*_PYTEST, "-n", "2", "tests/core", *ignored),), (("SHIM_ENGINE", engine),))
+
+
 JOBS = {
     "engine": _engine_tests(""),
     "threads": _engine_tests("thread"),
@@ -60,6 +67,8 @@ JOBS = {
     "soak": Job("shim/core, native/", (_soak(2), _soak(3))),
     "fuzzing": Job("the frontends' signatures, shim/core", ((*_PYTEST, "tests/fuzzing", "--fuzz-seconds", "100"),)),
     "tests": Job("shim/", ((*_PYTEST, "-m", "nightly"),)),
+    "gloo": _core_on("c10d"),
+    "mpi": _core_on("mpi"),
     "mutants": Job("tests/", ((_PYTHON, "-m", "checks.mutants"),)),
     "reference": Job(
         "shim/conformance, a framework's version, a record",
