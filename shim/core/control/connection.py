@@ -22,9 +22,8 @@ LOST_AFTER = 3.0
 
 _MOST_UNSENT = 256 << 20  # bytes; whoever lets so many wait has stopped reading
 _CUT_OFF = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
-_TCP_INFO_TIMES = struct.Struct(
-    "<4I"
-)  # tcp_info of linux/tcp.h: milliseconds since data and an ACK were sent, and came
+# Of tcp_info in linux/tcp.h: milliseconds since data and an ACK were sent, and came.
+_TCP_INFO_TIMES = struct.Struct("<4I")
 _TCP_INFO_OFFSET = 44
 
 

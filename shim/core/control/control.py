@@ -34,9 +34,8 @@ class Control:
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
-        self.seal_key = (
-            b""  # of what the ranks send each other by other ways; the same on all, where they have a secret
-        )
+        # Seals what the ranks send each other by other ways; the same on all of them, where they have a secret.
+        self.seal_key = b""
         self._link: Link | None = None
         self._process = os.getpid()
         self._roster: bytes | None = None

@@ -1,4 +1,4 @@
-"""What the ranks know of each other: who is where, and how those went that are gone."""
+"""What the ranks know of each other: where each is, and how a rank ended that is gone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.own_ranks
 
 CALLS = 100
 SEEDS = (0, 1)
-SIZES = (2, 3, 4, 5)
+SIZES = (2, 3, pytest.param(4, marks=pytest.mark.nightly), 5)  # tests/hosts has two hosts of two ranks
 MADE_OF = {
     (2, 1): "2",
     (2, 2): "1, 1",

@@ -33,9 +33,8 @@ class InsideTransfer:
             if not self._work.is_completed():
                 if seconds <= 0:
                     return False
-                with suppress(
-                    CollectiveTimeoutError
-                ):  # of this wait, or else the operation has ended and says it again
+                # It is this wait's, or else the operation has ended and says it again.
+                with suppress(CollectiveTimeoutError):
                     self._work.wait(seconds)
                 if not self._work.is_completed():
                     return False

@@ -18,9 +18,8 @@ Exchange = Callable[[bytes], Sequence[bytes]]  # gives all members each one's by
 
 _MOST_KEPT = 256
 _CREATION_TAGS = 1 << 15  # of which every MPI has as many
-_TAGS_OF_A_GROUP = (
-    1 << 20
-) + 16  # the numbers of messages and collectives, up to 2**20 + 1, and those of the link itself
+# The numbers of messages and collectives, up to 2**20 + 1, and those of the link itself.
+_TAGS_OF_A_GROUP = (1 << 20) + 16
 
 _kept: dict[tuple[int, ...], list[Communicator]] = {}
 _lock = threading.Lock()

@@ -15,9 +15,8 @@ from shim.core.reduce_ops import ReduceOp
 
 __all__ = ["MOST_AT_ONCE", "MpiLink", "problem_of_world"]
 
-MOST_AT_ONCE = (
-    1 << 31
-) - 1  # elements of a transfer: MPI counts in an int. Open MPI 5 has no calls with longer counts.
+MOST_AT_ONCE = (1 << 31) - 1
+"""Elements of a transfer: MPI counts in an int, and Open MPI 5 has no calls with longer counts."""
 
 
 class MpiLink(Link):
@@ -42,7 +41,7 @@ class MpiLink(Link):
         self._handle: Any = self._communicator.handle
         self._first_tag = self._communicator.first_tag
         self._numbers = self._communicator.tags - 2  # of messages
-        self._exchange_tag = self._first_tag + self._numbers
+        self._exchange_tag = self._first_tag + self._numbers  # above those of messages
         self._header_tag = self._exchange_tag + 1
         self._transfers: set[Transfer] = set()
         self._taker: Callable[[int, bytes], None] | None = None
@@ -68,10 +67,7 @@ class MpiLink(Link):
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
         """See ``Link``. MPI's own takes distances in one buffer, as 32-bit numbers; it too sends to each rank."""
-        mine, tag = (
-            self.rank,
-            self._header_tag - 1,
-        )  # a message's number is below that, or its peer is not in a collective
+        mine, tag = self.rank, self._exchange_tag
 
         def begin() -> Iterator[Any]:
             for step in range(1, self.size):

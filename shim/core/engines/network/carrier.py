@@ -1,4 +1,4 @@
-"""What takes a rank's words to the other ranks of its group, and theirs to it, where they share no memory.
+"""A carrier exchanges arrivals, places and endings between the ranks of a group that share no memory.
 
 The native group keeps a copy of every rank's words; it compares calls, waits and reports as if the ranks shared memory.
 It calls the methods of a carrier when this rank says something (``native/group/carrier.hpp``). Arrivals at operations
