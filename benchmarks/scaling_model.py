@@ -37,7 +37,7 @@ UNITS = (
     "us for each MB within a host",
     "us for each MB between hosts",
 )
-ARRIVAL = 768  # bytes that a rank tells the others of a call
+ARRIVAL = 488  # bytes that a rank tells the others of a call
 FEW = 1 << 16  # see hierarchical/moves.py
 PIECES = (2 << 20, 8)  # see hierarchical/pieces.py
 LARGE = (8, 32, 64, 128, 512, 1024, 4096)
