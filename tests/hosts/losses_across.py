@@ -46,6 +46,7 @@ def loop(count: int, pause: float, going_on: bool) -> None:
         except ShimError as error:
             seen = told(error)
             if going_on:
+                seen["with the lost"] = with_the_lost(seen["ranks"][0])
                 seen["later"] = rest()
             write(world.rank, **seen)
             return
@@ -55,6 +56,19 @@ def loop(count: int, pause: float, going_on: bool) -> None:
 def told(error: ShimError) -> dict[str, Any]:
     ranks = error.ranks if isinstance(error, (PeerLostError, CollectiveTimeoutError)) else ()
     return {"at": time.time(), "error": type(error).__name__, "message": str(error), "ranks": ranks}
+
+
+def with_the_lost(lost: int) -> str:
+    """Return the error of a group of the ranks of a host, with the *lost* one; nothing on the other host."""
+    here = groups.world(ME).rank // 2
+    if lost // 2 != here:
+        return ""
+    begun = time.monotonic()
+    try:
+        groups.new_group(ME, [2 * here, 2 * here + 1], name="with the lost", timeout=10.0)
+    except ShimError as error:
+        return type(error).__name__ if time.monotonic() - begun < 2.0 else "late"
+    return "none"
 
 
 def rest() -> list[float]:

@@ -88,6 +88,7 @@ def lose_rank(network: Network, what: str, folder: Path, victim: int, library: s
         assert f"rank {victim}'s process (pid {processes[victim]}{where}) {how}" in told["message"]
         assert told["at"] - begun < 0.5, told
         if what == "loop":
+            assert told["with the lost"] == ("PeerLostError" if is_here else "")
             assert told["later"] == [3, *[float(sum(others))] * 3]
 
 
