@@ -118,9 +118,10 @@ def test_tell_reaches_listeners_in_order_and_keeps_what_came_before(four: list[C
     on_each([1, 3], lambda rank: four[rank].exchange("it is forgotten", [1, 3], b"", 5))
     four[1].tell("topic", [3, 0], b"last")
     assert_soon(lambda: heard[0][-1] == (1, b"last"))
-    time.sleep(0.02)
+    on_each([1, 3], lambda rank: four[rank].exchange("it has come to rank 3, too", [1, 3], b"", 5))
     assert heard[3][-1] == (1, b"2")
     four[3].listen("topic", lambda sender, payload: heard[2].append((sender, payload)))
+    on_each([1, 3], lambda rank: four[rank].exchange("it is listened to again", [1, 3], b"", 5))
     four[1].tell("topic", [3], b"new")
     assert_soon(lambda: heard[2] == [(1, b"new")])  # and not what came when it was forgotten
 
