@@ -43,9 +43,8 @@ class ProcessGroup:
         self.choice = choice
         self.description = ""
         self.is_alive = engine is not None
-        self.seal_key = (
-            b"" if engine is None else engine.seal_key
-        )  # also of objects that are unpickled when it is closed
+        # Kept, because an object may be unpickled after the group has been closed.
+        self.seal_key = b"" if engine is None else engine.seal_key
         self.engine: Engine = absence(self._why_there_is_no_engine) if engine is None else engine
 
     def label(self, group_rank: int, of_size: bool = False) -> str:

@@ -105,7 +105,7 @@ class GlooLink(Link):
         return self._collective(lambda: self._group._allgather_base(to, source), (outputs, mine))
 
     def _gathered(self, outputs: memoryview, mine: memoryview) -> Generator[Pending, None, None]:
-        """Gather by doubling: what a rank has of those from it on, the rank so far before it is sent."""
+        """Gather in rounds. A rank holds the parts of the ranks from itself on, and each round doubles how many these are."""
         width, held = len(mine), 1
         from_here = memoryview(bytearray(len(outputs)))
         from_here[:width] = mine

@@ -68,9 +68,8 @@ class CollectiveTransfer:
         return True
 
 
-_under_way: set[CollectiveTransfer] = (
-    set()
-)  # of all groups; copied before it is looked through, as any thread changes it
+# Those of all groups. Any thread changes it, so it is copied before it is looked through.
+_under_way: set[CollectiveTransfer] = set()
 
 
 class WaitedTransfer(_Transfer):
