@@ -109,14 +109,15 @@ SHIM_TEST(of_two_deaths_the_first_is_named) {
 }
 
 SHIM_TEST(the_cause_is_followed_from_rank_to_rank) {
-  in_steps(4, [](Rank& me, std::barrier<>& all) {
+  const std::string how = " gave the group up (the disk is full) at operation 1 of the group";
+  in_steps(4, [&](Rank& me, std::barrier<>& all) {
     if (me.rank() == 2) me.group().record(Failure(FailureKind::engine, "the disk is full\nAnd so on."));
     all.arrive_and_wait();
-    if (me.rank() == 1) check_lost(failure_of_sum(me), 2, " gave the group up (the disk is full) at operation 1 ");
+    if (me.rank() == 1) check_lost(failure_of_sum(me), 2, how);
     all.arrive_and_wait();
     if (me.rank() == 0) me.group().record(Failure(FailureKind::peer_lost, "gone", {1}));
     all.arrive_and_wait();
-    if (me.rank() == 3) check_lost(failure_of_sum(me), 2, " gave the group up (the disk is full), as rank 0 reports");
+    if (me.rank() == 3) check_lost(failure_of_sum(me), 2, how + ", as rank 0 reports");
     all.arrive_and_wait();
   });
 }

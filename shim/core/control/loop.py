@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from shim._native import set_makes_no_calls
+
 __all__ = ["Loop", "report"]
 
 _loops: weakref.WeakSet[Loop] = weakref.WeakSet()
@@ -110,10 +112,12 @@ class Loop:
                 os.eventfd_write(self._wakes, 1)
 
     def _run(self) -> None:
+        set_makes_no_calls(True)
         try:
             while not self._is_ending:
                 self._pass()
         finally:
+            set_makes_no_calls(False)
             for sock in list(self.sockets):
                 self.remove(sock)
             self._selector.close()

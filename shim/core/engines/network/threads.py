@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from shim._native import threads_in_functions
+from shim._native import set_makes_no_calls, threads_in_functions
 
 __all__ = ["begin_thread"]
 
@@ -20,10 +20,18 @@ _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 def begin_thread(name: str, target: Callable[..., Any], *arguments: Any) -> threading.Thread:
     """Begin and return a thread that ends when its group does."""
-    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+    thread = threading.Thread(target=_run, args=(target, arguments), name=name, daemon=True)
     thread.start()
     _threads.add(thread)
     return thread
+
+
+def _run(target: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    set_makes_no_calls(True)
+    try:
+        target(*arguments)
+    finally:
+        set_makes_no_calls(False)
 
 
 def _join_all() -> None:

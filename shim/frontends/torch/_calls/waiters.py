@@ -12,6 +12,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from shim._native import set_makes_no_calls
+
 __all__ = ["run_in_waiter"]
 
 _MOST_IDLE = 8  # threads
@@ -30,7 +32,11 @@ def run_in_waiter(task: Callable[[], Any]) -> None:
 
 def _serve(inbox: SimpleQueue[Callable[[], Any]]) -> None:
     while True:
-        inbox.get()()  # nothing of the task, such as its tensors, is kept here until the next
+        set_makes_no_calls(True)  # of an idle one nothing is to be hoped for by those who wait for this rank
+        task = inbox.get()
+        set_makes_no_calls(False)
+        task()
+        del task  # nothing of the task, such as its tensors, is kept here until the next
         if len(_idle) >= _MOST_IDLE:
             return
         _idle.append(inbox)

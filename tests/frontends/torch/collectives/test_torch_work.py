@@ -12,7 +12,7 @@ import pytest
 from torch_world import check, numbers, world
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import ShimError
+from shim.errors import MismatchError, ShimError
 
 
 @pytest.mark.ranks(2)
@@ -45,6 +45,22 @@ def test_a_timeout_that_is_no_time(rank: int, world_size: int, timeout: Any) -> 
 def test_a_box_that_holds_no_work() -> None:
     with pytest.raises(RuntimeError, match="unbox"):
         dist.Work.unbox(3)
+
+
+@pytest.mark.ranks(2)
+def test_ranks_that_wait_for_each_other_are_told_after_futures_too(rank: int) -> None:
+    """The idle thread that waited for a future makes no call that could end the others' waits."""
+    import torch
+
+    with world():
+        dist.all_reduce(torch.ones(1), async_op=True).get_future().wait()
+        if rank == 0:
+            with pytest.raises(MismatchError, match="cannot be made, because these ranks wait for each other"):
+                dist.new_group([0, 1], use_local_synchronization=True)
+        else:
+            with pytest.raises(MismatchError, match="rank 0: refused: group .* cannot be made"):
+                dist.barrier()
+        dist.barrier()
 
 
 @pytest.mark.ranks(1)
