@@ -92,7 +92,7 @@ def run(network: Network, *arguments: str, hosts: str = "host0,host1", **options
     with start(network, *arguments, hosts=hosts, **options) as process:
         stdout, stderr = process.communicate(timeout=DEADLINE)
     for host in network.hosts:
-        host.assert_empty(within=1.0)
+        host.assert_empty()
     return process.returncode, stdout, stderr
 
 

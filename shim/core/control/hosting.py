@@ -18,7 +18,8 @@ from shim.core.control.links import HubLink
 from shim.core.control.loop import Loop
 from shim.core.control.meeting import Meeting, Patience, hub_places, shown_hosts, too_late
 from shim.core.control.peers import Peer, shown_ranks
-from shim.core.control.places import Place, addresses_of_interface, host_id, shown_interfaces
+from shim.core.control.places import Place, host_id
+from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
 from shim.errors import CollectiveTimeoutError, EngineError, StateError
 
 __all__ = ["host"]

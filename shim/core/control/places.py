@@ -1,35 +1,31 @@
-"""Addresses: where the hub of a meeting may be, this host's interfaces, and what tells hosts apart."""
+"""Addresses: where the hub of a meeting may be, from which a connection to it comes, and what tells hosts apart."""
 
 from __future__ import annotations
 
-import array
-import fcntl
 import hashlib
-import ipaddress
 import os
 import socket
-import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from shim.core.job.hosts import address_towards, is_of_loopback, says_loopback
+from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
 from shim.errors import ArgumentError, StateError
 
 __all__ = [
     "CANDIDATES",
     "Place",
     "address_of_interface",
-    "addresses_of_interface",
     "host_id",
-    "interfaces",
     "is_loopback",
     "places",
     "ports",
-    "shown_interfaces",
     "taken_apart",
     "unix_place",
 ]
 
 CANDIDATES = 16
+_ANOTHER_HOST = "192.0.2.1"  # of documentation: no host has it
 
 
 class Place(NamedTuple):
@@ -65,8 +61,8 @@ def places(address: str, for_other_hosts: bool) -> list[Place]:
     hosts: list[tuple[int, Any, tuple[Any, ...]]] = list(
         dict.fromkeys((family, at[0], at[2:]) for family, _, _, _, at in found)
     )
-    if for_other_hosts and not _says_loopback(host) and all(_is_loopback(ip) for _, ip, _ in hosts):
-        hosts = _seen_by_others() or hosts
+    if for_other_hosts and not says_loopback(host) and all(is_of_loopback(ip) for _, ip, _ in hosts):
+        hosts = _seen_by_others() or hosts  # Debian's /etc/hosts gives a host's own name an address of the loopback
     return [
         Place(
             family, (ip, candidate, *more), f"[{ip}]:{candidate}" if family == socket.AF_INET6 else f"{ip}:{candidate}"
@@ -76,23 +72,10 @@ def places(address: str, for_other_hosts: bool) -> list[Place]:
     ]
 
 
-def _says_loopback(host: str) -> bool:
-    """Tell whether *host*, a name or an address, is meant for the ranks of one host."""
-    return host == "localhost" or host.startswith("127.") or host == "::1"
-
-
 def _seen_by_others() -> list[tuple[int, Any, tuple[Any, ...]]]:
-    """Return this host's address on the way to others, which ask for its name elsewhere; none where there is no way.
-
-    Debian's /etc/hosts gives a host's own name an address of the loopback. No packet is sent.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # of no host
-        except OSError:
-            return []
-        mine = probe.getsockname()[0]
-    return [] if _is_loopback(mine) else [(socket.AF_INET, mine, ())]
+    """Return this host's address on the way to others, which ask for its name elsewhere; none where there is no way."""
+    mine = address_towards(_ANOTHER_HOST)
+    return [(socket.AF_INET, mine, ())] if mine else []
 
 
 def unix_place(key: str) -> Place:
@@ -102,54 +85,7 @@ def unix_place(key: str) -> Place:
 
 
 def is_loopback(place: Place) -> bool:
-    return place.family == socket.AF_UNIX or _is_loopback(place.address[0])
-
-
-def _is_loopback(ip: object) -> bool:
-    return ipaddress.ip_address(str(ip).partition("%")[0]).is_loopback
-
-
-def interfaces() -> dict[str, list[str]]:
-    """Return this host's network interfaces, each with its addresses."""
-    found: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
-    for name, ip in (*_ipv4_addresses(), *_ipv6_addresses()):
-        found.setdefault(name.partition(":")[0], []).append(ip)
-    return found
-
-
-def _ipv4_addresses() -> list[tuple[str, str]]:
-    """Ask the kernel with SIOCGIFCONF, see netdevice(7): it fills a buffer with records of 40 bytes."""
-    room = array.array("B", bytes(40 * 1024))
-    buffer_at, _ = room.buffer_info()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        answer = fcntl.ioctl(probe.fileno(), 0x8912, struct.pack("iP", len(room), buffer_at))
-    length, _ = struct.unpack("iP", answer)
-    records = [room[first : first + 40].tobytes() for first in range(0, length, 40)]
-    return [(record[:16].partition(b"\0")[0].decode(), socket.inet_ntoa(record[20:24])) for record in records]
-
-
-def _ipv6_addresses() -> list[tuple[str, str]]:
-    try:
-        with open("/proc/net/if_inet6") as file:
-            lines = [line.split() for line in file]
-    except OSError:
-        return []  # the kernel has no IPv6
-    return [(line[5], socket.inet_ntop(socket.AF_INET6, bytes.fromhex(line[0]))) for line in lines]
-
-
-def shown_interfaces() -> str:
-    return ", ".join(f"{name} ({', '.join(found) or 'no address'})" for name, found in interfaces().items())
-
-
-def addresses_of_interface(name: str) -> list[str]:
-    """Return the addresses of the interface that SHIM_INTERFACE names. Raises StateError where there is none."""
-    found = interfaces().get(name)
-    if found:
-        return found
-    reason = "no such interface is" if found is None else "no address is on that interface"
-    raise StateError(
-        f"SHIM_INTERFACE={name}: {reason} on host {socket.gethostname()}\nThe interfaces are {shown_interfaces()}."
-    )
+    return place.family == socket.AF_UNIX or is_of_loopback(str(place.address[0]))
 
 
 def address_of_interface(name: str, like: Sequence[Place]) -> dict[int, str]:

@@ -173,12 +173,12 @@ def _gather_at(store: Meeting, me: Job, origin: Origin) -> _Told:
     here, told = _this_host(), _Told(secrets.token_hex(16))
     said = [_heard(store, other, here, origin) for other in range(1, me.size)]
     away = next(((one, host) for one, (host, _) in enumerate(said, 1) if host != here), None)
-    refusal: ArgumentError | None = None
+    refusal: StateError | None = None
     if away is not None:
         told = replace(told, several_hosts=f"rank 0 is on {here}, and rank {away[0]} on {away[1]}")
         try:
             told = replace(told, address=free_address((_host_of(store), away[1].partition(" ")[0]), me.interface))
-        except ArgumentError as error:  # the others shall not wait for an address that does not come
+        except StateError as error:  # the others shall not wait for an address that does not come
             refusal = error
     for _, answer in said:
         store.set(answer, "\n".join(astuple(told)))

@@ -15,7 +15,8 @@ from ranks_in_threads import SECRET, assert_soon, free_address, meet_as, new_job
 
 from shim.core.control import Control, Meeting, authentication, door, joining, meet
 from shim.core.control.authentication import HELLO_SIZE, Hello, hash_of_key
-from shim.core.control.places import interfaces, places, ports, taken_apart
+from shim.core.control.places import places, ports, taken_apart
+from shim.core.job.interfaces import interfaces
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
 
 
@@ -284,9 +285,9 @@ def test_an_interface_is_used_and_checked() -> None:
 
 
 def test_the_address_must_be_of_the_interface_on_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shim.core.control import places
+    from shim.core.job import interfaces as job_interfaces
 
-    monkeypatch.setattr(places, "interfaces", lambda: {"lo": ["127.0.0.1"], "eth5": ["10.9.8.7"], "eth6": []})
+    monkeypatch.setattr(job_interfaces, "interfaces", lambda: {"lo": ["127.0.0.1"], "eth5": ["10.9.8.7"], "eth6": []})
     job = new_job(2, free_address(), SECRET)
     with pytest.raises(StateError, match=r"SHIM_INTERFACE=eth5 has 10\.9\.8\.7, and the ranks meet at 127\.0\.0\.1:"):
         meet(replace(job, interface="eth5"), 5)
@@ -351,7 +352,10 @@ def test_a_name_that_is_the_loopback_at_home_is_taken_for_the_address_that_other
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     debians = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 29500))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: debians)
+    found = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *more, **how: debians if host[0].isalpha() else found(host, *more, **how)
+    )
     mine = {ip for found in interfaces().values() for ip in found} - {"127.0.0.1", "::1"}
     if mine:
         assert places("node1:29500", for_other_hosts=True)[0].address[0] in mine

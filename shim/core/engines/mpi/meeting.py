@@ -12,11 +12,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from shim.core.control.places import host_id, interfaces
+from shim.core.control.places import host_id
 from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.link import problem_of_world
 from shim.core.engines.mpi.pending import Transfer
 from shim.core.job.hosts import free_address
+from shim.core.job.interfaces import interfaces
 from shim.errors import CollectiveTimeoutError, EngineError, ShimError
 
 __all__ = ["place_by_mpi"]

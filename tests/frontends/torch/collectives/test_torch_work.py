@@ -58,7 +58,7 @@ def test_ranks_that_wait_for_each_other_are_told_after_futures_too(rank: int) ->
             with pytest.raises(MismatchError, match="cannot be made, because these ranks wait for each other"):
                 dist.new_group([0, 1], use_local_synchronization=True)
         else:
-            with pytest.raises(MismatchError, match="rank 0: refused: group .* cannot be made"):
+            with pytest.raises(MismatchError, match=r"rank 0: refused: group .* cannot be made"):
                 dist.barrier()
         dist.barrier()
 
