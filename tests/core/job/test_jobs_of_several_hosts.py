@@ -258,7 +258,7 @@ class TestStore:
         first, *others = self.jobs(HashStore(5))
         assert isinstance(first, StateError)
         assert "SHIM_INTERFACE=eth77: no such interface" in str(first)
-        assert "lo (127.0.0.1)" in str(first)
+        assert "lo (127.0.0.1" in str(first)
         assert {job.address for job in others} == {""}
 
     def test_on_one_host_nobody_looks_for_an_address(self) -> None:
