@@ -129,6 +129,7 @@ def check_call(
     root: int = -1,
     whole: bool = False,
     before: str = "",
+    devices: bool = False,
 ) -> Request:
     """
     Check one rank's call of a collective.
@@ -157,6 +158,9 @@ class Request:
     views: list[View]
     inputs: list[memoryview]
     outputs: list[memoryview]
+    device: str
+    input_places: list[tuple[int, int]]
+    output_places: list[tuple[int, int]]
     def combine(self, output: object, of_ranks: list[memoryview], factors: Sequence[float]) -> None:
         """
         Combine the bytes of all ranks, in their order, into those of output.

@@ -7,6 +7,7 @@
     │   └── RankError                                   rank outside the group, or not a member
     │       └── NotMemberError                          the calling process is not in the group
     ├── TensorError              (TypeError)            dtype, device, layout or object that the engine cannot use
+    │   └── DeviceTensorError                           a tensor on a device that no engine here serves
     ├── UnsupportedError         (NotImplementedError)  something shim deliberately lacks; names frontend and engine
     ├── StateError               (RuntimeError)         not initialised, destroyed group
     ├── OutOfMemoryError         (MemoryError)          no memory for a call; the group is still usable
@@ -32,6 +33,7 @@ from typing import Any, ClassVar
 __all__ = [
     "ArgumentError",
     "CollectiveTimeoutError",
+    "DeviceTensorError",
     "EngineError",
     "MismatchError",
     "NotMemberError",
@@ -138,6 +140,15 @@ class TensorError(ShimError, TypeError):
     """
 
     raised: Exception | None = None
+
+
+class DeviceTensorError(TensorError):
+    """A tensor is on a device, and no engine that serves the group can reach it there.
+
+    ``device`` is the kind of device, such as "cuda", and its number.
+    """
+
+    device: tuple[str, int] = ("", -1)
 
 
 class UnsupportedError(ShimError, NotImplementedError):

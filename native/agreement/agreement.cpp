@@ -8,6 +8,7 @@
 
 #include "agreement/call_places.hpp"
 #include "group/call_description.hpp"
+#include "tensors/devices.hpp"
 
 namespace shim {
 namespace {
@@ -70,6 +71,8 @@ constexpr Aspect operation{"the operation", [](const CallDescriptor& call) {
                              const std::string announced = is_barrier ? announced_by(call) : "";
                              return announced.empty() ? std::string(name_of(call.kind)) : announced;
                            }};
+constexpr Aspect device{"where the tensors are",
+                        [](const CallDescriptor& call) { return name_of_device_type(call.device); }};
 constexpr Aspect dtype{"the dtype", [](const CallDescriptor& call) { return std::string(name_of(call.dtype)); }};
 constexpr Aspect reduce_op{"the reduce op", [](const CallDescriptor& call) { return std::string(name_of(call.op)); }};
 constexpr Aspect root{"the root", [](const CallDescriptor& call) { return std::to_string(call.root); }};
@@ -95,6 +98,7 @@ bool same_counts(const Calls& calls) {
 const Aspect* difference(const Calls& calls) {
   if (!all_equal(calls, is_refused) || is_refused(calls.of(0))) return &whether_made;
   if (!all_equal(calls, [](const CallDescriptor& call) { return call.kind; })) return &operation;
+  if (!all_equal(calls, [](const CallDescriptor& call) { return call.device; })) return &device;
   const OperationKind kind = calls.of(0).kind;
   if (!all_equal(calls, [](const CallDescriptor& call) { return call.dtype; })) return &dtype;
   if (takes_op(kind) && !all_equal(calls, [](const CallDescriptor& call) { return call.op; })) return &reduce_op;

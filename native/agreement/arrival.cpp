@@ -33,7 +33,8 @@ std::uint32_t fingerprint_of(const Call& call) {
   std::uint64_t hash =
       mixed(0, static_cast<std::uint64_t>(said.kind) | static_cast<std::uint64_t>(said.dtype) << 8 |
                    static_cast<std::uint64_t>(said.op) << 16 | static_cast<std::uint64_t>(dimensions) << 24 |
-                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(said.root)) << 32);
+                   static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.root)) << 32 |
+                   static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.device)) << 48);
   if (call.has_common_table())
     for (const std::uint64_t count : call.receives) hash = mixed(hash, count);
   else

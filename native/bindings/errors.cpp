@@ -1,11 +1,13 @@
 #include "bindings/errors.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <new>
 
 #include "bindings/calls/work.hpp"
 #include "platform/failure.hpp"
+#include "tensors/devices.hpp"
 
 namespace nb = nanobind;
 
@@ -50,9 +52,14 @@ nb::object exception_of(const Failure& failure) {
 
 namespace {
 
-void raise(const Failure& failure) {
-  const nb::object exception = exception_of(failure);
+void raise(const nb::object& exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+}
+
+nb::object exception_of(const DeviceFailure& failure) {
+  nb::object exception = nb::module_::import_("shim.errors").attr("DeviceTensorError")(failure.what());
+  exception.attr("device") = nb::make_tuple(name_of_device_type(failure.device.type), failure.device.number);
+  return exception;
 }
 
 }  // namespace
@@ -61,10 +68,12 @@ void translate_failures() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
+    } catch (const DeviceFailure& failure) {
+      raise(exception_of(failure));
     } catch (const Failure& failure) {
-      raise(failure);
+      raise(exception_of(failure));
     } catch (const std::bad_alloc&) {  // of a class that core knows, and tells the others of
-      raise(Failure(FailureKind::memory, "there is not enough memory for the call"));
+      raise(exception_of(Failure(FailureKind::memory, "there is not enough memory for the call")));
     }
   });
 }

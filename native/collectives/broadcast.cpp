@@ -86,7 +86,7 @@ std::unique_ptr<Operation> make_broadcast(Seat seat, const TensorArgument& tenso
   check_rank("root", root, seat.size);
   if (seat.rank != root) check_writable(tensor);
   Call call(OperationKind::broadcast, tensor.tensor().dtype);
-  call.descriptor.root = root;
+  call.descriptor.root = static_cast<std::int16_t>(root);
   call.descriptor.sends = call.descriptor.receives = tensor.tensor().count();
   call.descriptor.largest = tensor.tensor().bytes();
   call.set_shape(tensor.tensor());

@@ -148,7 +148,7 @@ std::unique_ptr<Operation> make_gather(Seat seat, const TensorArgument& outputs,
                                        const SplitArgument& output_splits, int root) {
   check_rank("root", root, seat.size);
   Call call(OperationKind::gather, input.tensor().dtype);
-  call.descriptor.root = root;
+  call.descriptor.root = static_cast<std::int16_t>(root);
   return make(std::move(call), seat, seat.rank == root ? &outputs : nullptr, input, output_splits);
 }
 

@@ -244,7 +244,7 @@ std::unique_ptr<Operation> make_reduce(Seat seat, const TensorArgument& output, 
   check_op(how.op, input.tensor().dtype);
   if (seat.rank == root) check_pair(output, input);
   Call call = call_of(OperationKind::reduce, input.tensor(), how);
-  call.descriptor.root = root;
+  call.descriptor.root = static_cast<std::int16_t>(root);
   return std::make_unique<Reduce>(std::move(call), input.tensor(), seat.rank == root ? &output.tensor() : nullptr);
 }
 

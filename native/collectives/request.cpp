@@ -1,5 +1,6 @@
 #include "collectives/request.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/reduce_kernels.hpp"
@@ -10,24 +11,33 @@ namespace shim {
 class Request::Begun final : public Operation {
  public:
   Begun(Operation& checked, std::function<void()> move, bool is_carried)
-      : Operation(Call(checked.call_)), checked_(checked), move_(std::move(move)), is_carried_(is_carried) {}
+      : Operation(Call(checked.call_)),
+        checked_(checked),
+        move_(std::move(move)),
+        is_carried_(is_carried),
+        carries_data_(is_carried && !is_on_device()) {}
   std::size_t bytes() const override { return checked_.bytes(); }
-  Accesses accesses() override { return checked_.accesses(); }
+  Accesses accesses() override { return is_on_device() ? Accesses{} : checked_.accesses(); }
 
  private:
-  void load() override { checked_.load(); }
-  void store() override { checked_.store(); }
-  // But for what is carried, nothing goes with the arrival. Nothing is lent.
-  std::size_t contributed_bytes() const override { return is_carried_ ? checked_.contributed_bytes() : 0; }
-  void write_contribution(std::byte* to) const override {
-    if (is_carried_) checked_.write_contribution(to);
+  bool is_on_device() const { return call_.descriptor.device != 0; }
+  void load() override {
+    if (!is_on_device()) checked_.load();
   }
-  bool is_inline_if_varied() const override { return is_carried_ && checked_.is_inline_if_varied(); }
+  void store() override {
+    if (!is_on_device()) checked_.store();
+  }
+  // But for what is carried, nothing goes with the arrival. Nothing is lent.
+  std::size_t contributed_bytes() const override { return carries_data_ ? checked_.contributed_bytes() : 0; }
+  void write_contribution(std::byte* to) const override {
+    if (carries_data_) checked_.write_contribution(to);
+  }
+  bool is_inline_if_varied() const override { return carries_data_ && checked_.is_inline_if_varied(); }
   void lend_to(Loan&) const override {}
   std::uint16_t lend(Group&, std::uint64_t) const override { return 0; }
 
   void read_lines(Group& group, const Agreement& agreement) override {
-    if (is_carried_)
+    if (carries_data_)
       checked_.read_lines(group, agreement);
     else
       carry_on(group);
@@ -50,6 +60,7 @@ class Request::Begun final : public Operation {
   Operation& checked_;
   std::function<void()> move_;
   bool is_carried_;
+  bool carries_data_;
 };
 
 namespace {
@@ -64,6 +75,14 @@ bool gets_a_part_of_each_rank(OperationKind kind) {
 }  // namespace
 
 Request::Request(Seat seat, std::unique_ptr<Operation> checked) : seat_(seat), checked_(std::move(checked)) {}
+
+bool Request::put_on_device(int type) {
+  const Accesses all = checked_->accesses();
+  const auto is_copied = [](const Buffer* buffer) { return buffer->goes_through_copy(); };
+  if (std::ranges::any_of(all.reads, is_copied) || std::ranges::any_of(all.writes, is_copied)) return false;
+  checked_->call_.descriptor.device = static_cast<std::int16_t>(type);
+  return true;
+}
 
 std::vector<Part> Request::inputs() {
   return parts_of(checked_->accesses().reads, gives_each_rank_a_part(call().kind), true);

@@ -17,6 +17,10 @@ class Request {
   Request(Seat seat, std::unique_ptr<Operation> checked);
 
   const CallDescriptor& call() const { return checked_->call_.descriptor; }
+  // From now on the call is about tensors on a device of this type: the host reads and writes none of them, and only
+  // `move` does. Returns false, and changes nothing, where one of them would have to go through a copy.
+  bool put_on_device(int type);
+  bool is_on_device() const { return call().device != 0; }
   // One part, or where the call gives or gets one for each rank, so many; none on a rank that gives or gets nothing.
   std::vector<Part> inputs();
   std::vector<Part> outputs();

@@ -83,7 +83,7 @@ std::unique_ptr<Operation> make_scatter(Seat seat, const TensorArgument& output,
   check_writable(output);
   const TensorView& view = output.tensor();
   Call call(OperationKind::scatter, view.dtype);
-  call.descriptor.root = root;
+  call.descriptor.root = static_cast<std::int16_t>(root);
   call.descriptor.sends = call.descriptor.receives = view.count();
   call.set_shape(view);
   Parts parts;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <functional>
 
+#include "tensors/devices.hpp"
+
 namespace shim {
 namespace {
 
@@ -76,6 +78,7 @@ std::string describe_call(const Group& group, int rank, std::uint64_t sequence) 
   std::string text(name_of(call.kind));
   text += "(";
   if (call.dtype != Dtype::none) text += std::string(name_of(call.dtype)) + (has_shape ? " " + shape_of(call) : "");
+  if (call.device != 0) text += " on " + name_of_device_type(call.device);
   if (takes_op(call.kind)) text += ", " + std::string(name_of(call.op));
   if (takes_root(call.kind))
     text += ", root " + (call.root < group.size() ? rank_label(group, call.root).substr(5) : "?");

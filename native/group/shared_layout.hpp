@@ -84,7 +84,7 @@ struct CallDescriptor {
   Dtype dtype = Dtype::none;
   ReduceOp op = ReduceOp::sum;
   std::uint8_t dimensions = 0;
-  std::int32_t root = -1;
+  std::int16_t root = -1, device = 0;  // DLPack's type of device, 0 for host memory
   std::uint64_t sends = 0;             // to each rank
   std::uint64_t receives = 0;          // from each rank
   std::uint64_t largest = 0;           // bytes of the largest part this rank sends or receives

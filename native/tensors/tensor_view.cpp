@@ -41,6 +41,7 @@ TensorView& TensorView::operator=(const TensorView& other) {
   dtype = other.dtype;
   dimensions = other.dimensions;
   read_only = other.read_only;
+  device = other.device;
   std::copy_n(other.shape.begin(), dimensions, shape.begin());
   std::copy_n(other.strides.begin(), dimensions, strides.begin());
   return *this;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tensors/counts.hpp"
+#include "tensors/devices.hpp"
 #include "tensors/dtypes.hpp"
 
 namespace shim {
@@ -20,6 +21,7 @@ struct TensorView {
   Dtype dtype = Dtype::none;
   int dimensions = 0;
   bool read_only = false;
+  Device device;
   std::array<std::int64_t, max_dimensions> shape;    // the first `dimensions` of them, which are what is copied
   std::array<std::int64_t, max_dimensions> strides;  // likewise; elements
 

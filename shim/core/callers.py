@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError, TensorError
+from shim.errors import CollectiveTimeoutError, DeviceTensorError, PeerLostError, ShimError, TensorError
 
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
@@ -61,6 +61,8 @@ class Caller:
         explained = self._class_for(type(error))(text)
         if isinstance(error, (PeerLostError, CollectiveTimeoutError)):
             explained.ranks = error.ranks  # type: ignore[attr-defined]  # the class is a subclass of error's
+        if isinstance(error, DeviceTensorError):
+            explained.device = error.device  # type: ignore[attr-defined]  # likewise
         if isinstance(error, TensorError) and error.raised is not None:
             return _of_both(explained, error.raised)
         return explained

@@ -19,7 +19,16 @@ from shim.core.callers import Caller, warn_user
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import ABSENT, ENDED, Work
-from shim.errors import EngineError, MismatchError, NotMemberError, OutOfMemoryError, ShimError, StateError, TensorError
+from shim.errors import (
+    DeviceTensorError,
+    EngineError,
+    MismatchError,
+    NotMemberError,
+    OutOfMemoryError,
+    ShimError,
+    StateError,
+    TensorError,
+)
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Splits
@@ -30,7 +39,9 @@ __all__ = [
     "all_to_all",
     "barrier",
     "broadcast",
+    "elsewhere",
     "gather",
+    "message_elsewhere",
     "receive",
     "received",
     "reduce",
@@ -51,7 +62,7 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: 
     try:
         operation = group.engine.broadcast(tensor, root, now)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "broadcast", tensor, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -76,7 +87,7 @@ def all_reduce(
             work = reduce_unreadable(caller, group, output, op, now)
             if work is not None:
                 return work
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "all_reduce", output, input, op, factor, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -94,7 +105,7 @@ def reduce(
     try:
         operation = group.engine.reduce(output, input, op, factor, root, now)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "reduce", output, input, op, factor, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -111,7 +122,7 @@ def all_gather(
     try:
         operation = group.engine.all_gather(outputs, input, output_splits, now, whole)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "all_gather", outputs, input, output_splits, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -128,7 +139,7 @@ def gather(
     try:
         operation = group.engine.gather(outputs, input, output_splits, root, now)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "gather", outputs, input, output_splits, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -145,7 +156,7 @@ def scatter(
     try:
         operation = group.engine.scatter(output, inputs, input_splits, root, now)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "scatter", output, inputs, input_splits, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -164,7 +175,7 @@ def reduce_scatter(
     try:
         operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "reduce_scatter", output, inputs, input_splits, op, factor, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -182,7 +193,7 @@ def all_to_all(
     try:
         operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
     except BaseException as error:
-        return refused(caller, group, error)
+        return elsewhere(caller, group, error, "all_to_all", outputs, inputs, output_splits, input_splits, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -205,7 +216,7 @@ def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int =
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        raise caller.explain(error, group) from None
+        operation = message_elsewhere(caller, group, error, "send", tensor, peer, tag, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -218,7 +229,7 @@ def receive(
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        raise caller.explain(error, group) from None
+        operation = message_elsewhere(caller, group, error, "receive", tensor, peer, tag, now)
     return ENDED if isinstance(operation, int) else Work(caller, group, operation)
 
 
@@ -230,7 +241,37 @@ def received(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None,
         refused(caller, group, error)
         return -1
     except ShimError as error:
-        raise caller.explain(error, group) from None
+        sender: int = message_elsewhere(caller, group, error, "receive", tensor, peer, tag, True)
+        return sender
+
+
+def elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collective: str, *call: Any) -> Work:
+    """Have the engine of a device carry out the call that the group's engine ended with *error*, as a tensor is there.
+
+    Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
+    """
+    try:
+        if not isinstance(error, DeviceTensorError):
+            return refused(caller, group, error)
+        try:
+            operation = getattr(group.engine_for(error), collective)(*call)
+        except BaseException as other:
+            return refused(caller, group, other)
+        return ENDED if operation is None else Work(caller, group, operation)
+    finally:
+        del error  # as refuse does
+
+
+def message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, function: str, *call: Any) -> Any:
+    """Do the same for a message, of which the other ranks are told nothing, and return what the engine returns."""
+    try:
+        if not isinstance(error, DeviceTensorError):
+            raise error
+        return getattr(group.engine_for(error), function)(*call)
+    except ShimError as raised:
+        raise caller.explain(raised, group) from None
+    finally:
+        del error
 
 
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:

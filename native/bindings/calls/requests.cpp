@@ -2,10 +2,12 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,12 +49,37 @@ struct PyRequest {
   void add(const TensorArgument& argument) {
     for (const TensorView& view : argument.views()) views.push_back({std::string(argument.role), view});
   }
+
+  Device device() const { return views.empty() ? Device() : views.front().tensor.device; }
+
+  // All tensors of a call are on one device. There nothing goes through a copy.
+  void settle_device() {
+    for (const View& view : views) {
+      if (view.tensor.device != device())
+        throw Failure(FailureKind::argument, "{" + views.front().role + "} and {" + view.role +
+                                                 "} must be on the same device, got " + name_of(device()) + " and " +
+                                                 name_of(view.tensor.device));
+      if (!device().is_host() && !view.tensor.is_contiguous())
+        throw Failure(FailureKind::tensor, "{" + view.role + "} must be contiguous, as it is on " + name_of(device()) +
+                                               "\nPass tensor.contiguous(), and read the result there.");
+    }
+    if (!device().is_host() && !request->put_on_device(device().type))
+      throw Failure(FailureKind::tensor, "{" + views.front().role + "} and {" + views.back().role +
+                                             "} must not overlap in part, as they are on " + name_of(device()) +
+                                             "\nPass a copy of one of them.");
+  }
+
+  void check_in_host_memory() const {
+    if (request->is_on_device())
+      throw Failure(FailureKind::state, "the host cannot reach the memory of a call on " + name_of(device()));
+  }
 };
 
 PyRequest checked(const std::string& collective, int rank, int size, nb::object outputs, nb::object inputs,
                   nb::handle output_splits, nb::handle input_splits, nb::handle op, double factor, int root, bool whole,
-                  const char* before) {
+                  const char* before, bool devices) {
   PyRequest made;
+  if (devices) made.owners.allow_devices();
   const Seat seat = made.seat = {rank, size};
   Owners& owners = made.owners;
   made.arguments = nb::make_tuple(outputs, inputs);
@@ -77,6 +104,7 @@ PyRequest checked(const std::string& collective, int rank, int size, nb::object 
     take(make_barrier(seat, before));
   else
     throw Failure(FailureKind::argument, "there is no collective '" + collective + "'");
+  if (devices) made.settle_device();
   return made;
 }
 
@@ -86,10 +114,17 @@ nb::object memory_of(const Part& part, nb::handle owner) {
   return nb::cast(nb::ndarray<nb::memview, std::uint8_t, nb::ndim<1>>(start, {part.bytes}, owner));
 }
 
-nb::list memory_of(const std::vector<Part>& parts, nb::handle owner) {
+nb::list memory_of(const PyRequest& request, const std::vector<Part>& parts, nb::handle owner) {
+  request.check_in_host_memory();
   nb::list memory;
   for (const Part& part : parts) memory.append(memory_of(part, owner));
   return memory;
+}
+
+std::vector<std::tuple<std::uintptr_t, std::size_t>> places_of(const std::vector<Part>& parts) {
+  std::vector<std::tuple<std::uintptr_t, std::size_t>> places;
+  for (const Part& part : parts) places.emplace_back(reinterpret_cast<std::uintptr_t>(part.data), part.bytes);
+  return places;
 }
 
 class Bytes {
@@ -146,7 +181,7 @@ void define_requests(nb::module_& module) {
       .def_prop_ro("dtype", [](const View& view) { return std::string(name_of(view.tensor.dtype)); })
       .def_prop_ro("shape", [](const View& view) { return view.first(view.tensor.shape); })
       .def_prop_ro("strides", [](const View& view) { return view.first(view.tensor.strides); })
-      .def_prop_ro("device", [](const View&) { return std::string("cpu"); });  // the reader refuses all others
+      .def_prop_ro("device", [](const View& view) { return name_of(view.tensor.device); });
 
   nb::class_<PyRequest>(module, "Request", "A checked call; see shim.core.engines.base.Engine.arrive.")
       .def_prop_ro("collective", [](const PyRequest& self) { return std::string(name_of(self.request->call().kind)); })
@@ -158,15 +193,24 @@ void define_requests(nb::module_& module) {
       .def_prop_ro("dtype", [](const PyRequest& self) { return std::string(name_of(self.request->call().dtype)); })
       .def_ro("views", &PyRequest::views)
       .def_prop_ro("inputs",
-                   [](nb::handle self) { return memory_of(nb::cast<PyRequest&>(self).request->inputs(), self); })
+                   [](nb::handle self) {
+                     const auto& request = nb::cast<PyRequest&>(self);
+                     return memory_of(request, request.request->inputs(), self);
+                   })
       .def_prop_ro("outputs",
-                   [](nb::handle self) { return memory_of(nb::cast<PyRequest&>(self).request->outputs(), self); })
+                   [](nb::handle self) {
+                     const auto& request = nb::cast<PyRequest&>(self);
+                     return memory_of(request, request.request->outputs(), self);
+                   })
+      .def_prop_ro("device", [](const PyRequest& self) { return name_of(self.device()); })
+      .def_prop_ro("input_places", [](const PyRequest& self) { return places_of(self.request->inputs()); })
+      .def_prop_ro("output_places", [](const PyRequest& self) { return places_of(self.request->outputs()); })
       .def("combine", &combine, "output"_a, "of_ranks"_a, "factors"_a,
            "Combine the bytes of all ranks, in their order, into those of output.");
 
   module.def("check_call", &checked, "collective"_a, "rank"_a, "size"_a, nb::kw_only(), "outputs"_a = nb::none(),
              "inputs"_a = nb::none(), "output_splits"_a = nb::none(), "input_splits"_a = nb::none(), "op"_a = 0,
-             "factor"_a = 1.0, "root"_a = -1, "whole"_a = false, "before"_a = "",
+             "factor"_a = 1.0, "root"_a = -1, "whole"_a = false, "before"_a = "", "devices"_a = false,
              "Check one rank's call of a collective.");
 }
 

@@ -65,8 +65,8 @@ void check_version(const DLPackVersion& version, std::string_view role) {
 }
 
 TensorView view_of(const DLTensor& tensor, bool read_only, std::string_view role) {
-  check_device(tensor.device.device_type, role);
   TensorView view;
+  view.device = device_of(tensor.device.device_type, tensor.device.device_id);
   view.dtype = dtype_of(tensor.dtype);
   if (view.dtype == Dtype::none)
     reject("{role} has elements that cannot be carried: DLPack type code " + std::to_string(tensor.dtype.code) + ", " +

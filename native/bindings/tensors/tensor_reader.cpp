@@ -10,6 +10,7 @@
 #include "bindings/tensors/attribute_reader.hpp"
 #include "bindings/tensors/numpy_array.hpp"
 #include "bindings/tensors/tensor_bit.hpp"
+#include "bindings/tensors/view_checks.hpp"
 #include "bindings/tensors/ways_to_read.hpp"
 #include "platform/failure.hpp"
 
@@ -150,6 +151,7 @@ TensorView read_or_describe(const Reader& reader, nb::handle object, std::string
 TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   const Reader& reader = reader_of(object, role);
   const TensorView view = read_or_describe(reader, object, role, owners);
+  if (!owners.may_be_on_devices()) check_in_host_memory(view, role);
   if (reader.version != nullptr || reader.memory != nullptr) {
     if (reader.way == Way::dlpack) owners.push_back(nb::borrow(object));  // beside its capsule
     owners.set_tracking_of_last(reader.version, reader.memory);
@@ -164,16 +166,21 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   return view;
 }
 
+std::string of_item(std::string text, std::size_t place, std::string_view role) {
+  const std::string name = "{" + std::string(role) + "}";
+  if (const std::size_t at = text.find(name); at != std::string::npos)
+    text.insert(at + name.size(), "[" + std::to_string(place) + "]");
+  return text;
+}
+
 // Errors name the item.
 TensorView view_of_item(nb::handle item, std::size_t place, std::string_view role, Owners& owners) {
   try {
     return view_of(item, role, owners);
+  } catch (const DeviceFailure& failure) {
+    throw DeviceFailure(of_item(failure.what(), place, role), failure.device);
   } catch (const Failure& failure) {
-    std::string text = failure.what();
-    const std::string name = "{" + std::string(role) + "}";
-    if (const std::size_t at = text.find(name); at != std::string::npos)
-      text.insert(at + name.size(), "[" + std::to_string(place) + "]");
-    throw Failure(failure.kind, text);
+    throw Failure(failure.kind, of_item(failure.what(), place, role));
   }
 }
 

@@ -30,6 +30,9 @@ class Owners {
     owner.version = version;
     owner.memory = memory;
   }
+  // Tensors on devices are read too: for an engine that serves them.
+  void allow_devices() { allows_devices_ = true; }
+  bool may_be_on_devices() const { return allows_devices_; }
   // From now on the memory stays, although the tensors may be given other memory.
   void hold_memory() {
     if (!held_.empty()) return;
@@ -60,6 +63,7 @@ class Owners {
   std::array<Owner, 2> few_;
   std::size_t count_ = 0;
   std::vector<Owner> more_;
+  bool allows_devices_ = false;
   std::size_t first_written_ = 0;
   std::size_t end_written_ = 0;
   std::vector<HeldMemory> held_;

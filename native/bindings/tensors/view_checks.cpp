@@ -3,6 +3,7 @@
 #include <dlpack/dlpack.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "platform/failure.hpp"
 
@@ -22,11 +23,19 @@ void reject(const std::string& message, std::string_view role) {
   throw Failure(FailureKind::tensor, with_role(message, role));
 }
 
-void check_device(int device_type, std::string_view role) {
-  if (device_type == kDLCPU || device_type == kDLCUDAHost || device_type == kDLROCMHost) return;
-  reject("{role} must be in host memory, got a tensor on a device of DLPack type " + std::to_string(device_type) +
-             "\nThe engine reaches host memory alone: pass tensor.cpu(), and read the result there.",
-         role);
+Device device_of(int type, int number) {
+  if (type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost) return {};
+  constexpr auto fitting = [](int value) { return std::in_range<std::int16_t>(value) ? value : -1; };
+  return {static_cast<std::int16_t>(fitting(type)), static_cast<std::int16_t>(fitting(number))};
+}
+
+void check_in_host_memory(const TensorView& view, std::string_view role) {
+  if (view.device.is_host()) return;
+  throw DeviceFailure(
+      with_role("{role} must be in host memory, got a tensor on " + name_of(view.device) +
+                    "\nThe engine reaches host memory alone: pass tensor.cpu(), and read the result there.",
+                role),
+      view.device);
 }
 
 void set_dimensions(TensorView& view, std::int64_t dimensions, std::string_view role) {

@@ -104,7 +104,7 @@ TensorView read_by_description(const nb::object& describe, nb::handle object, st
   view.set_contiguous();
   if (!description[3].is_none())
     for (std::size_t d = 0; d < shape.size(); ++d) view.strides[d] = nb::cast<std::int64_t>(description[3][d]);
-  check_device(nb::cast<int>(description[4]), role);
+  view.device = device_of(nb::cast<int>(description[4][0]), nb::cast<int>(description[4][1]));
   view.read_only = nb::cast<bool>(description[5]);
   owners.push_back(nb::borrow(description[6]));
   check_memory(view, role);

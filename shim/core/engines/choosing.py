@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.exchanges import exchange_at
 from shim.core.job.variables import Variables
-from shim.errors import ArgumentError, EngineError, UnsupportedError
+from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
@@ -28,6 +28,7 @@ __all__ = [
     "choose_in",
     "engine_names",
     "open_engine",
+    "open_for_device",
     "open_link",
     "open_within_host",
     "place_by_library",
@@ -55,6 +56,8 @@ _LIBRARIES = {"gloo": ("c10d", "torch"), "mpi": ("mpi", "mpi4py")}
 _MPI_LAUNCHERS = ("Open MPI", "MPICH or Intel MPI")
 _OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
+_STAGE = "SHIM_STAGE"
+_STAGED = ("shim.core.engines.staged", "StagedCalls")
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -241,6 +244,25 @@ def open_within_host(place: Place) -> Any:
     engine = _class_of(_ENGINES[_USUAL])(replace(place, choice=Choice(_USUAL, "they are on one host")))
     engine.serve_larger_group()
     return engine
+
+
+def open_for_device(error: DeviceTensorError, engine: Engine, rank: int) -> Any:
+    """Return what carries out calls for tensors where *error* says, of the group whose rank *rank* *engine* serves in host memory.
+
+    Raises ArgumentError for a wrong ``SHIM_STAGE``, and DeviceTensorError, with what would help, where nothing serves the device.
+    """
+    said = Variables(os.environ).get(_STAGE)
+    if said not in (None, "host"):
+        raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
+    if said is None:
+        what = str(error).partition("\n")[0]
+        refusal = DeviceTensorError(
+            f"{what}\nNo engine here serves {error.device[0]}. Pass tensor.cpu(), and read the result there; or set {_STAGE}=host for "
+            "all ranks, which copies to host memory and back with every call."
+        )
+        refusal.device = error.device
+        raise refusal
+    return _class_of(_STAGED)(engine, rank)
 
 
 def _class_of(where: tuple[str, str]) -> Any:

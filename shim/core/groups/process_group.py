@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.absent import absence
+from shim.core.engines.choosing import open_for_device
 from shim.core.groups.state import STATE
 from shim.errors import NotMemberError, RankError, ShimError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines import Choice
     from shim.core.engines.base import Engine
+    from shim.errors import DeviceTensorError
 
 __all__ = ["ProcessGroup"]
 
@@ -46,6 +48,7 @@ class ProcessGroup:
         # Kept, because an object may be unpickled after the group has been closed.
         self.seal_key = b"" if engine is None else engine.seal_key
         self.engine: Engine = absence(self._why_there_is_no_engine) if engine is None else engine
+        self._of_devices: dict[str, Any] = {}  # the engines for tensors that are elsewhere, by the kind of device
 
     def label(self, group_rank: int, of_size: bool = False) -> str:
         """Name *group_rank* in a message: with its rank in the world, where that is another."""
@@ -58,6 +61,13 @@ class ProcessGroup:
             if of_size
             else f"{name} (rank {there} of the world)"
         )
+
+    def engine_for(self, error: DeviceTensorError) -> Any:
+        """Return the engine that carries out the group's calls for tensors where *error* says. Raises DeviceTensorError where there is none."""
+        kind = error.device[0]
+        if kind not in self._of_devices:
+            self._of_devices[kind] = open_for_device(error, self.engine, self.rank)
+        return self._of_devices[kind]
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
@@ -84,6 +94,7 @@ class ProcessGroup:
     def _close(self, why: str = "") -> None:
         if self.is_alive:
             engine, self.is_alive = self.engine, False
+            self._of_devices.clear()
             self.engine = absence(self._why_there_is_no_engine)
             engine.close(why)
 

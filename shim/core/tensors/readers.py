@@ -40,17 +40,17 @@ __all__ = [
     "reader_for",
 ]
 
-_HOST = 1  # DLPack's kDLCPU
+_HOST = (1, 0)  # as DLPack numbers devices: a type, and which one of it
 
 
 class Description(NamedTuple):
-    """Where a tensor's elements are. ``strides`` counts elements; ``owner`` keeps the memory alive."""
+    """Where a tensor's elements are. ``strides`` counts elements, ``device`` is as DLPack numbers them; ``owner`` keeps the memory alive."""
 
     address: int
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
-    device_type: int
+    device: tuple[int, int]
     read_only: bool
     owner: Any
 
@@ -193,7 +193,8 @@ def _describe_torch(tensor: Any) -> Description:
             f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor, and read the result there."
         )
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _HOST, False, tensor)
+    where = _HOST if tensor.device.type == "cpu" else tuple(map(int, tensor.__dlpack_device__()))
+    return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), where, False, tensor)
 
 
 def _paddle_reader(kind: type[Any]) -> Reader:
@@ -206,10 +207,6 @@ def _describe_paddle(tensor: Any) -> Description:
     if not tensor.is_dense():
         raise TensorError(
             "{role} must be dense, got a sparse tensor\nPass tensor.to_dense(), and read the result there."
-        )
-    if not tensor.place.is_cpu_place():
-        raise TensorError(
-            f"{{role}} must be in host memory, got {tensor.place}\nPass tensor.cpu(), and read the result there."
         )
     raise TensorError(f"{{role}} cannot be carried, got a tensor of dtype {tensor.dtype}")
 
@@ -248,11 +245,16 @@ def describe_mindspore(tensor: Any) -> Description:
     """
     if tensor.has_init:
         tensor.init_data()
-    if not tensor.device.startswith("CPU"):
+    kind, _, number = tensor.device.partition(":")
+    if kind not in _MINDSPORE_DEVICES:
         raise TensorError(f"{{role}} must be in host memory, got device {tensor.device}\nMove it with .to('CPU').")
+    where = (_MINDSPORE_DEVICES[kind], int(number or 0))
     dtype = name_of_mindspore_dtype(tensor.dtype)
     strides = None if tensor.is_contiguous() else tuple(tensor.stride())
-    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, _HOST, False, tensor)
+    return Description(tensor.data_ptr(), dtype, tuple(tensor.shape), strides, where, False, tensor)
+
+
+_MINDSPORE_DEVICES = {"CPU": 1, "GPU": 2, "Ascend": 12}  # by DLPack's numbers; 12 is for those that have none
 
 
 def name_of_mindspore_dtype(dtype: Any) -> str:

@@ -18,14 +18,12 @@ def why_not_dense(tensor: Any) -> str:
 
 
 def why_not_here(tensor: Any) -> str:
-    """Return the same of one whose elements do not lie in the host's memory, or that a transform of functions stands for."""
+    """Return the same of one that has no elements, or that a transform of functions stands for."""
     if tensor.device.type == "meta":
         return (
             "{role} must have elements, got a tensor on device meta\n"
             "Give it memory with torch.empty_like(tensor, device='cpu'), fill it, and read the result there."
         )
-    if tensor.device.type != "cpu":
-        return f"{{role}} must be in host memory, got device {tensor.device}\nPass tensor.cpu(), and read the result there."
     transform = _transform_of(tensor)
     if transform:
         return (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from described_tensors import Described
 
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -16,51 +16,8 @@ from shim.core.reduce_ops import ReduceOp
 from shim.errors import TensorError
 
 ME = Caller("test", input="tensor", output="tensor")
-FLOAT, BOOL, FLOAT8 = 2, 6, 10
+BOOL, FLOAT8 = 6, 10
 HUGE = 1 << 62
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        *(("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)),
-        *(("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
-        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (
-        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32)),
-        *(("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)),
-    )
-
-
-class Described:
-    """An object whose ``__dlpack__`` describes four floats, but for what the fields say."""
-
-    def __init__(self, shape: Any = (4,), strides: Any = None, major: int = 1, **fields: Any) -> None:
-        self.memory = np.ones(4, "float32")
-        self._shape, self._strides = (self._kept(numbers) for numbers in (shape, strides))
-        usual = {"data": self.memory.ctypes.data, "device_type": 1, "code": FLOAT, "bits": 32, "lanes": 1}
-        usual |= {"ndim": len(shape or ()), "shape": self._shape, "strides": self._strides}
-        self._managed = _Managed(major, 0, None, None, 0, _Tensor(**{**usual, **fields}))
-
-    @staticmethod
-    def _kept(numbers: Any) -> Any:
-        return (
-            None if numbers is None else ctypes.cast((ctypes.c_int64 * max(1, len(numbers)))(*numbers), ctypes.c_void_p)
-        )
-
-    def __dlpack__(self, **keywords: object) -> Any:
-        new_capsule = ctypes.pythonapi.PyCapsule_New
-        new_capsule.restype, new_capsule.argtypes = (
-            ctypes.py_object,
-            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-        )
-        return new_capsule(ctypes.addressof(self._managed), b"dltensor_versioned", None)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +63,8 @@ def test_what_is_well_described_is_read(alone: ProcessGroup, fields: dict[str, A
         ({"code": 99}, "type code 99"),
         ({"code": BOOL}, "type code 6, 32 bits"),
         ({"code": FLOAT8}, "type code 10, 32 bits"),
-        ({"device_type": 2}, "on a device of DLPack type 2"),
-        ({"device_type": -5}, "on a device of DLPack type -5"),
+        ({"device_type": 2}, "on cuda:0"),
+        ({"device_type": -5}, "on DLPack device type -5:0"),
     ],
     ids=str,
 )
