@@ -69,12 +69,12 @@ def render(root: Path) -> str:
 
 
 def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the engines' names, each with the collectives that it or a class between it and ``Engine`` has methods for."""
+    """Yield the engines' names, each with the collectives for which it or a class between it and ``Engine`` has methods or moves."""
     classes = _engine_classes(by_name)
     bases = {base for _, node in classes.values() for base in _bases(node)}
     for name, (folder, _) in classes.items():
         if name not in bases:  # what others are derived from is no engine by itself
-            yield folder, _own_methods(root, classes, name)
+            yield folder, _own_methods(root, by_name, classes, name)
 
 
 def _engine_classes(by_name: Mapping[str, Module]) -> dict[str, tuple[str, ast.ClassDef]]:
@@ -88,9 +88,22 @@ def _engine_classes(by_name: Mapping[str, Module]) -> dict[str, tuple[str, ast.C
     }
 
 
-def _own_methods(root: Path, classes: Mapping[str, tuple[str, ast.ClassDef]], name: str) -> set[str]:
+def _own_methods(
+    root: Path, by_name: Mapping[str, Module], classes: Mapping[str, tuple[str, ast.ClassDef]], name: str
+) -> set[str]:
     node = classes[name][1] if name in classes else _native_class(root, name)
-    return _methods(node).union(*(_own_methods(root, classes, base) for base in _bases(node)))
+    own = _methods(node).union(_moves(by_name, classes[name][0]) if _has_moves(node) else ())
+    return own.union(*(_own_methods(root, by_name, classes, base) for base in _bases(node)))
+
+
+def _has_moves(node: ast.ClassDef) -> bool:
+    targets = [child.target for child in node.body if isinstance(child, ast.AnnAssign)]
+    return any(isinstance(target, ast.Name) and target.id == "moves" for target in targets)
+
+
+def _moves(by_name: Mapping[str, Module], engine: str) -> set[str]:
+    """Return the collectives for which *engine* has functions that move the data."""
+    return set(string_list(by_name[f"shim.core.engines.{engine}.moves"].tree, "__all__") or [])
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

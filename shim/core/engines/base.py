@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 from shim._native import Request, check_call, set_reader_chooser
 from shim.core import tensors
@@ -27,7 +28,7 @@ class Engine(ABC):
     """Carries out the collectives of one group, for the calling rank.
 
     An engine must give ``send``, ``receive`` and ``arrive``. The other collectives have defaults over these, in
-    ``defaults.py``; an engine overrides what it does better.
+    ``defaults.py``; an engine overrides what it does better, or has ``moves`` of its own.
 
     Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
     ``TensorError`` whose messages name arguments by role, ``{output}``), and returns a prepared operation:
@@ -44,7 +45,12 @@ class Engine(ABC):
     name: str
     rank: int  # of the caller
     size: int
+    moves: ClassVar[ModuleType] = defaults  # has a function for each collective, which moves its data
+    reaches_devices: ClassVar[bool] = False  # or its tensors are all in host memory
     seal_key: bytes = b""  # for what is unpickled, where others than the ranks may write to the group's connections
+
+    def _checked(self, collective: str, **call: Any) -> Request:
+        return check_call(collective, self.rank, self.size, devices=self.reaches_devices, **call)
 
     @abstractmethod
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
@@ -58,51 +64,43 @@ class Engine(ABC):
 
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
         """Copy the root's tensor to all."""
-        request = check_call("broadcast", self.rank, self.size, inputs=tensor, root=root)
-        return self.arrive(request, partial(defaults.broadcast, self), now)
+        request = self._checked("broadcast", inputs=tensor, root=root)
+        return self.arrive(request, partial(self.moves.broadcast, self), now)
 
     def all_reduce(
         self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs into every rank's output."""
-        request = check_call("all_reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor)
-        return self.arrive(request, partial(defaults.all_reduce, self), now)
+        request = self._checked("all_reduce", outputs=output, inputs=input, op=op, factor=factor)
+        return self.arrive(request, partial(self.moves.all_reduce, self), now)
 
     def reduce(
         self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs; ``output`` is read on the root alone, and no other rank's memory is written."""
-        request = check_call(
-            "reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor, root=root
-        )
-        return self.arrive(request, partial(defaults.reduce, self), now)
+        request = self._checked("reduce", outputs=output, inputs=input, op=op, factor=factor, root=root)
+        return self.arrive(request, partial(self.moves.reduce, self), now)
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of every rank's outputs."""
-        request = check_call(
-            "all_gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
-        )
-        return self.arrive(request, partial(defaults.all_gather, self), now)
+        request = self._checked("all_gather", outputs=outputs, inputs=input, output_splits=output_splits, whole=whole)
+        return self.arrive(request, partial(self.moves.all_gather, self), now)
 
     def gather(
         self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of the root's outputs."""
-        request = check_call(
-            "gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, root=root
-        )
-        return self.arrive(request, partial(defaults.gather, self), now)
+        request = self._checked("gather", outputs=outputs, inputs=input, output_splits=output_splits, root=root)
+        return self.arrive(request, partial(self.moves.gather, self), now)
 
     def scatter(
         self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
     ) -> EngineWork | None:
         """Copy each rank's part of the root's inputs into its output."""
-        request = check_call(
-            "scatter", self.rank, self.size, outputs=output, inputs=inputs, input_splits=input_splits, root=root
-        )
-        return self.arrive(request, partial(defaults.scatter, self), now)
+        request = self._checked("scatter", outputs=output, inputs=inputs, input_splits=input_splits, root=root)
+        return self.arrive(request, partial(self.moves.scatter, self), now)
 
     def reduce_scatter(
         self,
@@ -115,10 +113,8 @@ class Engine(ABC):
         whole: bool = False,
     ) -> EngineWork | None:
         """Combine all ranks' inputs and give each rank its part."""
-        request = check_call(
+        request = self._checked(
             "reduce_scatter",
-            self.rank,
-            self.size,
             outputs=output,
             inputs=inputs,
             input_splits=input_splits,
@@ -126,7 +122,7 @@ class Engine(ABC):
             factor=factor,
             whole=whole,
         )
-        return self.arrive(request, partial(defaults.reduce_scatter, self), now)
+        return self.arrive(request, partial(self.moves.reduce_scatter, self), now)
 
     def all_to_all(
         self,
@@ -138,21 +134,19 @@ class Engine(ABC):
         whole: bool = False,
     ) -> EngineWork | None:
         """Copy part *j* of rank *i*'s inputs into part *i* of rank *j*'s outputs."""
-        request = check_call(
+        request = self._checked(
             "all_to_all",
-            self.rank,
-            self.size,
             outputs=outputs,
             inputs=inputs,
             output_splits=output_splits,
             input_splits=input_splits,
             whole=whole,
         )
-        return self.arrive(request, partial(defaults.all_to_all, self), now)
+        return self.arrive(request, partial(self.moves.all_to_all, self), now)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """Wait until every rank has called this; *before*, at most 128 bytes, must be the same text on all ranks."""
-        return self.arrive(check_call("barrier", self.rank, self.size, before=before), defaults.barrier, now)
+        return self.arrive(self._checked("barrier", before=before), self.moves.barrier, now)
 
     @abstractmethod
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:

@@ -86,9 +86,7 @@ class StagedCalls:
         call = _Call()
         from_host = call.read(inputs)
         to_host = call.write(output)
-        return call.made(
-            self.under.reduce_scatter, to_host, from_host, input_splits, op, factor, now=now, whole=whole
-        )
+        return call.made(self.under.reduce_scatter, to_host, from_host, input_splits, op, factor, now=now, whole=whole)
 
     def all_to_all(
         self,

@@ -54,7 +54,9 @@ def ones(*shape: int, by: float = 1.0, number: int = 0) -> OnDevice:
 def test_what_nobody_serves_is_refused_on_all_ranks(rank: int) -> None:
     with world() as group:
         if rank == 0:
-            with pytest.raises(DeviceTensorError, match=r"test: tensor must be in host memory, got a tensor on cuda:3") as caught:
+            with pytest.raises(
+                DeviceTensorError, match=r"test: tensor must be in host memory, got a tensor on cuda:3"
+            ) as caught:
                 calls.all_reduce(ME, group, ones(2, number=3), ones(2, number=3), SUM, now=True)
             assert "No engine here serves cuda." in str(caught.value)
             assert "SHIM_STAGE=host" in str(caught.value)
@@ -185,6 +187,4 @@ def test_what_a_device_call_must_be(output: Any, input: Any, told: str) -> None:
 def test_tensors_that_overlap_in_part_are_refused_on_a_device() -> None:
     memory = np.ones(3, "float32")
     with pytest.raises(TensorError, match=r"must not overlap in part, as they are on cuda:0"):
-        check_call(
-            "all_reduce", 0, 1, outputs=OnDevice(memory[:2]), inputs=OnDevice(memory[1:]), op=SUM, devices=True
-        )
+        check_call("all_reduce", 0, 1, outputs=OnDevice(memory[:2]), inputs=OnDevice(memory[1:]), op=SUM, devices=True)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from shim._native import CarriedGroup, dtype_bytes
-from shim.core.engines.base import Engine, Request, Splits, Tensor, Tensors, check_call
+from shim.core.engines.base import Engine, Request, Tensor
 from shim.core.engines.network import moves
 from shim.core.engines.network.carrier import Carrier, Gather
 from shim.core.engines.network.link import Link, LinkError, Pending
@@ -19,7 +19,6 @@ from shim.errors import CollectiveTimeoutError, EngineError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
-    from shim.core.reduce_ops import ReduceOp
     from shim.core.work import EngineWork
 
 __all__ = ["NetworkEngine", "gather_over"]
@@ -39,7 +38,7 @@ class NetworkEngine(Engine):
     """
 
     link: Link
-    moves: ClassVar[ModuleType] = moves  # which have a function for each collective
+    moves: ClassVar[ModuleType] = moves
 
     def __init__(self, place: Place, link: Link, gather: Gather | None = None) -> None:
         assert place.control is not None
@@ -70,104 +69,6 @@ class NetworkEngine(Engine):
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. Small data is moved by the arrivals themselves, without *move*."""
         return self._group.arrive(request, partial(self._moved, move), now)
-
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call("broadcast", self.rank, self.size, inputs=tensor, root=root)
-        return self.arrive(request, partial(self.moves.broadcast, self), now)
-
-    def all_reduce(
-        self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call("all_reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor)
-        return self.arrive(request, partial(self.moves.all_reduce, self), now)
-
-    def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "reduce", self.rank, self.size, outputs=output, inputs=input, op=op, factor=factor, root=root
-        )
-        return self.arrive(request, partial(self.moves.reduce, self), now)
-
-    def all_gather(
-        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "all_gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
-        )
-        return self.arrive(request, partial(self.moves.all_gather, self), now)
-
-    def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "gather", self.rank, self.size, outputs=outputs, inputs=input, output_splits=output_splits, root=root
-        )
-        return self.arrive(request, partial(self.moves.gather, self), now)
-
-    def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "scatter", self.rank, self.size, outputs=output, inputs=inputs, input_splits=input_splits, root=root
-        )
-        return self.arrive(request, partial(self.moves.scatter, self), now)
-
-    def reduce_scatter(
-        self,
-        output: Tensor,
-        inputs: Tensors,
-        input_splits: Splits,
-        op: ReduceOp,
-        factor: float,
-        now: bool = False,
-        whole: bool = False,
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "reduce_scatter",
-            self.rank,
-            self.size,
-            outputs=output,
-            inputs=inputs,
-            input_splits=input_splits,
-            op=op,
-            factor=factor,
-            whole=whole,
-        )
-        return self.arrive(request, partial(self.moves.reduce_scatter, self), now)
-
-    def all_to_all(
-        self,
-        outputs: Tensors,
-        inputs: Tensors,
-        output_splits: Splits,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
-    ) -> EngineWork | None:
-        """See ``Engine``."""
-        request = check_call(
-            "all_to_all",
-            self.rank,
-            self.size,
-            outputs=outputs,
-            inputs=inputs,
-            output_splits=output_splits,
-            input_splits=input_splits,
-            whole=whole,
-        )
-        return self.arrive(request, partial(self.moves.all_to_all, self), now)
-
-    def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
-        """See ``Engine``."""
-        return self.arrive(check_call("barrier", self.rank, self.size, before=before), self.moves.barrier, now)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""

@@ -1,0 +1,316 @@
+#include "fake_cuda.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace fake {
+namespace {
+
+constexpr int devices = 8;
+constexpr int success = 0, invalid_value = 1, invalid_device = 101, not_ready = 600;
+
+struct Allocation {
+  std::size_t bytes;
+  std::byte* alias;  // the same memory, where it can be read and written
+  int device;
+};
+
+// Does what it is given in order, on a thread of its own.
+class Stream {
+ public:
+  explicit Stream(int device) : device(device), thread_([this] { run(); }) { thread_.detach(); }
+
+  void put(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    ++given_;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t until = given_;
+    changed_.wait(lock, [&] { return done_ >= until; });
+  }
+  bool is_idle() {
+    const std::lock_guard lock(mutex_);
+    return done_ == given_;
+  }
+
+  const int device;
+
+ private:
+  void run() {
+    for (;;) {
+      std::function<void()> next;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !work_.empty(); });
+        next = std::move(work_.front());
+        work_.pop_front();
+      }
+      next();
+      const std::lock_guard lock(mutex_);
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::uint64_t given_ = 0, done_ = 0;
+  std::thread thread_;
+};
+
+struct Event {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t recorded = 0, reached = 0;
+
+  void reach(std::uint64_t number) {
+    const std::lock_guard lock(mutex);
+    reached = number;
+    changed.notify_all();
+  }
+  void wait_for(std::uint64_t number) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return reached >= number; });
+  }
+};
+
+// Never destroyed: streams go on until the process ends.
+struct Driver {
+  std::mutex mutex;
+  bool is_begun = false;
+  std::map<std::uintptr_t, Allocation> allocations;
+  std::map<void*, Stream*> streams;
+  std::map<void*, std::shared_ptr<Event>> events;
+  Stream* legacy[devices] = {};
+};
+Driver& driver() {
+  static auto* instance = new Driver();
+  return *instance;
+}
+
+thread_local std::vector<int> contexts;  // the devices of those that were pushed
+
+void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::intptr_t>(device + 1)); }
+
+Stream& stream_at(const char* function, void* handle) {
+  const std::lock_guard lock(driver().mutex);
+  if (handle == nullptr || handle == reinterpret_cast<void*>(1)) {
+    const int device = contexts.empty() ? -1 : contexts.back();
+    if (device < 0) wrong_use(function, "the legacy stream without a current context");
+    if (driver().legacy[device] == nullptr) driver().legacy[device] = new Stream(device);
+    return *driver().legacy[device];
+  }
+  const auto found = driver().streams.find(handle);
+  if (found == driver().streams.end()) wrong_use(function, "a stream that is none, or was destroyed");
+  return *found->second;
+}
+
+std::shared_ptr<Event> event_at(const char* function, void* handle) {
+  const std::lock_guard lock(driver().mutex);
+  const auto found = driver().events.find(handle);
+  if (found == driver().events.end()) wrong_use(function, "an event that is none, or was destroyed");
+  return found->second;
+}
+
+}  // namespace
+
+void wrong_use(const char* function, const char* what) {
+  std::fprintf(stderr, "fake device: %s: %s\n", function, what);
+  std::fflush(stderr);
+  std::abort();
+}
+
+std::byte* memory_at(const char* function, const void* address, std::size_t bytes, int device) {
+  const std::lock_guard lock(driver().mutex);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  auto found = driver().allocations.upper_bound(at);
+  if (found == driver().allocations.begin()) wrong_use(function, "memory that is not the device's");
+  --found;
+  if (at - found->first >= found->second.bytes && bytes > 0) wrong_use(function, "memory that is not the device's");
+  if (at - found->first + bytes > found->second.bytes) wrong_use(function, "more memory than was allocated");
+  if (device >= 0 && found->second.device != device) wrong_use(function, "memory of another device");
+  return found->second.alias + (at - found->first);
+}
+
+int current_device(const char* function) {
+  if (contexts.empty()) wrong_use(function, "no context is current");
+  return contexts.back();
+}
+
+void put_on_stream(const char* function, void* stream, int device, std::function<void()> work) {
+  Stream& there = stream_at(function, stream);
+  if (there.device != device) wrong_use(function, "a stream of another device");
+  there.put(std::move(work));
+}
+
+}  // namespace fake
+
+using namespace fake;
+
+extern "C" {
+
+int cuInit(unsigned flags) {
+  driver().is_begun = true;
+  return flags == 0 ? success : invalid_value;
+}
+
+int cuDeviceGetCount(int* count) {
+  if (!driver().is_begun) wrong_use("cuDeviceGetCount", "cuInit was not called");
+  *count = devices;
+  return success;
+}
+
+int cuDeviceGet(int* device, int ordinal) {
+  if (!driver().is_begun) wrong_use("cuDeviceGet", "cuInit was not called");
+  if (ordinal < 0 || ordinal >= devices) return invalid_device;
+  *device = ordinal;
+  return success;
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = context_of(device);
+  return success;
+}
+
+int cuCtxPushCurrent_v2(void* context) {
+  contexts.push_back(static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 1);
+  return success;
+}
+
+int cuCtxPopCurrent_v2(void** context) {
+  if (contexts.empty()) wrong_use("cuCtxPopCurrent", "no context is current");
+  *context = context_of(contexts.back());
+  contexts.pop_back();
+  return success;
+}
+
+int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
+  const int device = current_device("cuMemAlloc");
+  const std::size_t whole = (bytes + 4095) / 4096 * 4096 + 4096;
+  const int file = static_cast<int>(memfd_create("fake_device", 0));
+  if (file < 0 || ftruncate(file, static_cast<off_t>(whole)) != 0) return 2;
+  void* const hidden = mmap(nullptr, whole, PROT_NONE, MAP_SHARED, file, 0);
+  void* const alias = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  *address = reinterpret_cast<std::uintptr_t>(hidden);
+  const std::lock_guard lock(driver().mutex);
+  driver().allocations[*address] = {bytes, static_cast<std::byte*>(alias), device};
+  return success;
+}
+
+int cuMemFree_v2(std::uintptr_t address) {
+  const std::lock_guard lock(driver().mutex);
+  const auto found = driver().allocations.find(address);
+  if (found == driver().allocations.end()) wrong_use("cuMemFree", "memory that was not allocated");
+  const std::size_t whole = (found->second.bytes + 4095) / 4096 * 4096 + 4096;
+  munmap(reinterpret_cast<void*>(address), whole);
+  munmap(found->second.alias, whole);
+  driver().allocations.erase(found);
+  return success;
+}
+
+int cuMemcpyHtoDAsync_v2(std::uintptr_t to, const void* from, std::size_t bytes, void* stream) {
+  std::byte* const there = memory_at("cuMemcpyHtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
+  stream_at("cuMemcpyHtoDAsync", stream).put([=] { std::memcpy(there, from, bytes); });
+  return success;
+}
+
+int cuMemcpyDtoHAsync_v2(void* to, std::uintptr_t from, std::size_t bytes, void* stream) {
+  const std::byte* const there = memory_at("cuMemcpyDtoHAsync", reinterpret_cast<void*>(from), bytes, -1);
+  stream_at("cuMemcpyDtoHAsync", stream).put([=] { std::memcpy(to, there, bytes); });
+  return success;
+}
+
+int cuMemcpyDtoDAsync_v2(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, void* stream) {
+  std::byte* const there = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
+  const std::byte* const here = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(from), bytes, -1);
+  stream_at("cuMemcpyDtoDAsync", stream).put([=] { std::memmove(there, here, bytes); });
+  return success;
+}
+
+int cuStreamCreate(void** stream, unsigned) {
+  auto* const made = new Stream(current_device("cuStreamCreate"));
+  const std::lock_guard lock(driver().mutex);
+  driver().streams[made] = made;
+  *stream = made;
+  return success;
+}
+
+int cuStreamDestroy_v2(void* stream) {
+  stream_at("cuStreamDestroy", stream);
+  const std::lock_guard lock(driver().mutex);
+  driver().streams.erase(stream);  // its thread goes on with what it has
+  return success;
+}
+
+int cuStreamSynchronize(void* stream) {
+  stream_at("cuStreamSynchronize", stream).wait();
+  return success;
+}
+
+int cuStreamQuery(void* stream) { return stream_at("cuStreamQuery", stream).is_idle() ? success : not_ready; }
+
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  const auto waited = event_at("cuStreamWaitEvent", event);
+  const std::uint64_t number = waited->recorded;
+  stream_at("cuStreamWaitEvent", stream).put([=] { waited->wait_for(number); });
+  return success;
+}
+
+int cuEventCreate(void** event, unsigned) {
+  current_device("cuEventCreate");
+  const auto made = std::make_shared<Event>();
+  const std::lock_guard lock(driver().mutex);
+  driver().events[made.get()] = made;
+  *event = made.get();
+  return success;
+}
+
+int cuEventRecord(void* event, void* stream) {
+  const auto recorded = event_at("cuEventRecord", event);
+  const std::uint64_t number = ++recorded->recorded;
+  stream_at("cuEventRecord", stream).put([=] { recorded->reach(number); });
+  return success;
+}
+
+int cuEventQuery(void* event) {
+  const auto asked = event_at("cuEventQuery", event);
+  const std::lock_guard lock(asked->mutex);
+  return asked->reached >= asked->recorded ? success : not_ready;
+}
+
+int cuEventSynchronize(void* event) {
+  const auto waited = event_at("cuEventSynchronize", event);
+  waited->wait_for(waited->recorded);
+  return success;
+}
+
+int cuEventDestroy_v2(void* event) {
+  event_at("cuEventDestroy", event);
+  const std::lock_guard lock(driver().mutex);
+  driver().events.erase(event);
+  return success;
+}
+
+int cuGetErrorString(int error, const char** text) {
+  *text = error == invalid_device ? "invalid device ordinal" : error == not_ready ? "device not ready" : "fake error";
+  return success;
+}
+
+}  // extern "C"
