@@ -159,8 +159,14 @@ class Request:
     inputs: list[memoryview]
     outputs: list[memoryview]
     device: str
+    device_number: int
     input_places: list[tuple[int, int]]
     output_places: list[tuple[int, int]]
+    def current_stream(self) -> int:
+        """
+        The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.
+        """
+
     def combine(self, output: object, of_ranks: list[memoryview], factors: Sequence[float]) -> None:
         """
         Combine the bytes of all ranks, in their order, into those of output.

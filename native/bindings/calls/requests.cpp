@@ -38,6 +38,7 @@ struct PyRequest {
   Seat seat;
   nb::object arguments;
   Owners owners;  // until it is begun
+  nb::object first;  // tensor, of a call on a device
   std::vector<View> views;
   std::unique_ptr<Request> request;
 
@@ -63,6 +64,7 @@ struct PyRequest {
         throw Failure(FailureKind::tensor, "{" + view.role + "} must be contiguous, as it is on " + name_of(device()) +
                                                "\nPass tensor.contiguous(), and read the result there.");
     }
+    if (!device().is_host()) first = owners.first();
     if (!device().is_host() && !request->put_on_device(device().type))
       throw Failure(FailureKind::tensor, "{" + views.front().role + "} and {" + views.back().role +
                                              "} must not overlap in part, as they are on " + name_of(device()) +
@@ -203,6 +205,12 @@ void define_requests(nb::module_& module) {
                      return memory_of(request, request.request->outputs(), self);
                    })
       .def_prop_ro("device", [](const PyRequest& self) { return name_of(self.device()); })
+      .def_prop_ro("device_number", [](const PyRequest& self) { return self.device().number; })
+      .def("current_stream",
+           [](const PyRequest& self) {
+             return self.first.is_valid() ? current_stream(self.first, self.device()) : 0;
+           },
+           "The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.")
       .def_prop_ro("input_places", [](const PyRequest& self) { return places_of(self.request->inputs()); })
       .def_prop_ro("output_places", [](const PyRequest& self) { return places_of(self.request->outputs()); })
       .def("combine", &combine, "output"_a, "of_ranks"_a, "factors"_a,

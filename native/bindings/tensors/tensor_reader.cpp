@@ -194,6 +194,15 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
   return {role, view_of(object, role, owners), {}, false};
 }
 
+std::uintptr_t current_stream(nb::handle object, Device device) {
+  const Reader& reader = reader_of(object, "tensor");
+  if (reader.exchange == nullptr || reader.exchange->current_work_stream == nullptr) return 0;
+  void* stream = nullptr;
+  const auto type = static_cast<DLDeviceType>(device.type);
+  if (reader.exchange->current_work_stream(type, device.number, &stream) != 0) throw nb::python_error();
+  return reinterpret_cast<std::uintptr_t>(stream);
+}
+
 TensorArgument read_whole(nb::handle object, std::string_view role, Owners& owners) {
   if (is_sequence(object))
     reject(std::string("{role} must be one tensor, got a ") + nb::str(object.type().attr("__qualname__")).c_str(),

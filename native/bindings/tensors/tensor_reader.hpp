@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ namespace shim::bindings {
 class Owners {
  public:
   std::size_t size() const { return count_ + more_.size(); }
+  nanobind::object first() { return size() == 0 ? nanobind::none() : (*this)[0].object; }
   void push_back(nanobind::object owner) {
     if (count_ < few_.size())
       few_[count_++].object = std::move(owner);
@@ -82,6 +84,9 @@ TensorArgument read_output(const Read& read, nanobind::handle object, std::strin
   owners.are_written_from(before);
   return argument;
 }
+// The stream on which the producer of `object`, a tensor on `device`, works now; 0, the legacy default stream, where it
+// does not say.
+std::uintptr_t current_stream(nanobind::handle object, Device device);
 // A tensor, and no list or tuple of tensors.
 TensorArgument read_whole(nanobind::handle object, std::string_view role, Owners& owners);
 // A tensor, or a list or tuple of tensors.

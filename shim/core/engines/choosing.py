@@ -57,6 +57,8 @@ _MPI_LAUNCHERS = ("Open MPI", "MPICH or Intel MPI")
 _OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
 _STAGE = "SHIM_STAGE"
+# For tensors that are not in host memory, by the kind of device. Each is made of the group's engine, by whose agreement its calls begin.
+_OF_DEVICES = {"cuda": ("shim.core.engines.nccl.engine", "NcclEngine")}
 _STAGED = ("shim.core.engines.staged", "StagedCalls")
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
@@ -246,23 +248,29 @@ def open_within_host(place: Place) -> Any:
     return engine
 
 
-def open_for_device(error: DeviceTensorError, engine: Engine, rank: int) -> Any:
-    """Return what carries out calls for tensors where *error* says, of the group whose rank *rank* *engine* serves in host memory.
+def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: int) -> Any:
+    """Return what carries out calls for tensors where *error* says, of a group that *engine* serves in host memory.
 
     Raises ArgumentError for a wrong ``SHIM_STAGE``, and DeviceTensorError, with what would help, where nothing serves the device.
     """
     said = Variables(os.environ).get(_STAGE)
     if said not in (None, "host"):
         raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
-    if said is None:
-        what = str(error).partition("\n")[0]
-        refusal = DeviceTensorError(
-            f"{what}\nNo engine here serves {error.device[0]}. Pass tensor.cpu(), and read the result there; or set {_STAGE}=host for "
-            "all ranks, which copies to host memory and back with every call."
-        )
-        refusal.device = error.device
-        raise refusal
-    return _class_of(_STAGED)(engine, rank)
+    if said == "host":
+        return _class_of(_STAGED)(engine, rank)
+    kind = error.device[0]
+    try:
+        if kind in _OF_DEVICES:
+            return _class_of(_OF_DEVICES[kind])(engine, rank, size)
+        why = f"No engine here serves {kind}."
+    except EngineError as failure:
+        why = f"The engine for {kind} cannot be had: {failure}."
+    refusal = DeviceTensorError(
+        f"{str(error).partition(chr(10))[0]}\n{why}\nPass tensor.cpu(), and read the result there; or set {_STAGE}=host for all ranks, "
+        "which copies to host memory and back with every call."
+    )
+    refusal.device = error.device
+    raise refusal
 
 
 def _class_of(where: tuple[str, str]) -> Any:

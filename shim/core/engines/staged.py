@@ -112,6 +112,10 @@ class StagedCalls:
         return made
 
 
+    def close(self) -> None:
+        """Do nothing: *under* is the group's."""
+
+
 class _Call:
     """The tensors of one call, and the copies in host memory that stand for them. One that is given twice has one copy."""
 

@@ -66,7 +66,7 @@ class ProcessGroup:
         """Return the engine that carries out the group's calls for tensors where *error* says. Raises DeviceTensorError where there is none."""
         kind = error.device[0]
         if kind not in self._of_devices:
-            self._of_devices[kind] = open_for_device(error, self.engine, self.rank)
+            self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size)
         return self._of_devices[kind]
 
     def world_rank(self, group_rank: int) -> int:
@@ -94,7 +94,8 @@ class ProcessGroup:
     def _close(self, why: str = "") -> None:
         if self.is_alive:
             engine, self.is_alive = self.engine, False
-            self._of_devices.clear()
+            while self._of_devices:
+                self._of_devices.popitem()[1].close()
             self.engine = absence(self._why_there_is_no_engine)
             engine.close(why)
 

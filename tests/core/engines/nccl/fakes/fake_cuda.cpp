@@ -200,6 +200,19 @@ int cuCtxPopCurrent_v2(void** context) {
   return success;
 }
 
+int cuCtxSynchronize() {
+  const int device = current_device("cuCtxSynchronize");
+  std::vector<Stream*> there;
+  {
+    const std::lock_guard lock(driver().mutex);
+    for (const auto& [_, stream] : driver().streams)
+      if (stream->device == device) there.push_back(stream);
+    if (driver().legacy[device] != nullptr) there.push_back(driver().legacy[device]);
+  }
+  for (Stream* stream : there) stream->wait();
+  return success;
+}
+
 int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
   const int device = current_device("cuMemAlloc");
   const std::size_t whole = (bytes + 4095) / 4096 * 4096 + 4096;
@@ -270,6 +283,11 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   const auto waited = event_at("cuStreamWaitEvent", event);
   const std::uint64_t number = waited->recorded;
   stream_at("cuStreamWaitEvent", stream).put([=] { waited->wait_for(number); });
+  return success;
+}
+
+int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
+  stream_at("cuLaunchHostFunc", stream).put([=] { function(argument); });
   return success;
 }
 

@@ -387,7 +387,7 @@ int ncclCommInitRank(ncclComm** comm, int size, ncclUniqueId id, int rank) {
     for (int other = 0; other < one; ++other)
       if (shared->devices[one] == shared->devices[other] && std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") == nullptr)
         return failed(invalid_usage, "Duplicate GPU detected : rank " + std::to_string(other) + " and rank " + std::to_string(one));
-  auto* const made = new ncclComm{shared, rank, size, device};
+  auto* const made = new ncclComm{.shared = shared, .rank = rank, .size = size, .device = device, .own_ops = {}};
   const std::lock_guard lock(comms_mutex);
   comms.insert(made);
   *comm = made;

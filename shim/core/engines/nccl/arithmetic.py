@@ -1,0 +1,82 @@
+"""Which of NCCL's dtypes and reduce ops stand for ours."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_int
+from typing import TYPE_CHECKING
+
+import struct
+
+from shim.core.engines.nccl.library import DTYPES
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from shim._native import Request
+    from shim.core.engines.nccl.engine import NcclEngine
+
+__all__ = ["check", "reduction_of"]
+
+_OPS = {ReduceOp.SUM: 0, ReduceOp.PRODUCT: 1, ReduceOp.MAX: 2, ReduceOp.MIN: 3, ReduceOp.AVG: 4}
+_BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
+# Of a complex number both parts are added alike, and nothing else is done to them alike.
+_PARTS_OF_COMPLEX = {"complex64": "float32", "complex128": "float64"}
+_ADDING = (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
+# Of bytes that are 0 or 1.
+_OF_BOOL = {
+    ReduceOp.SUM: 2,
+    ReduceOp.MAX: 2,
+    ReduceOp.BOR: 2,
+    ReduceOp.PRODUCT: 3,
+    ReduceOp.MIN: 3,
+    ReduceOp.BAND: 3,
+}
+_ON_HOST = 1  # of a factor: NCCL reads it at once
+
+
+def check(dtype: str, op: ReduceOp) -> None:
+    """Raise UnsupportedError for what NCCL cannot do."""
+    _found(dtype, op)
+
+
+@contextmanager
+def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, int, int]]:
+    """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request*."""
+    number, op = _found(request.dtype, ReduceOp(request.op))
+    if op >= 0:
+        yield number, _BYTES[number], op
+        return
+    made = c_int()
+    factor = _scalar(number, request.factor)
+    engine.call("ncclRedOpCreatePreMulSum", byref(made), factor, number, _ON_HOST, engine.communicator)
+    try:
+        yield number, _BYTES[number], made.value
+    finally:
+        engine.call("ncclRedOpDestroy", made, engine.communicator)
+
+
+def _found(dtype: str, op: ReduceOp) -> tuple[int, int]:
+    """Return NCCL's dtype and op; for PREMUL_SUM, of which each call makes its own, -1."""
+    if dtype == "bool" and op in _OF_BOOL:
+        return DTYPES["uint8"], _OF_BOOL[op]
+    if op in _ADDING:
+        dtype = _PARTS_OF_COMPLEX.get(dtype, dtype)
+    if dtype in DTYPES and op is ReduceOp.PREMUL_SUM:
+        return DTYPES[dtype], -1
+    if dtype in DTYPES and op in _OPS:
+        return DTYPES[dtype], _OPS[op]
+    raise UnsupportedError(
+        f"{{op}} {op.name} of elements of type {dtype} is not among what NCCL does\nConvert the tensors, or pass them in host memory."
+    )
+
+
+def _scalar(number: int, factor: float) -> ctypes.Array[ctypes.c_char]:
+    formats = {DTYPES["float16"]: "e", DTYPES["float32"]: "f", DTYPES["float64"]: "d"}
+    if number == DTYPES["bfloat16"]:  # the upper half of a float32, rounded to nearest, ties to even
+        (bits,) = struct.unpack("I", struct.pack("f", factor))
+        return ctypes.create_string_buffer(struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16), 2)
+    packed = struct.pack(formats[number], factor)
+    return ctypes.create_string_buffer(packed, len(packed))

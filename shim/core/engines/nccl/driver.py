@@ -1,0 +1,132 @@
+"""What the engine asks of CUDA: contexts, streams and events, by the functions of the driver, which every machine with a GPU has.
+
+Streams of the runtime, which the frameworks use, are the driver's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_void_p
+from functools import cache
+from typing import Any
+
+from shim.core.engines.nccl.loading import functions_of, loaded
+from shim.errors import EngineError
+
+__all__ = ["Driver", "Event", "Stream", "driver"]
+
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
+    "cuCtxPushCurrent_v2": (c_void_p,),
+    "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
+    "cuCtxSynchronize": (),
+    "cuStreamCreate": (POINTER(c_void_p), c_uint),
+    "cuStreamDestroy_v2": (c_void_p,),
+    "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
+    "cuEventCreate": (POINTER(c_void_p), c_uint),
+    "cuEventRecord": (c_void_p, c_void_p),
+    "cuEventQuery": (c_void_p,),
+    "cuEventSynchronize": (c_void_p,),
+    "cuEventDestroy_v2": (c_void_p,),
+    "cuGetErrorString": (c_int, POINTER(c_char_p)),
+}
+_NON_BLOCKING = 1  # of a stream: the legacy default stream does not wait for it, nor it for that
+_NO_TIMING = 2  # of an event
+_NOT_READY = 600
+
+
+class Driver:
+    """The functions of the driver in *library*. Raises EngineError for what they refuse."""
+
+    def __init__(self, library: str) -> None:
+        self._functions = functions_of(library, _SIGNATURES)
+        self._contexts: dict[int, c_void_p] = {}
+        self.call("cuInit", 0)
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call *function*."""
+        error = getattr(self._functions, function)(*arguments)
+        if error:
+            raise EngineError(f"CUDA's {function} failed: {self._text_of(error)}")
+
+    def _text_of(self, error: int) -> str:
+        text = c_char_p()
+        self._functions.cuGetErrorString(error, byref(text))
+        return f"{(text.value or b'').decode(errors='replace')} ({error})"
+
+    @contextmanager
+    def on(self, number: int) -> Iterator[None]:
+        """Have the calling thread's calls be about device *number*, in the context that the frameworks use."""
+        self.call("cuCtxPushCurrent_v2", self._context_of(number))
+        try:
+            yield
+        finally:
+            self.call("cuCtxPopCurrent_v2", byref(c_void_p()))
+
+    def _context_of(self, number: int) -> c_void_p:
+        if number not in self._contexts:
+            device, context = c_int(), c_void_p()
+            self.call("cuDeviceGet", byref(device), number)
+            self.call("cuDevicePrimaryCtxRetain", byref(context), device)
+            self._contexts[number] = context  # kept, as the frameworks keep it
+        return self._contexts[number]
+
+    def is_ready(self, event: c_void_p) -> bool:
+        """Tell whether what an event was recorded behind has ended."""
+        error = self._functions.cuEventQuery(event)
+        if error not in (0, _NOT_READY):
+            raise EngineError(f"CUDA's cuEventQuery failed: {self._text_of(error)}")
+        return bool(error == 0)
+
+
+class Stream:
+    """A stream of our own, on the current device."""
+
+    def __init__(self, cuda: Driver) -> None:
+        self._cuda = cuda
+        self.handle = c_void_p()
+        cuda.call("cuStreamCreate", byref(self.handle), _NON_BLOCKING)
+
+    def wait_for(self, other: int) -> None:
+        """Have what comes next here begin after what is in stream *other* now."""
+        reached = Event(self._cuda)
+        reached.record(other)
+        reached.make_wait(self.handle)
+        reached.close()
+
+    def close(self) -> None:
+        """Let it go; what is in it goes on."""
+        self._cuda.call("cuStreamDestroy_v2", self.handle)
+
+
+class Event:
+    """A point in a stream of the current device that others can wait for."""
+
+    def __init__(self, cuda: Driver) -> None:
+        self._cuda = cuda
+        self.handle = c_void_p()
+        cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING)
+
+    def record(self, stream: Any) -> None:
+        """Have it be behind what is in *stream* now."""
+        self._cuda.call("cuEventRecord", self.handle, stream)
+
+    def make_wait(self, stream: Any) -> None:
+        """Have what comes next in *stream* begin after it."""
+        self._cuda.call("cuStreamWaitEvent", stream, self.handle, 0)
+
+    def is_reached(self) -> bool:
+        return self._cuda.is_ready(self.handle)
+
+    def close(self) -> None:
+        """Let it go; who waits for it goes on waiting."""
+        self._cuda.call("cuEventDestroy_v2", self.handle)
+
+
+@cache
+def driver() -> Driver:
+    """Return the driver of this process. Raises EngineError where there is none."""
+    return Driver((loaded("libcuda.so") or ["libcuda.so.1"])[0])

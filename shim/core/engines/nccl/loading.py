@@ -1,0 +1,39 @@
+"""C libraries that a process has loaded already, or can load, and tables of their functions."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from shim.errors import EngineError
+
+__all__ = ["functions_of", "loaded"]
+
+
+def loaded(name: str) -> list[str]:
+    """Return the files of the libraries called *name*, such as libnccl.so, that are loaded in this process; no file twice."""
+    found: dict[tuple[int, int], str] = {}
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.rstrip("\n").split(maxsplit=5)[5:]
+            if path and os.path.basename(path[0]).startswith(name):
+                try:
+                    status = os.stat(path[0])
+                except OSError:
+                    continue  # it was removed since
+                found.setdefault((status.st_dev, status.st_ino), path[0])
+    return list(found.values())
+
+
+def functions_of(path: str, signatures: Mapping[str, tuple[Any, ...]]) -> Any:
+    """Return the library at *path*, whose functions take what *signatures* say and return an int. Raises EngineError where one is missing."""
+    try:
+        library = ctypes.CDLL(path)
+        for name, arguments in signatures.items():
+            function = getattr(library, name)
+            function.argtypes, function.restype = arguments, ctypes.c_int
+    except (OSError, AttributeError) as error:
+        raise EngineError(f"{path} cannot be used: {error}") from None
+    return library

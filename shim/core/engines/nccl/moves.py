@@ -1,0 +1,115 @@
+"""How each collective is made of NCCL's calls, which are put on a stream and return at once.
+
+What has parts of one size is one call. Parts of different sizes, and lists of tensors, are several calls in a group, which NCCL carries out
+as one. Data that is only moved counts as bytes, so that its dtype does not matter. Sums run in NCCL's order, and not in that of the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shim.core.engines.nccl.arithmetic import reduction_of
+
+if TYPE_CHECKING:
+    from shim._native import Request
+    from shim.core.engines.nccl.engine import NcclEngine
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]
+
+_Places = Sequence[tuple[int, int]]  # addresses, and bytes
+_BYTE = 1  # NCCL's uint8
+
+
+def broadcast(engine: NcclEngine, request: Request) -> None:
+    ((at, size),) = request.input_places or request.output_places
+    engine.launch("ncclBroadcast", at, at, size, _BYTE, request.root)
+
+
+def all_reduce(engine: NcclEngine, request: Request) -> None:
+    ((source, size),), ((target, _),) = request.input_places, request.output_places
+    with reduction_of(engine, request) as (dtype, width, op):
+        engine.launch("ncclAllReduce", source, target, size // width, dtype, op)
+
+
+def reduce(engine: NcclEngine, request: Request) -> None:
+    ((source, size),) = request.input_places
+    target = request.output_places[0][0] if engine.rank == request.root else source  # which is not written
+    with reduction_of(engine, request) as (dtype, width, op):
+        engine.launch("ncclReduce", source, target, size // width, dtype, op, request.root)
+
+
+def all_gather(engine: NcclEngine, request: Request) -> None:
+    ((source, size),), targets = request.input_places, request.output_places
+    if _are_together(targets):
+        engine.launch("ncclAllGather", source, targets[0][0], size, _BYTE)
+        return
+    with engine.group():
+        for rank, (target, part) in enumerate(targets):
+            engine.launch("ncclBroadcast", source if rank == engine.rank else target, target, part, _BYTE, rank)
+
+
+def gather(engine: NcclEngine, request: Request) -> None:
+    ((source, size),) = request.input_places
+    with engine.group():
+        engine.launch("ncclSend", source, size, _BYTE, request.root)
+        if engine.rank == request.root:
+            _receive_all(engine, request.output_places)
+
+
+def scatter(engine: NcclEngine, request: Request) -> None:
+    ((target, size),) = request.output_places
+    with engine.group():
+        engine.launch("ncclRecv", target, size, _BYTE, request.root)
+        if engine.rank == request.root:
+            _send_all(engine, request.input_places)
+
+
+def reduce_scatter(engine: NcclEngine, request: Request) -> None:
+    sources, ((target, size),) = request.input_places, request.output_places
+    with reduction_of(engine, request) as (dtype, width, op):
+        if _are_together(sources):
+            engine.launch("ncclReduceScatter", sources[0][0], target, size // width, dtype, op)
+            return
+        with engine.group():
+            for rank, (source, part) in enumerate(sources):
+                to = target if rank == engine.rank else source  # which is not written
+                engine.launch("ncclReduce", source, to, part // width, dtype, op, rank)
+
+
+def all_to_all(engine: NcclEngine, request: Request) -> None:
+    with engine.group():
+        _send_all(engine, request.input_places)
+        _receive_all(engine, request.output_places)
+
+
+def barrier(request: Request) -> None:
+    """The agreement already waits for every rank."""
+
+
+def _are_together(places: _Places) -> bool:
+    """Tell whether the parts have one size, and lie one after the other."""
+    first, size = places[0]
+    return all(place == (first + rank * size, size) for rank, place in enumerate(places))
+
+
+def _send_all(engine: NcclEngine, places: _Places) -> None:
+    for rank, (at, size) in enumerate(places):
+        if size:
+            engine.launch("ncclSend", at, size, _BYTE, rank)
+
+
+def _receive_all(engine: NcclEngine, places: _Places) -> None:
+    for rank, (at, size) in enumerate(places):
+        if size:
+            engine.launch("ncclRecv", at, size, _BYTE, rank)

@@ -1,0 +1,168 @@
+"""Tensors on the fake CUDA devices of ``fakes/``, and the fake libraries themselves, which are compiled when first needed."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FakeTensor", "Stream", "load", "on_stream"]
+
+_SOURCES = Path(__file__).with_name("fakes")
+_CUDA = 2
+_CODES = {"b": (6, 8), "i": (0, None), "u": (1, None), "f": (2, None), "c": (5, None)}
+
+
+@cache
+def load() -> Any:
+    """Load the fakes, as a framework that was imported before would have loaded the real ones, and return the fake driver."""
+    folder = _compiled()
+    cuda = ctypes.CDLL(str(folder / "libcuda.so.1"), ctypes.RTLD_GLOBAL)
+    ctypes.CDLL(str(folder / "libnccl.so.2"), ctypes.RTLD_GLOBAL)
+    assert cuda.cuInit(0) == 0
+    return cuda
+
+
+def _compiled() -> Path:
+    """Return the folder of the compiled fakes, which is made once for all processes that need it."""
+    sources = sorted(_SOURCES.iterdir())
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir(), f"shim-fakes-{os.geteuid()}-{digest}")
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            compile_ = ["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o"]
+            subprocess.run([*compile_, f"{made}/libcuda.so.1", _SOURCES / "fake_cuda.cpp", "-Wl,-soname,libcuda.so.1"], check=True)
+            options = ["-Wl,-soname,libnccl.so.2", "-Wl,-rpath,$ORIGIN"]
+            subprocess.run(
+                [*compile_, f"{made}/libnccl.so.2", _SOURCES / "fake_nccl.cpp", f"{made}/libcuda.so.1", *options], check=True
+            )
+            done = Path(made, "done")
+            done.mkdir()
+            for library in Path(made).glob("lib*"):
+                library.rename(done / library.name)
+            try:
+                done.rename(folder)
+            except OSError:  # another process was faster
+                assert folder.exists()
+    return folder
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        *(("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)),
+        *(("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
+        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)),
+    )
+
+
+@contextmanager
+def _current(number: int) -> Iterator[Any]:
+    cuda, context = load(), ctypes.c_void_p()
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), number) == 0
+    assert cuda.cuCtxPushCurrent_v2(context) == 0
+    yield cuda
+    assert cuda.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
+
+
+_streams = threading.local()  # each thread's current one, as frameworks have it
+
+
+class Stream:
+    """A stream of the program's on device *number*."""
+
+    def __init__(self, number: int) -> None:
+        self.handle = ctypes.c_void_p()
+        with _current(number) as cuda:
+            assert cuda.cuStreamCreate(ctypes.byref(self.handle), 1) == 0
+
+    def synchronize(self) -> None:
+        assert load().cuStreamSynchronize(self.handle) == 0
+
+
+@contextmanager
+def on_stream(stream: Stream) -> Iterator[None]:
+    """Have *stream* be the current one."""
+    _streams.current = stream.handle.value
+    yield
+    _streams.current = 0
+
+
+class FakeTensor:
+    """A contiguous tensor on fake device *number* with the elements of *array*. Its ``values`` are copied from there, after what its streams do."""
+
+    def __init__(self, array: Any, number: int = 0) -> None:
+        given = np.ascontiguousarray(array)
+        self.number, self.shape, self.dtype = number, given.shape, given.dtype
+        self._address = ctypes.c_void_p()
+        with _current(number) as cuda:
+            assert cuda.cuMemAlloc_v2(ctypes.byref(self._address), max(1, given.nbytes)) == 0
+            if given.nbytes:
+                assert cuda.cuMemcpyHtoDAsync_v2(self._address, given.ctypes.data_as(ctypes.c_void_p), given.nbytes, None) == 0
+                assert cuda.cuStreamSynchronize(None) == 0
+        self._shape = (ctypes.c_int64 * max(1, given.ndim))(*given.shape)
+
+    def values(self) -> Any:
+        """Return what the device holds when what is on it now has ended."""
+        copied = np.empty(self.shape, self.dtype)
+        with _current(self.number) as cuda:
+            assert cuda.cuCtxSynchronize() == 0
+            if copied.nbytes:
+                assert cuda.cuMemcpyDtoHAsync_v2(copied.ctypes.data_as(ctypes.c_void_p), self._address, copied.nbytes, None) == 0
+                assert cuda.cuStreamSynchronize(None) == 0
+        return copied
+
+    def describe(self, out: _Tensor) -> None:
+        """Fill in what DLPack says of this tensor."""
+        if self.dtype.name == "bfloat16":
+            code, bits = 4, 16
+        else:
+            code, fixed = _CODES[self.dtype.kind]
+            bits = fixed or 8 * self.dtype.itemsize
+        out.data, out.device_type, out.device_id = self._address.value, _CUDA, self.number
+        out.ndim, out.code, out.bits, out.lanes = len(self.shape), code, bits, 1
+        out.shape, out.strides, out.byte_offset = ctypes.addressof(self._shape), None, 0
+
+    def __del__(self) -> None:
+        if getattr(self, "_address", None):
+            with _current(self.number) as cuda:
+                cuda.cuCtxSynchronize()  # as cuMemFree of the real one does
+                cuda.cuMemFree_v2(self._address)
+
+
+_DESCRIBE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Tensor))
+_STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+
+
+class _Exchange(ctypes.Structure):
+    _fields_ = (
+        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p)),
+        *(("allocate", ctypes.c_void_p), ("export", ctypes.c_void_p), ("take", ctypes.c_void_p)),
+        *(("describe", _DESCRIBE), ("current_work_stream", _STREAM)),
+    )
+
+
+def _describe(tensor: Any, out: Any) -> int:
+    tensor.describe(out.contents)
+    return 0
+
+
+def _current_stream(_type: int, _number: int, out: Any) -> int:
+    out[0] = getattr(_streams, "current", 0)
+    return 0
+
+
+_exchange = _Exchange(1, 3, None, None, None, None, _DESCRIBE(_describe), _STREAM(_current_stream))
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+_name = ctypes.create_string_buffer(b"dlpack_exchange_api")  # kept: the capsule does not
+FakeTensor.__dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(_exchange), ctypes.addressof(_name), None)  # type: ignore[attr-defined]

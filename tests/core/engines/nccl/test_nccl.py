@@ -1,0 +1,213 @@
+"""The engine for CUDA tensors, on a fake driver and a fake NCCL whose memory no instruction of the host can touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_device import FakeTensor, Stream, load, on_stream
+
+from shim.conformance import oracle
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import MismatchError, UnsupportedError
+
+ME = Caller("test", input="tensor", output="result")
+MOVED = ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
+SUM = ReduceOp.SUM
+OPS = [SUM, ReduceOp.AVG, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX]
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    load()
+    group = groups.enter_world(ME, "test")
+    try:
+        yield group
+    finally:
+        groups.leave_world("test")
+
+
+def inputs_of(size: int, dtype: str, count: int = 6, seed: int = 0) -> list[Any]:
+    random = np.random.default_rng(seed)
+    return [random.integers(0, 2 if dtype == "bool" else 5, count).astype(dtype) for _ in range(size)]
+
+
+@pytest.mark.ranks(2, 4)
+@pytest.mark.parametrize("now", [True, False])
+def test_all_collectives(rank: int, world_size: int, now: bool) -> None:
+    with world() as group:
+        root = world_size - 1
+        for dtype in MOVED:
+            inputs = inputs_of(world_size, dtype, 3 * world_size)
+            parts = [list(oracle.cut(one, [3] * world_size)) for one in inputs]
+            mine = FakeTensor(inputs[rank], rank)
+
+            def new(count: int = 3 * world_size, kind: str = dtype) -> FakeTensor:
+                return FakeTensor(np.full(count, 1, kind), rank)
+
+            tensor = FakeTensor(inputs[rank], rank)
+            calls.broadcast(ME, group, tensor, root, now).wait()
+            check(tensor, inputs[root])
+            whole = new(3 * world_size**2)
+            calls.all_gather(ME, group, whole, mine, now=now, whole=True).wait()
+            check(whole, np.concatenate(inputs))
+            listed = [new() for _ in inputs]
+            calls.all_gather(ME, group, listed, mine, now=now).wait()
+            for one, expected in zip(listed, inputs, strict=True):
+                check(one, expected)
+            gathered = new(3 * world_size**2)
+            calls.gather(ME, group, gathered if rank == root else None, mine, root, now=now).wait()
+            check(gathered, np.concatenate(inputs) if rank == root else np.full(3 * world_size**2, 1, dtype))
+            part = new(3)
+            calls.scatter(ME, group, part, mine if rank == root else None, root, now=now).wait()
+            check(part, parts[root][rank])
+            exchanged = new()
+            calls.all_to_all(ME, group, exchanged, mine, now=now).wait()
+            check(exchanged, np.concatenate([one[rank] for one in parts]))
+
+
+@pytest.mark.ranks(2, 4)
+@pytest.mark.parametrize("now", [True, False])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
+def test_all_reductions(rank: int, world_size: int, now: bool, dtype: str) -> None:
+    with world() as group:
+        for op in OPS:
+            if op is ReduceOp.AVG and np.dtype(dtype).kind != "f":
+                continue
+            inputs = inputs_of(world_size, dtype, 3 * world_size, seed=len(op.name))
+            factors = None
+            expected = oracle.reduce_elements(inputs, op.name, factors)
+            mine, result, part = (FakeTensor(one, rank) for one in (inputs[rank], inputs[0], inputs[0][:3]))
+            calls.all_reduce(ME, group, result, mine, op, now=now).wait()
+            check(result, expected)
+            calls.all_reduce(ME, group, mine, mine, op, now=now).wait()
+            check(mine, expected)
+            mine, result = FakeTensor(inputs[rank], rank), FakeTensor(inputs[0], rank)
+            calls.reduce(ME, group, result if rank == 1 else None, mine, op, 1, now=now).wait()
+            check(result, expected if rank == 1 else inputs[0])
+            check(mine, inputs[rank])
+            calls.reduce_scatter(ME, group, part, mine, op, now=now, whole=True).wait()
+            check(part, expected[3 * rank : 3 * rank + 3])
+
+
+@pytest.mark.ranks(2, 3)
+def test_parts_of_different_sizes(rank: int, world_size: int) -> None:
+    with world() as group:
+        sizes = [3 * one for one in range(world_size)]  # of which the first has nothing
+        inputs = inputs_of(world_size, "float32", sum(sizes))
+        mine = FakeTensor(inputs[rank], rank)
+        part = FakeTensor(np.zeros(sizes[rank], "float32"), rank)
+        calls.reduce_scatter(ME, group, part, mine, SUM, input_splits=sizes, now=True)
+        check(part, oracle.cut(sum(inputs), sizes)[rank])
+        outputs = [FakeTensor(np.zeros(sizes[rank], "float32"), rank) for _ in sizes]
+        calls.all_to_all(ME, group, outputs, mine, input_splits=sizes, now=True)
+        for one, given in zip(outputs, inputs, strict=True):
+            check(one, oracle.cut(given, sizes)[rank])
+        whole = FakeTensor(np.zeros(sum(sizes), "float32"), rank)
+        calls.all_gather(ME, group, whole, FakeTensor(inputs[rank][: sizes[rank]], rank), output_splits=sizes, now=True)
+        check(whole, np.concatenate([one[:size] for one, size in zip(inputs, sizes, strict=True)]))
+
+
+@pytest.mark.ranks(2)
+def test_what_nccl_has_under_another_name(rank: int) -> None:
+    with world() as group:
+        flags = FakeTensor(np.array([True, False, rank == 1]), rank)
+        calls.all_reduce(ME, group, flags, flags, ReduceOp.BOR, now=True)
+        assert flags.values().tolist() == [True, False, True]
+        calls.all_reduce(ME, group, flags, FakeTensor(np.array([True, False, rank == 1]), rank), ReduceOp.BAND, now=True)
+        assert flags.values().tolist() == [True, False, False]
+        numbers = FakeTensor(np.array([1 + 2j, 3.0], "complex64"), rank)
+        calls.all_reduce(ME, group, numbers, numbers, ReduceOp.AVG, now=True)
+        check(numbers, np.array([1 + 2j, 3.0], "complex64"))
+        scaled = FakeTensor(np.ones(3, "float32"), rank)
+        calls.all_reduce(ME, group, scaled, scaled, ReduceOp.PREMUL_SUM, factor=2.0 + rank, now=True)
+        check(scaled, np.full(3, 5.0, "float32"))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize(
+    ("dtype", "op"), [("int16", SUM), ("complex64", ReduceOp.PRODUCT), ("int32", ReduceOp.BAND), ("bool", ReduceOp.AVG)]
+)
+def test_what_nccl_lacks_is_refused_on_all_ranks(rank: int, dtype: str, op: ReduceOp) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.ones(2, dtype), rank)
+        if rank == 0:
+            with pytest.raises((UnsupportedError, ValueError), match=op.name):
+                calls.all_reduce(ME, group, tensor, tensor, op, now=True)
+        else:
+            with pytest.raises(MismatchError, match="rank 0: refused"):
+                calls.all_reduce(ME, group, np.ones(2), np.ones(2), SUM, now=True)
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.MAX, now=True) if dtype == "int32" else None
+
+
+@pytest.mark.ranks(2)
+def test_calls_of_both_kinds_follow_each_other_in_one_group(rank: int) -> None:
+    with world() as group:
+        host = np.full(3, 1.0)
+        for turn in range(20):
+            there = FakeTensor(np.full(3, float(turn)), rank)
+            calls.all_reduce(ME, group, there, there, SUM, now=True)
+            calls.all_reduce(ME, group, host, np.full(3, float(turn)), SUM, now=True)
+            check(there, np.full(3, 2.0 * turn))
+            check(host, np.full(3, 2.0 * turn))
+
+
+@pytest.mark.ranks(2)
+def test_host_and_device_in_one_call_are_told_apart(rank: int) -> None:
+    with world() as group:
+        tensor: Any = FakeTensor(np.ones(3), rank) if rank == 0 else np.ones(3)
+        for _ in range(2):
+            with pytest.raises(MismatchError, match="cuda on rank 0, cpu on rank 1"):
+                calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        tensor = FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 2.0))
+
+
+@pytest.mark.ranks(2)
+def test_an_operation_is_ordered_on_the_current_stream(rank: int) -> None:
+    """The stream is busy until this test lets it go on, and nobody waits for it but who asks for the values."""
+    with world() as group:
+        stream, gate = Stream(rank), Gate()
+        tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)  # makes the communicator
+        check(tensor, np.full(3, 3.0))
+        gate.close(stream)
+        with on_stream(stream):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.start()
+            work.wait()
+            assert not work.is_completed()
+        gate.open()
+        stream.synchronize()
+        assert work.is_completed()
+        check(tensor, np.full(3, 12.0))
+
+
+class Gate:
+    """Work on a stream that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        import ctypes
+        import threading
+
+        self._may_go_on = threading.Event()
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: self._may_go_on.wait() and None)
+
+    def close(self, stream: Stream) -> None:
+        assert load().cuLaunchHostFunc(stream.handle, self._function, None) == 0
+
+    def open(self) -> None:
+        self._may_go_on.set()
+
+
+def check(tensor: Any, expected: Any) -> None:
+    values = tensor.values() if isinstance(tensor, FakeTensor) else tensor
+    np.testing.assert_array_equal(values, expected)
