@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuCtxPushCurrent_v2": (c_void_p,),
     "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
     "cuCtxSynchronize": (),
+    "cuMemAlloc_v2": (POINTER(c_void_p), c_size_t),
     "cuStreamCreate": (POINTER(c_void_p), c_uint),
     "cuStreamDestroy_v2": (c_void_p,),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
@@ -95,7 +96,6 @@ class Stream:
         reached = Event(self._cuda)
         reached.record(other)
         reached.make_wait(self.handle)
-        reached.close()
 
     def close(self) -> None:
         """Let it go; what is in it goes on."""
@@ -121,9 +121,9 @@ class Event:
     def is_reached(self) -> bool:
         return self._cuda.is_ready(self.handle)
 
-    def close(self) -> None:
-        """Let it go; who waits for it goes on waiting."""
-        self._cuda.call("cuEventDestroy_v2", self.handle)
+    def __del__(self) -> None:  # who waits for it goes on waiting
+        if self.handle:
+            self._cuda.call("cuEventDestroy_v2", self.handle)
 
 
 @cache

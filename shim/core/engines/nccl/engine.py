@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_void_p
+from ctypes import byref, c_void_p, sizeof
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from shim.core.engines.base import Engine, Request, Tensor
 from shim.core.engines.defaults import COLLECTIVE_TAG
@@ -18,10 +19,10 @@ from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
 from shim.core.engines.nccl.driver import Event, Stream, driver
 from shim.core.engines.nccl.library import UniqueId, library
+from shim.core.engines.nccl.messages import Messages
 from shim.core.engines.nccl.work import DeviceWork
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from shim.core.work import EngineWork
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["NcclEngine"]
 
 _BETWEEN_LOOKS = 0.1  # seconds
+_IDENTITY = bytes(sizeof(UniqueId))
+
+
+class Way(NamedTuple):
+    """What messages go over in one direction."""
+
+    communicator: c_void_p
+    stream: Stream
 
 
 class NcclEngine(Engine):
@@ -48,10 +57,14 @@ class NcclEngine(Engine):
         self._nccl, self._cuda = library(), driver()
         self.call = self._nccl.call
         self._process = os.getpid()
-        self._communicators: dict[int, c_void_p] = {}  # by the device's number
-        self._streams: dict[int, Stream] = {}
-        self._under_way: deque[tuple[Event, Request]] = deque()  # tensors that a stream of the engine's uses
-        self._is_closed = False
+        self._communicators: dict[int, c_void_p] = {}  # of all ranks, by the device's number
+        self._streams: dict[int, Stream] = {}  # likewise, for operations that are started
+        self._ways: dict[tuple[int, int, int], Way] = {}  # by the device's number, and the ranks at both ends
+        self._messages = Messages(self)
+        self._scratch: dict[int, tuple[int, int]] = {}
+        self._under_way: deque[tuple[Event, Request]] = deque()  # whose tensors a stream of the engine's uses
+        self._keeping = threading.Lock()
+        self._is_watching = self._is_closed = False
         # Of the operation that is being put on a stream, of which there is one at a time.
         self.communicator = c_void_p()
         self._stream: Any = None
@@ -63,7 +76,7 @@ class NcclEngine(Engine):
         stream = request.current_stream()
         if now:
             return self.under.arrive(request, partial(self._put_on, stream, move), True)
-        work = DeviceWork(self._cuda, request)
+        work = DeviceWork(self, request)
         work.under = self.under.arrive(request, partial(self._put_beside, stream, move, work), False)
         return work
 
@@ -80,12 +93,7 @@ class NcclEngine(Engine):
             own.wait_for(stream)
             self._stream = own.handle
             move(request)
-            work.record(own.handle)
-            while self._under_way and self._under_way[0][0].is_reached():
-                self._under_way.popleft()[0].close()
-            last = Event(self._cuda)
-            last.record(own.handle)
-            self._under_way.append((last, request))
+            work.end = self._end_of(own, request)
 
     def launch(self, function: str, *arguments: int) -> None:
         """Call one of NCCL's functions that put an operation on a stream."""
@@ -103,26 +111,76 @@ class NcclEngine(Engine):
     def _communicator(self, number: int) -> c_void_p:
         """Return the communicator for device *number*, which the first operation makes, in which all ranks are."""
         if number not in self._communicators:
-            identity = UniqueId()
+            identity = bytearray(self.new_identity() if self.rank == 0 else _IDENTITY)
             if self.rank == 0:
-                self._nccl.call("ncclGetUniqueId", byref(identity))
                 for peer in range(1, self.size):
-                    self.under.send(memoryview(identity).cast("B"), peer, COLLECTIVE_TAG, True)
+                    self.under.send(identity, peer, COLLECTIVE_TAG, True)
             else:
-                self.under.receive(memoryview(identity).cast("B"), 0, COLLECTIVE_TAG, True)
-            made = c_void_p()
-            self._nccl.call("ncclCommInitRank", byref(made), self.size, identity, self.rank)
+                self.under.receive(identity, 0, COLLECTIVE_TAG, True)
             self._streams[number] = Stream(self._cuda)
-            self._communicators[number] = made
-            if len(self._communicators) == 1:
-                begin_thread("shim nccl watch", self._abort_when_lost)
+            self._communicators[number] = self._joined(identity, self.size, self.rank)
         return self._communicators[number]
+
+    def new_identity(self) -> bytes:
+        """Return what the ranks of a new communicator have to know."""
+        identity = UniqueId()
+        self._nccl.call("ncclGetUniqueId", byref(identity))
+        return bytes(identity)
+
+    def way(self, number: int, source: int, target: int, identity: bytes) -> Way:
+        """Return what messages of device *number* go over from rank *source* to *target*, of which one is this rank."""
+        key = (number, source, target)
+        if key not in self._ways:
+            with self._cuda.on(number):
+                made = self._joined(identity, 2, int(self.rank == target))
+                self._ways[key] = Way(made, Stream(self._cuda))
+        return self._ways[key]
+
+    def _joined(self, identity: bytes | bytearray, size: int, rank: int) -> c_void_p:
+        made = c_void_p()
+        self._nccl.call("ncclCommInitRank", byref(made), size, UniqueId.from_buffer_copy(identity), rank)
+        if not self._is_watching:
+            self._is_watching = True
+            begin_thread("shim nccl watch", self._abort_when_lost)
+        return made
+
+    def put_message(self, function: str, request: Request, stream: int, way: Way, *arguments: int) -> Event:
+        """Call one of NCCL's functions for a message on the stream of its *way*, behind what is on *stream*, and return its end."""
+        with self._cuda.on(request.device_number):
+            way.stream.wait_for(stream)
+            self._nccl.call(function, *arguments, way.communicator, way.stream.handle)
+            return self._end_of(way.stream, request)
+
+    def _end_of(self, stream: Stream, request: Request) -> Event:
+        """Return an event behind what is on *stream* now, and keep the tensors of *request* until it is reached."""
+        with self._keeping:
+            while self._under_way and self._under_way[0][0].is_reached():
+                self._under_way.popleft()
+            end = Event(self._cuda)
+            end.record(stream.handle)
+            self._under_way.append((end, request))
+        return end
+
+    def order_after(self, end: Event, request: Request) -> None:
+        """Have what comes next on the stream that is current here come after *end*."""
+        with self._cuda.on(request.device_number):
+            end.make_wait(request.current_stream())
+
+    def scratch(self, number: int, size: int) -> int:
+        """Return memory of device *number* for what nobody reads; there is one, which grows."""
+        if self._scratch.get(number, (0, 0))[1] < size:
+            at = c_void_p()
+            with self._cuda.on(number):
+                self._cuda.call("cuMemAlloc_v2", byref(at), size)
+            self._scratch[number] = (at.value or 0, size)
+        return self._scratch[number][0]
 
     def _abort_when_lost(self) -> None:
         """End NCCL's operations when a rank is lost, for which their kernels would wait for ever."""
         while not self._is_closed:
             if not self.under.is_usable() or any(self._is_lost(rank) for rank in range(self.size)):
-                self._abort()
+                for _, communicator in self._numbered():
+                    self._nccl.call("ncclCommAbort", communicator)
                 return
             time.sleep(_BETWEEN_LOOKS)
 
@@ -131,18 +189,27 @@ class NcclEngine(Engine):
             return False
         return not self.under.ending_of(rank).endswith(" left the group")
 
-    def _abort(self) -> None:
-        communicators, self._communicators = self._communicators, {}
-        for communicator in communicators.values():
-            self._nccl.call("ncclCommAbort", communicator)
+    def _numbered(self) -> list[tuple[int, c_void_p]]:
+        """Return the communicators with the numbers of their devices; this engine has none from now on."""
+        numbered = [*self._communicators.items(), *((key[0], way.communicator) for key, way in self._ways.items())]
+        self._communicators, self._ways = {}, {}
+        return numbered
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""
-        raise UnsupportedError("messages of tensors on a CUDA device are not there yet\nSet SHIM_STAGE=host, or use a collective.")
+        message = self._messages.send(tensor, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return None
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
         """See ``Engine``."""
-        raise UnsupportedError("messages of tensors on a CUDA device are not there yet\nSet SHIM_STAGE=host, or use a collective.")
+        message = self._messages.receive(tensor, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return message.source_rank()
 
     def refuse(self, reason: str) -> None:
         """See ``Engine``."""
@@ -173,10 +240,13 @@ class NcclEngine(Engine):
         self._is_closed = True
         if os.getpid() != self._process:
             return
-        communicators, self._communicators = self._communicators, {}
-        for number, communicator in communicators.items():
+        for number in {*self._streams, *(number for number, _, _ in self._ways)}:
             with self._cuda.on(number):
                 self._cuda.call("cuCtxSynchronize")
+        streams = [*self._streams.values(), *(way.stream for way in self._ways.values())]
+        for number, communicator in self._numbered():
+            with self._cuda.on(number):
                 self._nccl.call("ncclCommDestroy", communicator)
-                self._streams.pop(number).close()
+        for stream in streams:
+            stream.close()
         self._under_way.clear()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_device import FakeTensor, Stream, load, on_stream
+from gates import Gate
 
 from shim.conformance import oracle
 from shim.core import calls, groups
@@ -191,21 +192,53 @@ def test_an_operation_is_ordered_on_the_current_stream(rank: int) -> None:
         check(tensor, np.full(3, 12.0))
 
 
-class Gate:
-    """Work on a stream that goes on when it is told to."""
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("now", [True, False])
+def test_messages(rank: int, world_size: int, now: bool) -> None:
+    with world() as group:
+        after, before = (rank + 1) % world_size, (rank - 1) % world_size
+        for turn in range(3):
+            sent, received = FakeTensor(np.full(4, 10.0 * rank + turn), rank), FakeTensor(np.zeros(4), rank)
+            steps = [
+                lambda: calls.send(ME, group, sent, after, tag=turn, now=now).wait(),
+                lambda: calls.receive(ME, group, received, None if turn == 2 else before, tag=turn, now=now).wait(),
+            ]
+            for step in steps if rank == 0 else steps[::-1]:
+                step()
+            check(received, np.full(4, 10.0 * before + turn))
 
-    def __init__(self) -> None:
-        import ctypes
-        import threading
 
-        self._may_go_on = threading.Event()
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: self._may_go_on.wait() and None)
+@pytest.mark.ranks(2)
+def test_started_messages_in_both_directions(rank: int) -> None:
+    with world() as group:
+        sent, received = FakeTensor(np.full(50_000, 1.0 + rank), rank), FakeTensor(np.zeros(50_000), rank)
+        works = [calls.send(ME, group, sent, 1 - rank), calls.receive(ME, group, received, 1 - rank)]
+        for work in works:
+            work.start()
+        for work in works:
+            work.wait()
+        check(received, np.full(50_000, 2.0 - rank))
+        assert works[1].source_rank() == 1 - rank
+        assert works[1].is_completed()
 
-    def close(self, stream: Stream) -> None:
-        assert load().cuLaunchHostFunc(stream.handle, self._function, None) == 0
 
-    def open(self) -> None:
-        self._may_go_on.set()
+@pytest.mark.ranks(2)
+def test_a_message_that_does_not_fit_is_told_to_its_receiver(rank: int) -> None:
+    with world() as group:
+        for _ in range(2):
+            if rank == 0:
+                calls.send(ME, group, FakeTensor(np.ones(4), 0), 1, now=True)
+            else:
+                small = FakeTensor(np.zeros(3), 1)
+                with pytest.raises(MismatchError, match="32 bytes of float64, got 24 bytes of float64"):
+                    calls.receive(ME, group, small, 0, now=True)
+                check(small, np.zeros(3))
+        tensor = FakeTensor(np.full(4, 1.0 + rank), rank)
+        if rank == 0:
+            calls.send(ME, group, tensor, 1, now=True)
+        else:
+            calls.receive(ME, group, tensor, 0, now=True)
+        check(tensor, np.full(4, 1.0))
 
 
 def check(tensor: Any, expected: Any) -> None:

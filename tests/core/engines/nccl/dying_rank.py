@@ -1,0 +1,41 @@
+"""What the ranks of ``test_deaths`` do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+from fake_device import FakeTensor, Stream, load, on_stream
+from gates import Gate
+
+from shim.core import calls, groups
+from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import PeerLostError
+
+ME = Caller("test")
+
+
+def lose_a_rank() -> tuple[float, str]:
+    """Return the seconds until the survivor of a collective that is under way on the device gets its stream back, and what its next call is told."""
+    load()
+    group = groups.enter_world(ME, "test")
+    tensor, stream, gate = FakeTensor(np.ones(4), group.rank), Stream(group.rank), Gate()
+    calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    tensor.values()
+    if group.rank == 1:
+        gate.close(stream)
+    with on_stream(stream):
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    if group.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    began = time.monotonic()
+    stream.synchronize()
+    seconds = time.monotonic() - began
+    try:
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    except PeerLostError as error:
+        return seconds, str(error)
+    return seconds, "nothing"

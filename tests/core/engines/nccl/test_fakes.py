@@ -1,0 +1,57 @@
+"""The fakes end the process of whoever uses NCCL or CUDA wrongly, so that a test of the engine cannot pass by luck."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOLD = {
+    "host_memory": "ncclAllReduce: memory that is not the device's",
+    "too_many_elements": "ncclAllReduce: more memory than was allocated",
+    "memory_of_another_device": "ncclAllReduce: memory of another device",
+    "no_context": "ncclAllReduce: no context is current",
+    "context_of_another_device": "ncclAllReduce: another device is current than the communicator's",
+    "destroyed_communicator": "ncclAllReduce: a communicator that is none, or was destroyed",
+    "aborted_communicator": "ncclAllReduce: a communicator that is none, or was destroyed",
+    "destroyed_stream": "ncclGroupEnd: a stream that is none, or was destroyed",
+    "stream_of_another_device": "ncclGroupEnd: a stream of another device",
+    "message_to_itself_alone": "ncclSend: a message to itself outside of a group",
+    "destroyed_while_busy": "ncclCommDestroy: operations are under way",
+    "identity_used_again": "ncclCommInitRank: a unique id that is none, or was used before",
+    "destroyed_reduce_op": "ncclRedOpDestroy: an operation that is none",
+    "different_counts": "the ranks' calls differ: the real one would hang",
+    "different_sizes_of_a_message": "another size than was sent: the real one would hang",
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, tuple[int, str]]:
+    here = Path(__file__).parent
+    paths = os.pathsep.join((str(here.parents[3]), str(here)))
+    done = subprocess.run(
+        [sys.executable, str(here / "wrong_uses.py")],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("use", TOLD)
+def test_a_wrong_use_ends_the_process(outcomes: dict[str, tuple[int, str]], use: str) -> None:
+    status, said = outcomes[use]
+    assert status == -signal.SIGABRT, said
+    assert TOLD[use] in said
+
+
+def test_all_wrong_uses_are_told(outcomes: dict[str, tuple[int, str]]) -> None:
+    assert outcomes.keys() == TOLD.keys()
