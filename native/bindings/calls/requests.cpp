@@ -37,7 +37,7 @@ struct View {
 struct PyRequest {
   Seat seat;
   nb::object arguments;
-  Owners owners;  // until it is begun
+  Owners owners;     // until it is begun
   nb::object first;  // tensor, of a call on a device
   std::vector<View> views;
   std::unique_ptr<Request> request;
@@ -206,11 +206,10 @@ void define_requests(nb::module_& module) {
                    })
       .def_prop_ro("device", [](const PyRequest& self) { return name_of(self.device()); })
       .def_prop_ro("device_number", [](const PyRequest& self) { return self.device().number; })
-      .def("current_stream",
-           [](const PyRequest& self) {
-             return self.first.is_valid() ? current_stream(self.first, self.device()) : 0;
-           },
-           "The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.")
+      .def(
+          "current_stream",
+          [](const PyRequest& self) { return self.first.is_valid() ? current_stream(self.first, self.device()) : 0; },
+          "The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.")
       .def_prop_ro("input_places", [](const PyRequest& self) { return places_of(self.request->inputs()); })
       .def_prop_ro("output_places", [](const PyRequest& self) { return places_of(self.request->outputs()); })
       .def("combine", &combine, "output"_a, "of_ranks"_a, "factors"_a,

@@ -19,7 +19,8 @@ def _of(group: ProcessGroup) -> str:
     if group.choice is None or not group.is_alive:
         return f"{members}: no engine any more"
     figures = group.engine.figures()
-    return f"{members}: engine {group.choice}, as {group.choice.reason}{'; ' * bool(figures)}{figures}{_losses(group)}"
+    devices = "".join(f"; for tensors on {kind}: {one}" for kind, one in group.engines_of_devices().items())
+    return f"{members}: engine {group.choice}, as {group.choice.reason}{'; ' * bool(figures)}{figures}{devices}{_losses(group)}"
 
 
 def _losses(group: ProcessGroup) -> str:

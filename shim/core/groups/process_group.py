@@ -69,6 +69,10 @@ class ProcessGroup:
             self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size)
         return self._of_devices[kind]
 
+    def engines_of_devices(self) -> dict[str, str]:
+        """Return what ``shim.explain()`` tells of the engines that ``engine_for`` has made, by the kind of device."""
+        return {kind: f"engine {engine.name}, {engine.figures()}" for kind, engine in self._of_devices.items()}
+
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
         if not hasattr(group_rank, "__index__") or group_rank not in range(self.size):

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Messages"]
 
-_HEADER = struct.Struct("qq16s128s")  # number of the message, its bytes, its dtype, and what its communicator is made of
+_HEADER = struct.Struct(
+    "qq16s128s"
+)  # number of the message, its bytes, its dtype, and what its communicator is made of
 _BYTE = 1  # NCCL's uint8
 
 

@@ -41,10 +41,13 @@ def _compiled() -> Path:
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             compile_ = ["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o"]
-            subprocess.run([*compile_, f"{made}/libcuda.so.1", _SOURCES / "fake_cuda.cpp", "-Wl,-soname,libcuda.so.1"], check=True)
+            subprocess.run(
+                [*compile_, f"{made}/libcuda.so.1", _SOURCES / "fake_cuda.cpp", "-Wl,-soname,libcuda.so.1"], check=True
+            )
             options = ["-Wl,-soname,libnccl.so.2", "-Wl,-rpath,$ORIGIN"]
             subprocess.run(
-                [*compile_, f"{made}/libnccl.so.2", _SOURCES / "fake_nccl.cpp", f"{made}/libcuda.so.1", *options], check=True
+                [*compile_, f"{made}/libnccl.so.2", _SOURCES / "fake_nccl.cpp", f"{made}/libcuda.so.1", *options],
+                check=True,
             )
             done = Path(made, "done")
             done.mkdir()
@@ -107,7 +110,10 @@ class FakeTensor:
         with _current(number) as cuda:
             assert cuda.cuMemAlloc_v2(ctypes.byref(self._address), max(1, given.nbytes)) == 0
             if given.nbytes:
-                assert cuda.cuMemcpyHtoDAsync_v2(self._address, given.ctypes.data_as(ctypes.c_void_p), given.nbytes, None) == 0
+                assert (
+                    cuda.cuMemcpyHtoDAsync_v2(self._address, given.ctypes.data_as(ctypes.c_void_p), given.nbytes, None)
+                    == 0
+                )
                 assert cuda.cuStreamSynchronize(None) == 0
         self._shape = (ctypes.c_int64 * max(1, given.ndim))(*given.shape)
 
@@ -117,7 +123,12 @@ class FakeTensor:
         with _current(self.number) as cuda:
             assert cuda.cuCtxSynchronize() == 0
             if copied.nbytes:
-                assert cuda.cuMemcpyDtoHAsync_v2(copied.ctypes.data_as(ctypes.c_void_p), self._address, copied.nbytes, None) == 0
+                assert (
+                    cuda.cuMemcpyDtoHAsync_v2(
+                        copied.ctypes.data_as(ctypes.c_void_p), self._address, copied.nbytes, None
+                    )
+                    == 0
+                )
                 assert cuda.cuStreamSynchronize(None) == 0
         return copied
 

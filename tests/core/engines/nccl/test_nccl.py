@@ -11,6 +11,7 @@ import pytest
 from fake_device import FakeTensor, Stream, load, on_stream
 from gates import Gate
 
+import shim
 from shim.conformance import oracle
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -121,7 +122,9 @@ def test_what_nccl_has_under_another_name(rank: int) -> None:
         flags = FakeTensor(np.array([True, False, rank == 1]), rank)
         calls.all_reduce(ME, group, flags, flags, ReduceOp.BOR, now=True)
         assert flags.values().tolist() == [True, False, True]
-        calls.all_reduce(ME, group, flags, FakeTensor(np.array([True, False, rank == 1]), rank), ReduceOp.BAND, now=True)
+        calls.all_reduce(
+            ME, group, flags, FakeTensor(np.array([True, False, rank == 1]), rank), ReduceOp.BAND, now=True
+        )
         assert flags.values().tolist() == [True, False, False]
         numbers = FakeTensor(np.array([1 + 2j, 3.0], "complex64"), rank)
         calls.all_reduce(ME, group, numbers, numbers, ReduceOp.AVG, now=True)
@@ -169,6 +172,7 @@ def test_host_and_device_in_one_call_are_told_apart(rank: int) -> None:
         tensor = FakeTensor(np.ones(3), rank)
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 2.0))
+        assert "; for tensors on cuda: engine nccl, NCCL 2.29.7 of /" in shim.explain()
 
 
 @pytest.mark.ranks(2)

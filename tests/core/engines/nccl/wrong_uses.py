@@ -150,7 +150,9 @@ def different_sizes_of_a_message() -> None:
     two_ranks(exchange)
 
 
-USES = {name: use for name, use in list(globals().items()) if callable(use) and getattr(use, "__module__", "") == __name__}
+USES = {
+    name: use for name, use in list(globals().items()) if callable(use) and getattr(use, "__module__", "") == __name__
+}
 for _name in ("communicator", "sum_up", "two_ranks"):
     del USES[_name]
 

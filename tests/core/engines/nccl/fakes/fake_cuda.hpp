@@ -1,5 +1,5 @@
-// A CUDA driver whose devices are pieces of this process's memory that the host cannot touch: a read or a write by the host's
-// own instructions ends the process. What a program must not do ends it too, with a line that says what it was.
+// A CUDA driver whose devices are pieces of this process's memory that the host cannot touch: a read or a write by the
+// host's own instructions ends the process. What a program must not do ends it too, with a line that says what it was.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace fake {
 
 [[noreturn]] void wrong_use(const char* function, const char* what);
 
-// Of `bytes` of device memory from `address` on: where the fakes themselves may reach them. Ends the process for anything else.
+// Of `bytes` of device memory from `address` on: where the fakes themselves may reach them. Ends the process for
+// anything else.
 std::byte* memory_at(const char* function, const void* address, std::size_t bytes, int device);
 
 // The device of the calling thread's current context; ends the process where it has none.

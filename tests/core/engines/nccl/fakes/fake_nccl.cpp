@@ -1,5 +1,6 @@
-// An NCCL whose ranks are processes of one host that exchange their data through a file in memory. It keeps the contract of the real one:
-// order per stream, groups, counts, dtypes, errors told later, abort. What would make the real one hang or destroy data ends the process.
+// An NCCL whose ranks are processes of one host that exchange their data through a file in memory. It keeps the
+// contract of the real one: order per stream, groups, counts, dtypes, errors told later, abort. What would make the
+// real one hang or destroy data ends the process.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -105,7 +106,8 @@ ncclComm& checked(const char* function, ncclComm* comm) {
   const std::lock_guard lock(comms_mutex);
   if (!comms.contains(comm)) wrong_use(function, "a communicator that is none, or was destroyed");
   if (comm->is_aborted) wrong_use(function, "a communicator that was aborted");
-  if (fake::current_device(function) != comm->device) wrong_use(function, "another device is current than the communicator's");
+  if (fake::current_device(function) != comm->device)
+    wrong_use(function, "another device is current than the communicator's");
   return *comm;
 }
 
@@ -188,17 +190,28 @@ void combine(ncclComm& comm, int op, std::size_t first, std::size_t count, std::
 void combine_as(ncclComm& comm, int dtype, int op, std::size_t first, std::size_t count, std::byte* to) {
   const auto same = [](auto value) { return value; };
   switch (dtype) {
-    case 0: return combine<std::int8_t>(comm, op, first, count, to, same, same);
-    case 1: return combine<std::uint8_t>(comm, op, first, count, to, same, same);
-    case 2: return combine<std::int32_t>(comm, op, first, count, to, same, same);
-    case 3: return combine<std::uint32_t>(comm, op, first, count, to, same, same);
-    case 4: return combine<std::int64_t>(comm, op, first, count, to, same, same);
-    case 5: return combine<std::uint64_t>(comm, op, first, count, to, same, same);
-    case 6: return combine<std::uint16_t, float>(comm, op, first, count, to, of_half, to_half);
-    case 7: return combine<float>(comm, op, first, count, to, same, same);
-    case 8: return combine<double>(comm, op, first, count, to, same, same);
-    case 9: return combine<std::uint16_t, float>(comm, op, first, count, to, of_bfloat, to_bfloat);
-    default: wrong_use("ncclReduce", "a dtype that this fake does not reduce");
+    case 0:
+      return combine<std::int8_t>(comm, op, first, count, to, same, same);
+    case 1:
+      return combine<std::uint8_t>(comm, op, first, count, to, same, same);
+    case 2:
+      return combine<std::int32_t>(comm, op, first, count, to, same, same);
+    case 3:
+      return combine<std::uint32_t>(comm, op, first, count, to, same, same);
+    case 4:
+      return combine<std::int64_t>(comm, op, first, count, to, same, same);
+    case 5:
+      return combine<std::uint64_t>(comm, op, first, count, to, same, same);
+    case 6:
+      return combine<std::uint16_t, float>(comm, op, first, count, to, of_half, to_half);
+    case 7:
+      return combine<float>(comm, op, first, count, to, same, same);
+    case 8:
+      return combine<double>(comm, op, first, count, to, same, same);
+    case 9:
+      return combine<std::uint16_t, float>(comm, op, first, count, to, of_bfloat, to_bfloat);
+    default:
+      wrong_use("ncclReduce", "a dtype that this fake does not reduce");
   }
 }
 
@@ -223,12 +236,12 @@ bool carry_out(ncclComm& comm, const Collective& call) {
     const bool gives = said.kind != broadcast || comm.rank == said.root;
     if (gives && is_scattered)
       for (std::size_t rank = 0; rank < ranks; ++rank)
-        std::memcpy(shared.areas[me] + rank * count * each, call.from + (rank * said.count + done) * each, count * each);
+        std::memcpy(shared.areas[me] + rank * count * each, call.from + (rank * said.count + done) * each,
+                    count * each);
     else if (gives && count > 0)
       std::memcpy(shared.areas[me], call.from + done * each, count * each);
     if (!meet(comm)) return false;
-    if (said.kind == broadcast && count > 0)
-      std::memcpy(call.to + done * each, shared.areas[said.root], count * each);
+    if (said.kind == broadcast && count > 0) std::memcpy(call.to + done * each, shared.areas[said.root], count * each);
     if (said.kind == all_gather && count > 0)
       for (std::size_t rank = 0; rank < ranks; ++rank)
         std::memcpy(call.to + (rank * said.count + done) * each, shared.areas[rank], count * each);
@@ -258,13 +271,15 @@ std::size_t pull(Mailbox& box, std::byte* data, std::size_t bytes) {
 
 // Returns whether it has ended.
 bool advance(ncclComm& comm, Message& message) {
-  Mailbox& box = message.is_send ? comm.shared->boxes[comm.rank][message.peer] : comm.shared->boxes[message.peer][comm.rank];
+  Mailbox& box =
+      message.is_send ? comm.shared->boxes[comm.rank][message.peer] : comm.shared->boxes[message.peer][comm.rank];
   if (!message.has_header) {
     std::uint64_t bytes = message.bytes;
     auto* const header = reinterpret_cast<std::byte*>(&bytes);
     if (message.is_send ? area_bytes - (box.sent - box.taken) < 8 : box.sent - box.taken < 8) return false;
     message.is_send ? push(box, header, 8) : pull(box, header, 8);
-    if (bytes != message.bytes) wrong_use("ncclRecv", "another size than was sent: the real one would hang, or destroy data");
+    if (bytes != message.bytes)
+      wrong_use("ncclRecv", "another size than was sent: the real one would hang, or destroy data");
     message.has_header = true;
   }
   const std::size_t left = message.bytes - message.moved;
@@ -280,8 +295,10 @@ bool carry_out(ncclComm& comm, std::vector<Message>& messages) {
     for (Message& message : messages) {
       if (message.has_header && message.moved == message.bytes) continue;
       const bool is_first = blocked.insert({message.is_send, message.peer}).second;
-      if (!is_first || !advance(comm, message)) have_all = false;
-      else blocked.erase({message.is_send, message.peer});
+      if (!is_first || !advance(comm, message))
+        have_all = false;
+      else
+        blocked.erase({message.is_send, message.peer});
     }
     return have_all;
   });
@@ -320,26 +337,30 @@ int end_group() {
   return success;
 }
 
-int call(const char* function, ncclComm* handle, void* stream, Said said, const void* from, std::size_t from_count, void* to,
-         std::size_t to_count) {
+int call(const char* function, ncclComm* handle, void* stream, Said said, const void* from, std::size_t from_count,
+         void* to, std::size_t to_count) {
   ncclComm& comm = checked(function, handle);
   if (said.dtype < 0 || said.dtype >= dtypes) return failed(invalid_argument, "invalid dtype");
   if (said.root < 0 || said.root >= comm.size) return failed(invalid_argument, "invalid root");
   const bool has_own_op = said.op >= first_own_op;
-  if (said.op < 0 || (has_own_op && !comm.own_ops.contains(said.op))) return failed(invalid_argument, "invalid reduction operation");
+  if (said.op < 0 || (has_own_op && !comm.own_ops.contains(said.op)))
+    return failed(invalid_argument, "invalid reduction operation");
   const std::size_t each = dtype_bytes[said.dtype];
-  const std::byte* const source = from_count == 0 ? nullptr : fake::memory_at(function, from, from_count * each, comm.device);
+  const std::byte* const source =
+      from_count == 0 ? nullptr : fake::memory_at(function, from, from_count * each, comm.device);
   std::byte* const target = to_count == 0 ? nullptr : fake::memory_at(function, to, to_count * each, comm.device);
   in_group(handle, stream).collectives.push_back({said, has_own_op ? comm.own_ops[said.op] : 1.0, source, target});
   return group_depth > 0 ? success : end_group();
 }
 
-int message(const char* function, bool is_send, void* data, std::size_t count, int dtype, int peer, ncclComm* handle, void* stream) {
+int message(const char* function, bool is_send, void* data, std::size_t count, int dtype, int peer, ncclComm* handle,
+            void* stream) {
   ncclComm& comm = checked(function, handle);
   if (dtype < 0 || dtype >= dtypes) return failed(invalid_argument, "invalid dtype");
   if (peer < 0 || peer >= comm.size) return failed(invalid_argument, "invalid peer");
   const std::size_t bytes = count * dtype_bytes[dtype];
-  if (peer == comm.rank && group_depth == 0) wrong_use(function, "a message to itself outside of a group: the real one would hang");
+  if (peer == comm.rank && group_depth == 0)
+    wrong_use(function, "a message to itself outside of a group: the real one would hang");
   std::byte* const at = bytes == 0 ? nullptr : fake::memory_at(function, data, bytes, comm.device);
   in_group(handle, stream).messages.push_back({is_send, at, bytes, peer});
   return group_depth > 0 ? success : end_group();
@@ -355,7 +376,10 @@ int ncclGetVersion(int* version) {
 }
 
 const char* ncclGetErrorString(int error) {
-  return error == success ? "no error" : error == invalid_argument ? "invalid argument" : error == invalid_usage ? "invalid usage" : "unhandled system error";
+  return error == success            ? "no error"
+         : error == invalid_argument ? "invalid argument"
+         : error == invalid_usage    ? "invalid usage"
+                                     : "unhandled system error";
 }
 
 const char* ncclGetLastError(ncclComm*) { return last_error.c_str(); }
@@ -386,7 +410,8 @@ int ncclCommInitRank(ncclComm** comm, int size, ncclUniqueId id, int rank) {
   for (int one = 0; one < size; ++one)
     for (int other = 0; other < one; ++other)
       if (shared->devices[one] == shared->devices[other] && std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") == nullptr)
-        return failed(invalid_usage, "Duplicate GPU detected : rank " + std::to_string(other) + " and rank " + std::to_string(one));
+        return failed(invalid_usage,
+                      "Duplicate GPU detected : rank " + std::to_string(other) + " and rank " + std::to_string(one));
   auto* const made = new ncclComm{.shared = shared, .rank = rank, .size = size, .device = device, .own_ops = {}};
   const std::lock_guard lock(comms_mutex);
   comms.insert(made);
@@ -419,18 +444,24 @@ int ncclRedOpCreatePreMulSum(int* op, void* scalar, int dtype, int residence, nc
   ncclComm& comm = checked("ncclRedOpCreatePreMulSum", handle);
   if (residence != 1) wrong_use("ncclRedOpCreatePreMulSum", "a scalar on the device, which this fake does not read");
   double value = 0;
-  if (dtype == 6) value = of_half(*static_cast<std::uint16_t*>(scalar));
-  else if (dtype == 7) value = *static_cast<float*>(scalar);
-  else if (dtype == 8) value = *static_cast<double*>(scalar);
-  else if (dtype == 9) value = of_bfloat(*static_cast<std::uint16_t*>(scalar));
-  else return failed(invalid_argument, "invalid dtype");
+  if (dtype == 6)
+    value = of_half(*static_cast<std::uint16_t*>(scalar));
+  else if (dtype == 7)
+    value = *static_cast<float*>(scalar);
+  else if (dtype == 8)
+    value = *static_cast<double*>(scalar);
+  else if (dtype == 9)
+    value = of_bfloat(*static_cast<std::uint16_t*>(scalar));
+  else
+    return failed(invalid_argument, "invalid dtype");
   *op = comm.next_op++;
   comm.own_ops[*op] = value;
   return success;
 }
 
 int ncclRedOpDestroy(int op, ncclComm* comm) {
-  if (checked("ncclRedOpDestroy", comm).own_ops.erase(op) == 0) wrong_use("ncclRedOpDestroy", "an operation that is none");
+  if (checked("ncclRedOpDestroy", comm).own_ops.erase(op) == 0)
+    wrong_use("ncclRedOpDestroy", "an operation that is none");
   return success;
 }
 
@@ -449,19 +480,24 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int dtype, int 
 }
 
 int ncclBroadcast(const void* from, void* to, std::size_t count, int dtype, int root, ncclComm* comm, void* stream) {
-  return call("ncclBroadcast", comm, stream, {broadcast, dtype, sum, root, count}, from, root == comm->rank ? count : 0, to, count);
+  return call("ncclBroadcast", comm, stream, {broadcast, dtype, sum, root, count}, from, root == comm->rank ? count : 0,
+              to, count);
 }
 
-int ncclReduce(const void* from, void* to, std::size_t count, int dtype, int op, int root, ncclComm* comm, void* stream) {
-  return call("ncclReduce", comm, stream, {reduce, dtype, op, root, count}, from, count, to, root == comm->rank ? count : 0);
+int ncclReduce(const void* from, void* to, std::size_t count, int dtype, int op, int root, ncclComm* comm,
+               void* stream) {
+  return call("ncclReduce", comm, stream, {reduce, dtype, op, root, count}, from, count, to,
+              root == comm->rank ? count : 0);
 }
 
 int ncclAllGather(const void* from, void* to, std::size_t count, int dtype, ncclComm* comm, void* stream) {
-  return call("ncclAllGather", comm, stream, {all_gather, dtype, sum, 0, count}, from, count, to, count * static_cast<std::size_t>(comm->size));
+  return call("ncclAllGather", comm, stream, {all_gather, dtype, sum, 0, count}, from, count, to,
+              count * static_cast<std::size_t>(comm->size));
 }
 
 int ncclReduceScatter(const void* from, void* to, std::size_t count, int dtype, int op, ncclComm* comm, void* stream) {
-  return call("ncclReduceScatter", comm, stream, {reduce_scatter, dtype, op, 0, count}, from, count * static_cast<std::size_t>(comm->size), to, count);
+  return call("ncclReduceScatter", comm, stream, {reduce_scatter, dtype, op, 0, count}, from,
+              count * static_cast<std::size_t>(comm->size), to, count);
 }
 
 int ncclSend(const void* data, std::size_t count, int dtype, int peer, ncclComm* comm, void* stream) {
