@@ -33,21 +33,19 @@ class StagedCalls:
         self.under = under
         self.rank = rank
 
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
+    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
         call = _Call()
         host = call.read(tensor) if self.rank == root else call.write(tensor)
         return call.made(self.under.broadcast, host, root, now=now)
 
-    def all_reduce(
-        self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
-    ) -> EngineWork | None:
+    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False) -> Any:
         call = _Call()
         from_host = call.read(input)
         return call.made(self.under.all_reduce, call.write(output), from_host, op, factor, now=now)
 
     def reduce(
         self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(input)
         to_host = call.write(output) if self.rank == root else None
@@ -55,14 +53,14 @@ class StagedCalls:
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(input)
         return call.made(self.under.all_gather, call.write(outputs), from_host, output_splits, now=now, whole=whole)
 
     def gather(
         self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(input)
         to_host = call.write(outputs) if self.rank == root else None
@@ -70,7 +68,7 @@ class StagedCalls:
 
     def scatter(
         self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(inputs) if self.rank == root else None
         return call.made(self.under.scatter, call.write(output), from_host, input_splits, root, now=now)
@@ -84,7 +82,7 @@ class StagedCalls:
         factor: float,
         now: bool = False,
         whole: bool = False,
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(inputs)
         to_host = call.write(output)
@@ -98,20 +96,19 @@ class StagedCalls:
         input_splits: Splits,
         now: bool = False,
         whole: bool = False,
-    ) -> EngineWork | None:
+    ) -> Any:
         call = _Call()
         from_host = call.read(inputs)
         to_host = call.write(outputs)
         return call.made(self.under.all_to_all, to_host, from_host, output_splits, input_splits, now=now, whole=whole)
 
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
         call = _Call()
         return call.made(self.under.send, call.read(tensor), peer, tag, now=now)
 
-    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
+    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
         call = _Call()
-        made: Any = call.made(self.under.receive, call.write(tensor), peer, tag, now=now)
-        return made
+        return call.made(self.under.receive, call.write(tensor), peer, tag, now=now)
 
     def figures(self) -> str:
         """See ``Engine``."""

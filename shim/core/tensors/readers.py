@@ -193,7 +193,8 @@ def _describe_torch(tensor: Any) -> Description:
             f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor, and read the result there."
         )
     dtype = str(tensor.dtype).removeprefix("torch.")
-    where = _HOST if tensor.device.type == "cpu" else tuple(map(int, tensor.__dlpack_device__()))
+    kind, number = _HOST if tensor.device.type == "cpu" else tensor.__dlpack_device__()
+    where = (int(kind), int(number))
     return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), where, False, tensor)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_int
 from typing import TYPE_CHECKING
-
-import struct
 
 from shim.core.engines.nccl.library import DTYPES
 from shim.core.reduce_ops import ReduceOp

@@ -11,12 +11,11 @@ import struct
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from ctypes import c_void_p
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.base import check_call
-from shim.core.engines.network.threads import begin_thread
 from shim.core.engines.nccl.driver import Event
+from shim.core.engines.network.threads import begin_thread
 from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -46,7 +46,13 @@ def _compiled() -> Path:
             )
             options = ["-Wl,-soname,libnccl.so.2", "-Wl,-rpath,$ORIGIN"]
             subprocess.run(
-                [*compile_, f"{made}/libnccl.so.2", _SOURCES / "fake_nccl.cpp", f"{made}/libcuda.so.1", *options],
+                [
+                    *compile_,
+                    f"{made}/libnccl.so.2",
+                    *(_SOURCES / name for name in ("fake_nccl.cpp", "exchanges.cpp")),
+                    f"{made}/libcuda.so.1",
+                    *options,
+                ],
                 check=True,
             )
             done = Path(made, "done")
