@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from shim._native import set_makes_no_calls
-
 __all__ = ["Loop", "report"]
 
 _loops: weakref.WeakSet[Loop] = weakref.WeakSet()
@@ -112,6 +110,8 @@ class Loop:
                 os.eventfd_write(self._wakes, 1)
 
     def _run(self) -> None:
+        from shim._native import set_makes_no_calls  # here: core can be imported without it
+
         set_makes_no_calls(True)
         try:
             while not self._is_ending:

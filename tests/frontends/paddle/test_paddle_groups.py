@@ -105,6 +105,7 @@ def test_ranks_of_torch_and_paddle_make_a_group_together(rank: int, version: str
         dist.barrier()
 
 
+@pytest.mark.engine("shared_memory")  # the others do not look for circles
 @pytest.mark.ranks(2)
 def test_a_torch_rank_that_waits_for_the_whole_world_is_told(rank: int) -> None:
     with world("3") as dist:

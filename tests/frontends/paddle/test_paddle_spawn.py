@@ -49,6 +49,7 @@ def test_ranks_run_and_return(version: str, count: int, start_method: str | None
         context.error_queues[0].get()
 
 
+@pytest.mark.engine("shared_memory")  # the others do not look for circles
 def test_threads_of_the_launcher_keep_no_circle_from_being_proved() -> None:
     told, _ = values(dist.spawn(functions.wait_in_a_circle, nprocs=2, start_method="forkserver"))
     assert "they wait for each other\n" in told

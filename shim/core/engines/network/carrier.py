@@ -34,7 +34,7 @@ _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a 
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
 _PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
-_ON_ITS_WAY = 0.4  # seconds for the arrival that a rank has sent before it left
+_ON_ITS_WAY = 0.4  # seconds for an arrival of a rank that left before it saw the end of its exchange
 _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
 
@@ -52,6 +52,7 @@ class Carrier:
         self._forget_gone: Callable[[], None] = _nothing
         self._changed = threading.Condition()
         self._exchanges: list[Drive] = []  # under way, in their order
+        self._exchanged = 0  # the last operation of which this rank has all arrivals
         self._are_carried = False  # whether a thread carries on with them, the caller's or one of their own
         self.is_closed = False
         self._whereabouts: dict[int, str] = {}
@@ -124,7 +125,7 @@ class Carrier:
 
     def ended(self, state: int, cause: int, reason: str, has_left: bool, is_late: bool) -> None:
         """Tell the others that this rank left the group or gave it up."""
-        self._tell(["ended", is_late, state, cause, reason, has_left])
+        self._tell(["ended", is_late, self._exchanged, state, cause, reason, has_left])
 
     def ask_all(self) -> None:
         """Ask the others where they are."""
@@ -150,18 +151,20 @@ class Carrier:
         if kind == "place":
             group.take_place(rank, *words)
         elif kind == "ended":
-            is_late, *words = words
+            is_late, exchanged, *words = words
             if words[0] == _LEFT:
                 self.left.add(rank)
             if is_late:  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
-            elif self._exchanges and words[0] == _LEFT:  # its arrival, after which it left, may still be on its way
+            elif words[0] == _LEFT and exchanged > self._exchanged:  # it has had all arrivals, and its own will come here too
+                self._take_ending_later(None, lambda: self.is_closed or self._exchanged >= exchanged, rank, words)
+            elif words[0] == _LEFT and self._exchanges:
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
             else:
                 group.take_ending(rank, *words)
 
-    def _take_ending_later(self, seconds: float, is_time: Callable[[], bool], rank: int, words: list[Any]) -> None:
-        """Tell the native group of an ending when *is_time* says so, after *seconds* at most."""
+    def _take_ending_later(self, seconds: float | None, is_time: Callable[[], bool], rank: int, words: list[Any]) -> None:
+        """Tell the native group of an ending when *is_time* says so, after *seconds* at most, if there are any."""
 
         def take() -> None:
             with self._changed:
@@ -212,6 +215,7 @@ class Carrier:
         packets = yield from self._gather(packet)
         if not group.take_arrivals(packets):
             group.take_tables(sequence, (yield from self._gather(group.tables(sequence))))
+        self._exchanged = sequence
 
     def _carry_on(self) -> None:
         """Carry on with the exchanges until there are none, in a thread: the others come late."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["NetworkEngine", "gather_over"]
 
 _SLICE = 0.05  # seconds between two looks at the other ranks
-_ON_ITS_WAY = 2.0  # seconds for what a rank has sent before it left
+_ON_ITS_WAY = 5.0  # seconds for what a rank has sent before it left
 _UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own, and not the sign of a lost rank
 _FOR_NEIGHBOURS = 0.3  # seconds
 _FOR_LAST_MESSAGES = 2.0  # seconds that leaving waits for small messages to go

@@ -47,6 +47,7 @@ def test_a_box_that_holds_no_work() -> None:
         dist.Work.unbox(3)
 
 
+@pytest.mark.engine("shared_memory")  # the others do not look for circles
 @pytest.mark.ranks(2)
 def test_ranks_that_wait_for_each_other_are_told_after_futures_too(rank: int) -> None:
     """The idle thread that waited for a future makes no call that could end the others' waits."""
@@ -116,6 +117,7 @@ for call in (work.get_future, lambda: dist.all_reduce_coalesced([np.ones(2)], as
 """
 
 
+@pytest.mark.engine("shared_memory")  # c10d needs torch
 def test_futures_without_torch(free_port: int) -> None:
     program = ALONE.format(port=free_port)
     ended = subprocess.run(

@@ -153,6 +153,7 @@ def test_the_class_needs_torch_alone() -> None:
         functional.Nothing  # noqa: B018  # asking for it is the test
 
 
+@pytest.mark.engine("shared_memory")  # c10d imports it
 def test_importing_the_modules_imports_no_torch() -> None:
     import subprocess
     import sys
