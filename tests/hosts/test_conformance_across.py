@@ -15,7 +15,14 @@ pytest.importorskip("torch", reason="gloo is torch's")
 PROGRAM = str(Path(__file__).with_name("conformance_across.py"))
 OF_ONE_HOST = {"torch.distributed.TCPStore"}  # it meets at 127.0.0.1, which is another place on each host
 # They start processes of their own, of which mpirun knows nothing.
-_WITHOUT_MPIRUN = ("ParallelEnv", "gloo_barrier", "gloo_init_parallel_env", "gloo_release", "init_parallel_env", "spawn")
+_WITHOUT_MPIRUN = (
+    "ParallelEnv",
+    "gloo_barrier",
+    "gloo_init_parallel_env",
+    "gloo_release",
+    "init_parallel_env",
+    "spawn",
+)
 OF_OTHER_LAUNCHERS = {f"paddle.distributed.{name}" for name in _WITHOUT_MPIRUN}
 
 

@@ -27,7 +27,7 @@ from shim.core.reduce_ops import ReduceOp
 if TYPE_CHECKING:
     from shim.core.work import EngineWork
 
-__all__ = ["NcclEngine"]
+__all__ = ["NcclEngine", "Way"]
 
 _BETWEEN_LOOKS = 0.1  # seconds
 _IDENTITY = bytes(sizeof(UniqueId))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.nccl.engine import NcclEngine
 
-__all__ = ["Messages"]
+__all__ = ["Message", "Messages"]
 
 _HEADER = struct.Struct(
     "qq16s128s"

@@ -156,14 +156,18 @@ class Carrier:
                 self.left.add(rank)
             if is_late:  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
-            elif words[0] == _LEFT and exchanged > self._exchanged:  # it has had all arrivals, and its own will come here too
+            elif (
+                words[0] == _LEFT and exchanged > self._exchanged
+            ):  # it has had all arrivals, and its own will come here too
                 self._take_ending_later(None, lambda: self.is_closed or self._exchanged >= exchanged, rank, words)
             elif words[0] == _LEFT and self._exchanges:
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
             else:
                 group.take_ending(rank, *words)
 
-    def _take_ending_later(self, seconds: float | None, is_time: Callable[[], bool], rank: int, words: list[Any]) -> None:
+    def _take_ending_later(
+        self, seconds: float | None, is_time: Callable[[], bool], rank: int, words: list[Any]
+    ) -> None:
         """Tell the native group of an ending when *is_time* says so, after *seconds* at most, if there are any."""
 
         def take() -> None:

@@ -1,18 +1,16 @@
 #include "fake_cuda.hpp"
+#include "streams.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace fake {
@@ -25,69 +23,6 @@ struct Allocation {
   std::size_t bytes;
   std::byte* alias;  // the same memory, where it can be read and written
   int device;
-};
-
-// Does what it is given in order, on a thread of its own.
-class Stream {
- public:
-  explicit Stream(int device) : device(device), thread_([this] { run(); }) { thread_.detach(); }
-
-  void put(std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    work_.push_back(std::move(work));
-    ++given_;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t until = given_;
-    changed_.wait(lock, [&] { return done_ >= until; });
-  }
-  bool is_idle() {
-    const std::lock_guard lock(mutex_);
-    return done_ == given_;
-  }
-
-  const int device;
-
- private:
-  void run() {
-    for (;;) {
-      std::function<void()> next;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return !work_.empty(); });
-        next = std::move(work_.front());
-        work_.pop_front();
-      }
-      next();
-      const std::lock_guard lock(mutex_);
-      ++done_;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  std::uint64_t given_ = 0, done_ = 0;
-  std::thread thread_;
-};
-
-struct Event {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::uint64_t recorded = 0, reached = 0;
-
-  void reach(std::uint64_t number) {
-    const std::lock_guard lock(mutex);
-    reached = number;
-    changed.notify_all();
-  }
-  void wait_for(std::uint64_t number) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return reached >= number; });
-  }
 };
 
 // Never destroyed: streams go on until the process ends.
