@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from shim.errors import ShimError, StateError
 if TYPE_CHECKING:
     from shim._native import CarriedGroup
     from shim.core.control import Control
+    from shim.core.engines.network.messages import Messages
     from shim.core.engines.place import Place
 
 __all__ = ["Carrier", "Gather"]
@@ -35,6 +37,8 @@ _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, 
 _ANSWER = 1.0  # seconds for the others to say where they are
 _PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
 _ON_ITS_WAY = 0.4  # seconds for an arrival of a rank that left before it saw the end of its exchange
+_FOR_MESSAGES = 5.0  # seconds for those that a rank has sent before it left
+_PAUSE = 0.005  # seconds between two looks for them
 _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
 
@@ -57,6 +61,7 @@ class Carrier:
         self.is_closed = False
         self._whereabouts: dict[int, str] = {}
         self.left: set[int] = set()  # group ranks that have said so
+        self.messages: Messages | None = None  # of the group on this rank
 
     def pids_here(self) -> list[int]:
         """Return by group rank the pid of those on this host, whose end the native group sees itself; 0 for the others."""
@@ -125,7 +130,8 @@ class Carrier:
 
     def ended(self, state: int, cause: int, reason: str, has_left: bool, is_late: bool) -> None:
         """Tell the others that this rank left the group or gave it up."""
-        self._tell(["ended", is_late, self._exchanged, state, cause, reason, has_left])
+        sent = self.messages.sent() if self.messages else []
+        self._tell(["ended", is_late, self._exchanged, sent, state, cause, reason, has_left])
 
     def ask_all(self) -> None:
         """Ask the others where they are."""
@@ -151,7 +157,7 @@ class Carrier:
         if kind == "place":
             group.take_place(rank, *words)
         elif kind == "ended":
-            is_late, exchanged, *words = words
+            is_late, exchanged, sent, *words = words
             if words[0] == _LEFT:
                 self.left.add(rank)
             if is_late:  # this rank's own timeout, which tells who is missing, is to come first
@@ -162,6 +168,8 @@ class Carrier:
                 self._take_ending_later(None, lambda: self.is_closed or self._exchanged >= exchanged, rank, words)
             elif words[0] == _LEFT and self._exchanges:
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._exchanges, rank, words)
+            elif words[0] == _LEFT and self._is_message_due(rank, sent):
+                self._take_ending_later(_FOR_MESSAGES, lambda: not self._is_message_due(rank, sent), rank, words)
             else:
                 group.take_ending(rank, *words)
 
@@ -171,13 +179,23 @@ class Carrier:
         """Tell the native group of an ending when *is_time* says so, after *seconds* at most, if there are any."""
 
         def take() -> None:
+            deadline = float("inf") if seconds is None else time.monotonic() + seconds
             with self._changed:
-                self._changed.wait_for(is_time, seconds)
+                while not is_time() and time.monotonic() < deadline:
+                    self._changed.wait(_PAUSE)
             group = self._group
             if group is not None:
                 group.take_ending(rank, *words)
 
         begin_thread("shim late ending", take)
+
+    def _is_message_due(self, rank: int, sent: list[int]) -> bool:
+        """Tell whether this rank receives, and a message is still to come of *rank*, which has *sent* so many to each rank."""
+        return (
+            not self.is_closed
+            and self.messages is not None
+            and self.messages.is_due(rank, sent[self._rank] if sent else 0)
+        )
 
     def _see_gone(self, member: int) -> None:
         group = self._group

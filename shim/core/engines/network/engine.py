@@ -64,7 +64,7 @@ class NetworkEngine(Engine):
             link.close(False)
             raise
         self._carrier.serve(self._group)
-        self._messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
+        self._messages = self._carrier.messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. Small data is moved by the arrivals themselves, without *move*."""

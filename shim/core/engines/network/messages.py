@@ -106,7 +106,8 @@ class Messages:
         self._itemsize = itemsize
         self._lock = threading.RLock()
         self._to_end: deque[Callable[[], None]] = deque()  # called without the lock: an end may run any code
-        self._sent = [0] * link.size  # messages to each rank so far
+        self._sent = [0] * link.size  # messages to each rank so far, and
+        self._come = [0] * link.size  # from each
         self._offered: dict[tuple[int, int], Mover] = {}  # sends that wait for an answer, by receiver and number
         self._posted: list[Mover] = []  # receives without a message, in their order
         self._arrived: list[tuple[int, _Header]] = []  # messages without a receive, with their senders, in their order
@@ -163,6 +164,15 @@ class Messages:
         if polling not in (None, threading.current_thread()):
             polling.join()
 
+    def sent(self) -> list[int]:
+        """Return how many messages this rank has sent to each."""
+        return list(self._sent)
+
+    def is_due(self, peer: int, sent: int) -> bool:
+        """Tell whether a receive is there that may be for one of *peer*'s messages, of which not all *sent* have come."""
+        with self._lock:
+            return self._come[peer] < sent and any(mover.peer in (None, peer) for mover in self._posted)
+
     def has_unsent(self) -> bool:
         """Tell whether messages that have ended for this rank are still on their way."""
         with self._locked():
@@ -188,6 +198,7 @@ class Messages:
             if header.kind in (_GO, _REFUSE):
                 self._take_answer(peer, header)
                 return
+            self._come[peer] += 1
             self._find_receive(peer, header)
 
     def _find_receive(self, peer: int, header: _Header) -> None:

@@ -53,12 +53,35 @@ def hear_of_the_end(exchanged: int) -> tuple[list[str], Group]:
     group: Any = Group()
     carrier._group = group
     carrier.arrived(b"", 1, False)
-    carrier._hear(1, json.dumps(["ended", False, exchanged, LEFT, -1, "", True]).encode())
+    carrier._hear(1, json.dumps(["ended", False, exchanged, [], LEFT, -1, "", True]).encode())
     time.sleep(0.2)
     before = list(group.heard)
     transfer.may_end.set()
     carrier.wait_for_exchange(lambda: None)
     return before, group
+
+
+class Messages:
+    """Of which one is to come."""
+
+    def __init__(self) -> None:
+        self.has_come = False
+
+    def is_due(self, peer: int, sent: int) -> bool:
+        return (peer, sent) == (1, 7) and not self.has_come
+
+
+def test_who_has_sent_a_message_is_told_of_after_it() -> None:
+    place: Any = SimpleNamespace(ranks=(0, 1), rank=0, key="test")
+    carrier = Carrier(SimpleNamespace(is_gone=lambda rank: False), place, lambda packet: iter(()))  # type: ignore[arg-type]
+    group: Any = Group()
+    messages: Any = Messages()
+    carrier._group, carrier.messages = group, messages
+    carrier._hear(1, json.dumps(["ended", False, 0, [7, 0], LEFT, -1, "", True]).encode())
+    time.sleep(0.1)
+    assert group.heard == []
+    messages.has_come = True
+    until(lambda: group.heard == ["rank 1 left"])
 
 
 def until(condition: Any) -> None:
