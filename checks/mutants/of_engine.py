@@ -211,7 +211,7 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
         _REFUSALS,
         (
             "arrival/fingerprint-without-root",
-            "static_cast<std::uint64_t>(static_cast<std::uint32_t>(said.root)) << 32",
+            "static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.root)) << 32",
             "std::uint64_t{0} << 32",
             _DISAGREEMENTS,
         ),
