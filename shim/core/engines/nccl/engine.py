@@ -23,6 +23,7 @@ from shim.core.engines.nccl.messages import Messages
 from shim.core.engines.nccl.work import DeviceWork
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
+from shim.errors import TensorError
 
 if TYPE_CHECKING:
     from shim.core.work import EngineWork
@@ -57,7 +58,7 @@ class NcclEngine(Engine):
         self._nccl, self._cuda = library(), driver()
         self.call = self._nccl.call
         self._process = os.getpid()
-        self._communicators: dict[int, c_void_p] = {}  # of all ranks, by the device's number
+        self._communicators: dict[int, c_void_p] = {}  # of all ranks, by the number of this rank's device; one at most
         self._streams: dict[int, Stream] = {}  # likewise, for operations that are started
         self._ways: dict[tuple[int, int, int], Way] = {}  # by the device's number, and the ranks at both ends
         self._messages = Messages(self)
@@ -73,12 +74,22 @@ class NcclEngine(Engine):
         """See ``Engine``. The operation is ordered on the stream that is the caller's current one now, and not finished."""
         if request.dtype and request.collective in ("all_reduce", "reduce", "reduce_scatter"):
             check(request.dtype, ReduceOp(request.op))
+        self._check_device(request.device_number)
         stream = request.current_stream()
         if now:
             return self.under.arrive(request, partial(self._put_on, stream, move), True)
         work = DeviceWork(self, request)
         work.under = self.under.arrive(request, partial(self._put_beside, stream, move, work), False)
         return work
+
+    def _check_device(self, number: int) -> None:
+        """Refuse another device than that of the communicator, which all ranks would have to make anew."""
+        for mine in self._communicators:
+            if mine != number:
+                raise TensorError(
+                    f"the tensors must be on cuda:{mine}, which this rank uses in the group, got tensors on cuda:{number}\n"
+                    "Make another group for another device."
+                )
 
     def _put_on(self, stream: int, move: Callable[[Request], object], request: Request) -> None:
         with self._cuda.on(request.device_number):
@@ -110,6 +121,7 @@ class NcclEngine(Engine):
 
     def _communicator(self, number: int) -> c_void_p:
         """Return the communicator for device *number*, which the first operation makes, in which all ranks are."""
+        self._check_device(number)  # once more: an operation before it may have made one meanwhile
         if number not in self._communicators:
             identity = bytearray(self.new_identity() if self.rank == 0 else _IDENTITY)
             if self.rank == 0:

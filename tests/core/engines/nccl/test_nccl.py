@@ -17,7 +17,7 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import MismatchError, UnsupportedError
+from shim.errors import MismatchError, TensorError, UnsupportedError
 
 ME = Caller("test", input="tensor", output="result")
 MOVED = ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
@@ -173,6 +173,18 @@ def test_host_and_device_in_one_call_are_told_apart(rank: int) -> None:
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 2.0))
         assert "; for tensors on cuda: engine nccl, NCCL 2.29.7 of /" in shim.explain()
+
+
+@pytest.mark.ranks(2)
+def test_a_rank_keeps_to_one_device_in_a_group(rank: int) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        other = FakeTensor(np.ones(3), 4 if rank == 0 else rank)
+        with pytest.raises((TensorError, MismatchError), match="must be on cuda:0, which this rank uses in the group"):
+            calls.all_reduce(ME, group, other, other, SUM, now=True)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 4.0))
 
 
 @pytest.mark.ranks(2)
