@@ -39,9 +39,7 @@ __all__ = [
     "all_to_all",
     "barrier",
     "broadcast",
-    "elsewhere",
     "gather",
-    "message_elsewhere",
     "receive",
     "received",
     "reduce",
@@ -62,7 +60,7 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: 
     try:
         operation = group.engine.broadcast(tensor, root, now)
     except BaseException as error:
-        return elsewhere(caller, group, error, "broadcast", tensor, root, now)
+        return _elsewhere(caller, group, error, "broadcast", tensor, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -87,7 +85,7 @@ def all_reduce(
             work = reduce_unreadable(caller, group, output, op, now)
             if work is not None:
                 return work
-        return elsewhere(caller, group, error, "all_reduce", output, input, op, factor, now)
+        return _elsewhere(caller, group, error, "all_reduce", output, input, op, factor, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -105,7 +103,7 @@ def reduce(
     try:
         operation = group.engine.reduce(output, input, op, factor, root, now)
     except BaseException as error:
-        return elsewhere(caller, group, error, "reduce", output, input, op, factor, root, now)
+        return _elsewhere(caller, group, error, "reduce", output, input, op, factor, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -122,7 +120,7 @@ def all_gather(
     try:
         operation = group.engine.all_gather(outputs, input, output_splits, now, whole)
     except BaseException as error:
-        return elsewhere(caller, group, error, "all_gather", outputs, input, output_splits, now, whole)
+        return _elsewhere(caller, group, error, "all_gather", outputs, input, output_splits, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -139,7 +137,7 @@ def gather(
     try:
         operation = group.engine.gather(outputs, input, output_splits, root, now)
     except BaseException as error:
-        return elsewhere(caller, group, error, "gather", outputs, input, output_splits, root, now)
+        return _elsewhere(caller, group, error, "gather", outputs, input, output_splits, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -156,7 +154,7 @@ def scatter(
     try:
         operation = group.engine.scatter(output, inputs, input_splits, root, now)
     except BaseException as error:
-        return elsewhere(caller, group, error, "scatter", output, inputs, input_splits, root, now)
+        return _elsewhere(caller, group, error, "scatter", output, inputs, input_splits, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -175,7 +173,7 @@ def reduce_scatter(
     try:
         operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
     except BaseException as error:
-        return elsewhere(caller, group, error, "reduce_scatter", output, inputs, input_splits, op, factor, now, whole)
+        return _elsewhere(caller, group, error, "reduce_scatter", output, inputs, input_splits, op, factor, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -193,7 +191,7 @@ def all_to_all(
     try:
         operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
     except BaseException as error:
-        return elsewhere(caller, group, error, "all_to_all", outputs, inputs, output_splits, input_splits, now, whole)
+        return _elsewhere(caller, group, error, "all_to_all", outputs, inputs, output_splits, input_splits, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -216,7 +214,7 @@ def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int =
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        operation = message_elsewhere(caller, group, error, "send", tensor, peer, tag, now)
+        operation = _message_elsewhere(caller, group, error, "send", tensor, peer, tag, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -229,7 +227,7 @@ def receive(
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        operation = message_elsewhere(caller, group, error, "receive", tensor, peer, tag, now)
+        operation = _message_elsewhere(caller, group, error, "receive", tensor, peer, tag, now)
     return ENDED if isinstance(operation, int) else Work(caller, group, operation)
 
 
@@ -241,11 +239,11 @@ def received(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None,
         refused(caller, group, error)
         return -1
     except ShimError as error:
-        sender: int = message_elsewhere(caller, group, error, "receive", tensor, peer, tag, True)
+        sender: int = _message_elsewhere(caller, group, error, "receive", tensor, peer, tag, True)
         return sender
 
 
-def elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collective: str, *call: Any) -> Work:
+def _elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collective: str, *call: Any) -> Work:
     """Have the engine of a device carry out the call that the group's engine ended with *error*, as a tensor is there.
 
     Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
@@ -262,7 +260,7 @@ def elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collect
         del error  # as refuse does
 
 
-def message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, function: str, *call: Any) -> Any:
+def _message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, function: str, *call: Any) -> Any:
     """Do the same for a message, of which the other ranks are told nothing, and return what the engine returns."""
     try:
         if not isinstance(error, DeviceTensorError):
