@@ -21,6 +21,7 @@ from shim.errors import ArgumentError, DeviceTensorError, MismatchError, StateEr
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
+METAL = 8  # by DLPack's numbers
 
 
 @contextmanager
@@ -53,21 +54,22 @@ def ones(*shape: int, by: float = 1.0, number: int = 0) -> OnDevice:
 @pytest.mark.ranks(2)
 def test_what_nobody_serves_is_refused_on_all_ranks(rank: int) -> None:
     with world() as group:
+        there = OnDevice(np.ones(2), 3, METAL)
         if rank == 0:
             with pytest.raises(
-                DeviceTensorError, match=r"test: tensor must be in host memory, got a tensor on cuda:3"
+                DeviceTensorError, match=r"test: tensor must be in host memory, got a tensor on metal:3"
             ) as caught:
-                calls.all_reduce(ME, group, ones(2, number=3), ones(2, number=3), SUM, now=True)
-            assert "No engine here serves cuda." in str(caught.value)
+                calls.all_reduce(ME, group, there, there, SUM, now=True)
+            assert "No engine here serves metal." in str(caught.value)
             assert "SHIM_STAGE=host" in str(caught.value)
-            assert caught.value.device == ("cuda", 3)
+            assert caught.value.device == ("metal", 3)
         else:
             with pytest.raises(MismatchError, match=r"rank 0: refused: test: tensor must be in host memory"):
                 calls.all_reduce(ME, group, array("f", [1.0]), array("f", [1.0]), SUM, now=True)
-        with pytest.raises(DeviceTensorError, match="cuda:0"):
-            calls.send(ME, group, ones(2), 1 - rank)
-        with pytest.raises(DeviceTensorError, match="cuda:0"):
-            calls.received(ME, group, ones(2), 1 - rank, 0)
+        with pytest.raises(DeviceTensorError, match="metal:3"):
+            calls.send(ME, group, there, 1 - rank)
+        with pytest.raises(DeviceTensorError, match="metal:3"):
+            calls.received(ME, group, there, 1 - rank, 0)
         calls.barrier(ME, group).wait()
 
 

@@ -91,12 +91,6 @@ class Stream:
         self.handle = c_void_p()
         cuda.call("cuStreamCreate", byref(self.handle), _NON_BLOCKING)
 
-    def wait_for(self, other: int) -> None:
-        """Have what comes next here begin after what is in stream *other* now."""
-        reached = Event(self._cuda)
-        reached.record(other)
-        reached.make_wait(self.handle)
-
     def close(self) -> None:
         """Let it go; what is in it goes on."""
         self._cuda.call("cuStreamDestroy_v2", self.handle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from shim.core.engines.nccl.arithmetic import check
 from shim.core.engines.nccl.driver import Event, Stream, driver
 from shim.core.engines.nccl.library import UniqueId, library
 from shim.core.engines.nccl.messages import Messages
-from shim.core.engines.nccl.work import DeviceWork
+from shim.core.engines.nccl.work import DeviceWork, Ending
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import TensorError
@@ -65,7 +64,8 @@ class NcclEngine(Engine):
         self._scratch: dict[int, tuple[int, int]] = {}
         self._under_way: deque[tuple[Event, Request]] = deque()  # whose tensors a stream of the engine's uses
         self._keeping = threading.Lock()
-        self._is_watching = self._is_closed = False
+        self._watch: threading.Thread | None = None
+        self._is_closed = threading.Event()
         # Of the operation that is being put on a stream, of which there is one at a time.
         self.communicator = c_void_p()
         self._stream: Any = None
@@ -75,12 +75,13 @@ class NcclEngine(Engine):
         if request.dtype and request.collective in ("all_reduce", "reduce", "reduce_scatter"):
             check(request.dtype, ReduceOp(request.op))
         self._check_device(request.device_number)
-        stream = request.current_stream()
         if now:
-            return self.under.arrive(request, partial(self._put_on, stream, move), True)
-        work = DeviceWork(self, request)
-        work.under = self.under.arrive(request, partial(self._put_beside, stream, move, work), False)
-        return work
+            return self.under.arrive(request, partial(self._put_on, request.current_stream(), move), True)
+        ending = Ending()
+        agreement = self.under.arrive(
+            request, partial(self._put_beside, self.now_on_stream(request), move, ending), False
+        )
+        return DeviceWork(self, request, agreement, ending)
 
     def _check_device(self, number: int) -> None:
         """Refuse another device than that of the communicator, which all ranks would have to make anew."""
@@ -97,14 +98,21 @@ class NcclEngine(Engine):
             self._stream = stream
             move(request)
 
-    def _put_beside(self, stream: int, move: Callable[[Request], object], work: DeviceWork, request: Request) -> None:
+    def now_on_stream(self, request: Request) -> Event:
+        """Return an event behind what is on the stream that is current here, now: what comes there later may itself wait for the operation."""
+        with self._cuda.on(request.device_number):
+            now = Event(self._cuda)
+            now.record(request.current_stream())
+        return now
+
+    def _put_beside(self, begin: Event, move: Callable[[Request], object], ending: Ending, request: Request) -> None:
         with self._cuda.on(request.device_number):
             self.communicator = self._communicator(request.device_number)
             own = self._streams[request.device_number]
-            own.wait_for(stream)
+            begin.make_wait(own.handle)
             self._stream = own.handle
             move(request)
-            work.end = self._end_of(own, request)
+            ending.event = self._end_of(own, request)
 
     def launch(self, function: str, *arguments: int) -> None:
         """Call one of NCCL's functions that put an operation on a stream."""
@@ -151,15 +159,14 @@ class NcclEngine(Engine):
     def _joined(self, identity: bytes | bytearray, size: int, rank: int) -> c_void_p:
         made = c_void_p()
         self._nccl.call("ncclCommInitRank", byref(made), size, UniqueId.from_buffer_copy(identity), rank)
-        if not self._is_watching:
-            self._is_watching = True
-            begin_thread("shim nccl watch", self._abort_when_lost)
+        if self._watch is None:
+            self._watch = begin_thread("shim nccl watch", self._abort_when_lost)
         return made
 
-    def put_message(self, function: str, request: Request, stream: int, way: Way, *arguments: int) -> Event:
-        """Call one of NCCL's functions for a message on the stream of its *way*, behind what is on *stream*, and return its end."""
+    def put_message(self, function: str, request: Request, begin: Event, way: Way, *arguments: int) -> Event:
+        """Call one of NCCL's functions for a message on the stream of its *way*, behind *begin*, and return its end."""
         with self._cuda.on(request.device_number):
-            way.stream.wait_for(stream)
+            begin.make_wait(way.stream.handle)
             self._nccl.call(function, *arguments, way.communicator, way.stream.handle)
             return self._end_of(way.stream, request)
 
@@ -189,12 +196,11 @@ class NcclEngine(Engine):
 
     def _abort_when_lost(self) -> None:
         """End NCCL's operations when a rank is lost, for which their kernels would wait for ever."""
-        while not self._is_closed:
+        while not self._is_closed.wait(_BETWEEN_LOOKS):
             if not self.under.is_usable() or any(self._is_lost(rank) for rank in range(self.size)):
                 for _, communicator in self._numbered():
                     self._nccl.call("ncclCommAbort", communicator)
                 return
-            time.sleep(_BETWEEN_LOOKS)
 
     def _is_lost(self, rank: int) -> bool:
         if rank == self.rank or not self.under.is_gone(rank):
@@ -249,9 +255,11 @@ class NcclEngine(Engine):
 
     def close(self, why: str = "") -> None:
         """See ``Engine``; *under* is not closed. Waits for what is on the devices."""
-        self._is_closed = True
+        self._is_closed.set()
         if os.getpid() != self._process:
             return
+        if self._watch is not None:
+            self._watch.join()
         for number in {*self._streams, *(number for number, _, _ in self._ways)}:
             with self._cuda.on(number):
                 self._cuda.call("cuCtxSynchronize")
@@ -262,3 +270,4 @@ class NcclEngine(Engine):
         for stream in streams:
             stream.close()
         self._under_way.clear()
+        del self._messages  # which holds this engine, and so the group's memory

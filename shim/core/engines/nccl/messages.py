@@ -46,8 +46,8 @@ class Messages:
         engine = self._engine
         request = check_call("broadcast", engine.rank, engine.size, inputs=tensor, root=engine.rank, devices=True)
         self._refuse_itself(peer)
-        stream = request.current_stream()
-        return Message(engine, request, lambda: self._carry_send(request, stream, peer, tag))
+        begin = engine.now_on_stream(request)
+        return Message(engine, request, lambda: self._carry_send(request, begin, peer, tag))
 
     def receive(self, tensor: Any, peer: int | None, tag: int) -> Message:
         """Prepare a receive."""
@@ -55,14 +55,14 @@ class Messages:
         other = (engine.rank + 1) % engine.size  # than this rank: the tensor is written
         self._refuse_itself(other if peer is None else peer)
         request = check_call("broadcast", engine.rank, engine.size, inputs=tensor, root=other, devices=True)
-        stream = request.current_stream()
-        return Message(engine, request, lambda: self._carry_receive(request, stream, peer, tag))
+        begin = engine.now_on_stream(request)
+        return Message(engine, request, lambda: self._carry_receive(request, begin, peer, tag))
 
     def _refuse_itself(self, peer: int) -> None:
         if peer == self._engine.rank:
             raise UnsupportedError("{peer} must be another rank for tensors on a device\nCopy the tensor instead.")
 
-    def _carry_send(self, request: Request, stream: int, peer: int, tag: int) -> tuple[Event, int]:
+    def _carry_send(self, request: Request, begin: Event, peer: int, tag: int) -> tuple[Event, int]:
         engine = self._engine
         ((at, size),) = request.input_places
         with self._sending[peer]:
@@ -72,9 +72,9 @@ class Messages:
             engine.under.send(bytearray(header), peer, tag, True)
             self._sent[peer] += 1
             way = engine.way(request.device_number, engine.rank, peer, self._identities[peer])
-            return engine.put_message("ncclSend", request, stream, way, at, size, _BYTE, 1), -1
+            return engine.put_message("ncclSend", request, begin, way, at, size, _BYTE, 1), -1
 
-    def _carry_receive(self, request: Request, stream: int, peer: int | None, tag: int) -> tuple[Event, int]:
+    def _carry_receive(self, request: Request, begin: Event, peer: int | None, tag: int) -> tuple[Event, int]:
         engine = self._engine
         ((at, room),) = request.output_places
         header = bytearray(_HEADER.size)
@@ -88,7 +88,7 @@ class Messages:
                 fits = (size, named) == (room, request.dtype)
                 # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
                 at = at if fits else engine.scratch(request.device_number, size)
-                end = engine.put_message("ncclRecv", request, stream, way, at, size, _BYTE, 0)
+                end = engine.put_message("ncclRecv", request, begin, way, at, size, _BYTE, 0)
             finally:
                 self._received[source] += 1
                 self._in_turn.notify_all()

@@ -12,27 +12,32 @@ if TYPE_CHECKING:
     from shim.core.engines.nccl.driver import Event
     from shim.core.engines.nccl.engine import NcclEngine
 
-__all__ = ["DeviceWork"]
+__all__ = ["DeviceWork", "Ending"]
+
+
+class Ending:
+    """Where the event behind an operation is put when there is one. (The operation's native part knows this, and not its work: no circle.)"""
+
+    event: Event | None = None
 
 
 class DeviceWork:
     """See ``EngineWork``. To wait for it orders it on the caller's current stream, once it has been put on the engine's.
 
-    ``under`` is the agreement on it, which ends when it is on that stream; ``end`` is then behind it.
+    *agreement* is the work of the engine in host memory, which ends when the operation is on that stream; *ending* then has its event.
     """
 
-    def __init__(self, engine: NcclEngine, request: Request) -> None:
-        self.under: Any = None
-        self.end: Event | None = None
-        self._engine, self._request = engine, request
+    def __init__(self, engine: NcclEngine, request: Request, agreement: Any, ending: Ending) -> None:
+        self.under = agreement
+        self._engine, self._request, self._ending = engine, request, ending
 
     def start(self) -> None:
         self.under.start()
 
     def wait(self, timeout: float = -1.0) -> None:
         self.under.wait(timeout)
-        if self.end is not None:
-            self._engine.order_after(self.end, self._request)
+        if self._ending.event is not None:
+            self._engine.order_after(self._ending.event, self._request)
 
     def hold_memory(self) -> None:
         self.under.hold_memory()
@@ -43,7 +48,7 @@ class DeviceWork:
     def is_completed(self) -> bool:
         if not self.under.is_completed():
             return False
-        return self.end is None or self.end.is_reached()
+        return self._ending.event is None or self._ending.event.is_reached()
 
     def exception(self) -> ShimError | None:
         error: ShimError | None = self.under.exception()

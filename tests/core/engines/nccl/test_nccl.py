@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -259,3 +261,25 @@ def test_a_message_that_does_not_fit_is_told_to_its_receiver(rank: int) -> None:
 def check(tensor: Any, expected: Any) -> None:
     values = tensor.values() if isinstance(tensor, FakeTensor) else tensor
     np.testing.assert_array_equal(values, expected)
+
+
+def mappings() -> int:
+    return Path("/proc/self/maps").read_text().count("memfd:shim")
+
+
+@pytest.mark.ranks(2)
+def test_nothing_is_left_of_a_group(rank: int) -> None:
+    before = mappings()
+    gc.disable()
+    try:
+        with world() as group:
+            tensor = FakeTensor(np.ones(3), rank)
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.start()
+            work.wait()
+            calls.barrier(ME, group).wait()
+            del group, work, tensor
+        assert mappings() == before
+    finally:
+        gc.enable()
