@@ -76,7 +76,7 @@ def test_what_nobody_serves_is_refused_on_all_ranks(rank: int) -> None:
 @pytest.mark.ranks(2)
 def test_an_item_of_a_list_is_named(rank: int) -> None:
     with world() as group:
-        outputs = [array("f", [0.0]), ones(1)]
+        outputs = [array("f", [0.0]), OnDevice(np.ones(1), 0, METAL)]
         with pytest.raises((DeviceTensorError, MismatchError), match=r"result\[1\] must be in host memory"):
             calls.all_gather(ME, group, outputs, array("f", [1.0]), now=True)
 
