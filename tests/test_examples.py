@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from preloaded_programs import run_python
 
@@ -29,6 +31,12 @@ def test_mixed_frameworks() -> None:
     results = re.findall(r"rank \d: (all_reduce .*)", printed_by("mixed_frameworks.py", 3))
     assert len(results) == 3
     assert len(set(results)) == 1
+    first, second, third = (
+        np.random.default_rng(rank).standard_normal(100_003).astype(np.float32) for rank in range(3)
+    )
+    assert (
+        hashlib.sha256(((first + second) + third).tobytes()).hexdigest()[:12] in results[0]
+    )  # in rank order, on one host
 
 
 def test_the_tested_project() -> None:
