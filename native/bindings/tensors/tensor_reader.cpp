@@ -79,10 +79,9 @@ Reader make_reader(nb::handle type) {
     reader.arrays = std::make_shared<ArrayReader>(in_place);
     if (reader.arrays->is_right_about(in_place.attr("samples"))) reader.way = Way::in_place;
   }
-  if (reader.way == Way::exchange) {
-    reader.exchange = exchange_of(answer.attr("exchange"));
-    if (reader.exchange == nullptr) reader.way = Way::dlpack;
-  }
+  // Also of tensors that are read in another way: it tells the stream of those on devices.
+  if (const nb::object exchange = answer.attr("exchange"); !exchange.is_none()) reader.exchange = exchange_of(exchange);
+  if (reader.way == Way::exchange && reader.exchange == nullptr) reader.way = Way::dlpack;
   if (const nb::object versions = answer.attr("versions"); !versions.is_none())
     reader.version = &TensorVersion::of(versions);
   if (const nb::object memory = answer.attr("memory"); !memory.is_none()) reader.memory = &TensorMemory::of(memory);
@@ -195,6 +194,7 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
 }
 
 std::uintptr_t current_stream(nb::handle object, Device device) {
+  if (PyCapsule_CheckExact(object.ptr())) return 0;  // of a producer that has nothing but __dlpack__
   const Reader& reader = reader_of(object, "tensor");
   if (reader.exchange == nullptr || reader.exchange->current_work_stream == nullptr) return 0;
   void* stream = nullptr;

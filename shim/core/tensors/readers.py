@@ -179,7 +179,8 @@ def _torch_reader(kind: type[Any]) -> Reader:
         guards = (_IS_CONJ, _IS_NEG._replace(samples=samples_of_is_neg()))
         return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, guards, None, None, *of_torch)
     # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
-    return Reader("describe", None, _describe_torch, (_IS_CONJ, _IS_NEG), None, None, *of_torch)
+    exchange = torch.Tensor.__dlpack_c_exchange_api__  # which tells the stream all the same
+    return Reader("describe", exchange, _describe_torch, (_IS_CONJ, _IS_NEG), None, None, *of_torch)
 
 
 def _describe_torch(tensor: Any) -> Description:

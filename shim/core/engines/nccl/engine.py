@@ -12,8 +12,9 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shim.core.engines.base import Engine, Request, Tensor
+from shim.core.engines.base import Request, Tensor
 from shim.core.engines.defaults import COLLECTIVE_TAG
+from shim.core.engines.layered import LayeredEngine
 from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
 from shim.core.engines.nccl.driver import Event, Stream, driver
@@ -25,6 +26,7 @@ from shim.core.reduce_ops import ReduceOp
 from shim.errors import TensorError
 
 if TYPE_CHECKING:
+    from shim.core.engines.base import Engine
     from shim.core.work import EngineWork
 
 __all__ = ["NcclEngine", "Way"]
@@ -40,7 +42,7 @@ class Way(NamedTuple):
     stream: Stream
 
 
-class NcclEngine(Engine):
+class NcclEngine(LayeredEngine):
     """Carries out the collectives of one group for tensors on CUDA devices, each rank's on one of its own.
 
     *under* serves the same group in host memory: it orders the calls of both kinds, compares them, and knows who is lost. When all ranks
@@ -53,7 +55,7 @@ class NcclEngine(Engine):
     reaches_devices: ClassVar[bool] = True
 
     def __init__(self, under: Engine, rank: int, size: int) -> None:
-        self.under, self.rank, self.size = under, rank, size
+        super().__init__(under, rank, size)
         self._nccl, self._cuda = library(), driver()
         self.call = self._nccl.call
         self._process = os.getpid()
@@ -228,26 +230,6 @@ class NcclEngine(Engine):
             return message
         message.wait()
         return message.source_rank()
-
-    def refuse(self, reason: str) -> None:
-        """See ``Engine``."""
-        self.under.refuse(reason)
-
-    def is_gone(self, rank: int) -> bool:
-        """See ``Engine``."""
-        return self.under.is_gone(rank)
-
-    def ending_of(self, rank: int) -> str:
-        """See ``Engine``."""
-        return self.under.ending_of(rank)
-
-    def is_usable(self) -> bool:
-        """See ``Engine``."""
-        return self.under.is_usable()
-
-    def set_timeout(self, seconds: float) -> None:
-        """See ``Engine``."""
-        self.under.set_timeout(seconds)
 
     def figures(self) -> str:
         """See ``Engine``."""

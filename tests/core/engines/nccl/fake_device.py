@@ -74,6 +74,13 @@ class _Tensor(ctypes.Structure):
     )
 
 
+class _Managed(ctypes.Structure):
+    _fields_ = (
+        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p)),
+        *(("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)),
+    )
+
+
 @contextmanager
 def _current(number: int) -> Iterator[Any]:
     cuda, context = load(), ctypes.c_void_p()
@@ -149,6 +156,12 @@ class FakeTensor:
         out.ndim, out.code, out.bits, out.lanes = len(self.shape), code, bits, 1
         out.shape, out.strides, out.byte_offset = ctypes.addressof(self._shape), None, 0
 
+    def as_capsule(self) -> Any:
+        """Return what ``__dlpack__`` gives, which this tensor outlives."""
+        self._managed = _Managed(1, 0, None, None, 0)
+        self.describe(self._managed.tensor)
+        return _new_capsule(ctypes.addressof(self._managed), ctypes.addressof(_versioned), None)
+
     def __del__(self) -> None:
         if getattr(self, "_address", None):
             with _current(self.number) as cuda:
@@ -181,5 +194,6 @@ def _current_stream(_type: int, _number: int, out: Any) -> int:
 _exchange = _Exchange(1, 3, None, None, None, None, _DESCRIBE(_describe), _STREAM(_current_stream))
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+_versioned = ctypes.create_string_buffer(b"dltensor_versioned")
 _name = ctypes.create_string_buffer(b"dlpack_exchange_api")  # kept: the capsule does not
 FakeTensor.__dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(_exchange), ctypes.addressof(_name), None)  # type: ignore[attr-defined]

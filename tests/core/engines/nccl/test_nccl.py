@@ -177,6 +177,24 @@ def test_host_and_device_in_one_call_are_told_apart(rank: int) -> None:
         assert "; for tensors on cuda: engine nccl, NCCL 2.29.7 of /" in shim.explain()
 
 
+class WithDlpackAlone:
+    """A tensor of a producer that has ``__dlpack__``, and no functions in C: its stream is taken for the legacy default one."""
+
+    def __init__(self, tensor: FakeTensor) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **keywords: object) -> Any:
+        return self._tensor.as_capsule()
+
+
+@pytest.mark.ranks(2)
+def test_a_tensor_that_has_dlpack_alone(rank: int) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
+        calls.all_reduce(ME, group, WithDlpackAlone(tensor), WithDlpackAlone(tensor), SUM, now=True)
+        check(tensor, np.full(3, 3.0))
+
+
 @pytest.mark.ranks(2)
 def test_a_rank_keeps_to_one_device_in_a_group(rank: int) -> None:
     with world() as group:
