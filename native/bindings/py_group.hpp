@@ -147,6 +147,11 @@ class PyGroup {
     return rank != member_->group.rank() && member_->group.is_gone(rank);
   }
 
+  bool has_left(int rank) const {
+    check_rank("rank", rank, member_->group.size());
+    return member_->group.has_left_in_order(rank);
+  }
+
   std::string ending_of(int rank) const {
     const Group& group = member_->group;
     check_rank("rank", rank, group.size());

@@ -168,13 +168,17 @@ def read_before_others_write(works: Sequence[Work]) -> None:
 
     Raises OutOfMemoryError where there is no memory for it; then none may be started.
     """
-    given = [work for work in works if not isinstance(work, _Ended)]
-    if len(given) > 1:
-        first, *others = (work._operation for work in given)
+    by_engine: dict[type, list[Work]] = {}  # those of different engines have their tensors in different places
+    for work in works:
+        if not isinstance(work, _Ended):
+            by_engine.setdefault(type(work._operation), []).append(work)
+    for first, *others in by_engine.values():
+        if not others:
+            continue
         try:
-            first.read_before_others_write(others)
+            first._operation.read_before_others_write([other._operation for other in others])
         except ShimError as error:
-            raise given[0]._caller.explain(error, given[0]._group) from None
+            raise first._caller.explain(error, first._group) from None
 
 
 def finish(work: Work, in_background: bool) -> Work | None:

@@ -165,6 +165,10 @@ class Engine(ABC):
         """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
 
     @abstractmethod
+    def has_left(self, rank: int) -> bool:
+        """Tell whether group rank *rank* has left in good order: it has neither died nor given the group up."""
+
+    @abstractmethod
     def ending_of(self, rank: int) -> str:
         """Tell which rank group rank *rank* is and how it died or left; nothing while ``has_ended`` is false."""
 

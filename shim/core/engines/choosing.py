@@ -258,7 +258,7 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
         raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
     if said == "host":
         return _class_of(_STAGED)(engine, rank)
-    kind = error.device[0]
+    kind, what = error.device[0], str(error).partition("\n")[0]
     try:
         if kind in _OF_DEVICES:
             return _class_of(_OF_DEVICES[kind])(engine, rank, size)
@@ -266,7 +266,7 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
     except EngineError as failure:
         why = f"The engine for {kind} cannot be had: {failure}."
     refusal = DeviceTensorError(
-        f"{str(error).partition(chr(10))[0]}\n{why}\nPass tensor.cpu(), and read the result there; or set {_STAGE}=host for all ranks, "
+        f"{what}\n{why}\nPass tensor.cpu(), and read the result there; or set {_STAGE}=host for all ranks, "
         "which copies to host memory and back with every call."
     )
     refusal.device = error.device

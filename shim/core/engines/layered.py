@@ -39,6 +39,10 @@ class LayeredEngine(Engine):
         """See ``Engine``."""
         return self.under.is_gone(rank)
 
+    def has_left(self, rank: int) -> bool:
+        """See ``Engine``."""
+        return self.under.has_left(rank)
+
     def ending_of(self, rank: int) -> str:
         """See ``Engine``."""
         return self.under.ending_of(rank)

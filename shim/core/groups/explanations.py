@@ -24,8 +24,8 @@ def _of(group: ProcessGroup) -> str:
 
 
 def _losses(group: ProcessGroup) -> str:
-    endings = [ending for rank in range(group.size) if (ending := group.engine.ending_of(rank))]
-    left = [ending for ending in endings if ending.endswith(" left the group")]
-    lost = [ending for ending in endings if ending not in left]
+    endings = {rank: ending for rank in range(group.size) if (ending := group.engine.ending_of(rank))}
+    left = [ending for rank, ending in endings.items() if group.engine.has_left(rank)]
+    lost = [ending for rank, ending in endings.items() if not group.engine.has_left(rank)]
     what = "".join(f"; {ending}" for ending in left) + (f"; lost: {', '.join(lost)}" if lost else "")
     return what if group.engine.is_usable() else f"{what}; this group can no longer be used"

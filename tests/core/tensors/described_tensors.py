@@ -6,26 +6,12 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
 __all__ = ["Described", "OnDevice"]
 
 FLOAT = 2
 _CUDA = 2
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        *(("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)),
-        *(("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
-        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (
-        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32)),
-        *(("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)),
-    )
 
 
 class Described:
@@ -38,7 +24,7 @@ class Described:
         self._shape, self._strides = (self._kept(numbers) for numbers in (shape, strides))
         usual = {"data": self.memory.ctypes.data, "device_type": 1, "code": FLOAT, "bits": 32, "lanes": 1}
         usual |= {"ndim": len(shape or ()), "shape": self._shape, "strides": self._strides}
-        self._managed = _Managed(major, 0, None, None, 0, _Tensor(**{**usual, **fields}))
+        self._managed = ManagedTensor(major, 0, None, None, 0, DLTensor(**{**usual, **fields}))
 
     @staticmethod
     def _kept(numbers: Any) -> Any:
@@ -47,12 +33,7 @@ class Described:
         )
 
     def __dlpack__(self, **keywords: object) -> Any:
-        new_capsule = ctypes.pythonapi.PyCapsule_New
-        new_capsule.restype, new_capsule.argtypes = (
-            ctypes.py_object,
-            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-        )
-        return new_capsule(ctypes.addressof(self._managed), b"dltensor_versioned", None)
+        return capsule_of(self._managed, b"dltensor_versioned")
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (self._managed.tensor.device_type, self._managed.tensor.device_id)

@@ -17,6 +17,7 @@ from shim.core.engines.base import Request, check_call
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import staging
+from shim.core.work import Batch
 from shim.errors import ArgumentError, DeviceTensorError, MismatchError, StateError, TensorError
 
 ME = Caller("test", input="tensor", output="result")
@@ -147,6 +148,15 @@ def test_an_output_stays_as_it_was_where_the_ranks_disagree(rank: int) -> None:
         with pytest.raises(MismatchError, match="the shape"):
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         assert set(tensor.memory) == {1.0}
+
+
+@pytest.mark.ranks(2)
+def test_calls_in_both_kinds_of_memory_may_begin_together(rank: int) -> None:
+    with staged_world() as group:
+        here, there = np.full(2, 1.0 + rank), ones(2, by=1.0 + rank)
+        Batch([calls.all_reduce(ME, group, tensor, tensor, SUM) for tensor in (here, there, here)]).wait()
+        assert here.tolist() == [3.0, 3.0]
+        assert there.memory.tolist() == [3.0, 3.0]
 
 
 def move_nothing(request: Request) -> None:

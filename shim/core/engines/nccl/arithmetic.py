@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ctypes import byref, c_int
 from typing import TYPE_CHECKING
 
+from shim._native import dtype_bytes
 from shim.core.engines.nccl.library import DTYPES
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import UnsupportedError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["check", "reduction_of"]
 
 _OPS = {ReduceOp.SUM: 0, ReduceOp.PRODUCT: 1, ReduceOp.MAX: 2, ReduceOp.MIN: 3, ReduceOp.AVG: 4}
-_BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
 # Of a complex number both parts are added alike, and nothing else is done to them alike.
 _PARTS_OF_COMPLEX = {"complex64": "float32", "complex128": "float64"}
 _ADDING = (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
@@ -44,38 +44,37 @@ def check(dtype: str, op: ReduceOp) -> None:
 @contextmanager
 def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, int, int]]:
     """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request*."""
-    number, op = _found(request.dtype, ReduceOp(request.op))
-    if op >= 0:
-        yield number, _BYTES[number], op
+    dtype, op = _found(request.dtype, ReduceOp(request.op))
+    number, width = DTYPES[dtype], dtype_bytes(dtype)
+    if op is not None:
+        yield number, width, op
         return
     made = c_int()
-    factor = _scalar(number, request.factor)
-    engine.call("ncclRedOpCreatePreMulSum", byref(made), factor, number, _ON_HOST, engine.communicator)
+    engine.call(
+        "ncclRedOpCreatePreMulSum", byref(made), _scalar(dtype, request.factor), number, _ON_HOST, engine.communicator
+    )
     try:
-        yield number, _BYTES[number], made.value
+        yield number, width, made.value
     finally:
         engine.call("ncclRedOpDestroy", made, engine.communicator)
 
 
-def _found(dtype: str, op: ReduceOp) -> tuple[int, int]:
-    """Return NCCL's dtype and op; for PREMUL_SUM, of which each call makes its own, -1."""
+def _found(dtype: str, op: ReduceOp) -> tuple[str, int | None]:
+    """Return our name of NCCL's dtype, and its op; none for PREMUL_SUM, of which each call makes its own."""
     if dtype == "bool" and op in _OF_BOOL:
-        return DTYPES["uint8"], _OF_BOOL[op]
+        return "uint8", _OF_BOOL[op]
     if op in _ADDING:
         dtype = _PARTS_OF_COMPLEX.get(dtype, dtype)
-    if dtype in DTYPES and op is ReduceOp.PREMUL_SUM:
-        return DTYPES[dtype], -1
-    if dtype in DTYPES and op in _OPS:
-        return DTYPES[dtype], _OPS[op]
+    if dtype in DTYPES and (op is ReduceOp.PREMUL_SUM or op in _OPS):
+        return dtype, _OPS.get(op)
     raise UnsupportedError(
         f"{{op}} {op.name} of elements of type {dtype} is not among what NCCL does\nConvert the tensors, or pass them in host memory."
     )
 
 
-def _scalar(number: int, factor: float) -> ctypes.Array[ctypes.c_char]:
-    formats = {DTYPES["float16"]: "e", DTYPES["float32"]: "f", DTYPES["float64"]: "d"}
-    if number == DTYPES["bfloat16"]:  # the upper half of a float32, rounded to nearest, ties to even
+def _scalar(dtype: str, factor: float) -> ctypes.Array[ctypes.c_char]:
+    if dtype == "bfloat16":  # the upper half of a float32, rounded to nearest, ties to even
         (bits,) = struct.unpack("I", struct.pack("f", factor))
         return ctypes.create_string_buffer(struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16), 2)
-    packed = struct.pack(formats[number], factor)
+    packed = struct.pack({"float16": "e", "float32": "f", "float64": "d"}[dtype], factor)
     return ctypes.create_string_buffer(packed, len(packed))

@@ -30,7 +30,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventCreate": (POINTER(c_void_p), c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventQuery": (c_void_p,),
-    "cuEventSynchronize": (c_void_p,),
     "cuEventDestroy_v2": (c_void_p,),
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }

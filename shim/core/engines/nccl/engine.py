@@ -199,15 +199,13 @@ class NcclEngine(LayeredEngine):
     def _abort_when_lost(self) -> None:
         """End NCCL's operations when a rank is lost, for which their kernels would wait for ever."""
         while not self._is_closed.wait(_BETWEEN_LOOKS):
-            if not self.under.is_usable() or any(self._is_lost(rank) for rank in range(self.size)):
+            others = (rank for rank in range(self.size) if rank != self.rank)
+            if not self.under.is_usable() or any(
+                self.under.is_gone(rank) and not self.under.has_left(rank) for rank in others
+            ):
                 for _, communicator in self._numbered():
                     self._nccl.call("ncclCommAbort", communicator)
                 return
-
-    def _is_lost(self, rank: int) -> bool:
-        if rank == self.rank or not self.under.is_gone(rank):
-            return False
-        return not self.under.ending_of(rank).endswith(" left the group")
 
     def _numbered(self) -> list[tuple[int, c_void_p]]:
         """Return the communicators with the numbers of their devices; this engine has none from now on."""

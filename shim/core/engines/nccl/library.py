@@ -83,7 +83,6 @@ class Nccl:
             raise EngineError(f"NCCL's {function} failed: {name}{': ' * bool(more)}{more}")
 
 
-@cache
 def library() -> Nccl:
     """Return the NCCL of this process. Raises EngineError where there is none, or more than one."""
     there = loaded("libnccl.so")
@@ -97,7 +96,12 @@ def library() -> Nccl:
         raise EngineError(
             "CUDA tensors need NCCL, and none is loaded or installed\nInstall nvidia-nccl-cu12 or nvidia-nccl-cu13, or import torch first."
         )
-    return Nccl(found[0])
+    return _opened(found[0])
+
+
+@cache
+def _opened(path: str) -> Nccl:
+    return Nccl(path)
 
 
 def _of_wheels() -> list[str]:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Message", "Messages"]
 
-_HEADER = struct.Struct(
-    "qq16s128s"
-)  # number of the message, its bytes, its dtype, and what its communicator is made of
+# The message's number and bytes, its dtype, and what its communicator is made of.
+_HEADER = struct.Struct("qq16s128s")
 _BYTE = 1  # NCCL's uint8
 
 

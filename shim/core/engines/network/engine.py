@@ -87,6 +87,10 @@ class NetworkEngine(Engine):
         """See ``Engine``."""
         return self._group.is_gone(rank)
 
+    def has_left(self, rank: int) -> bool:
+        """See ``Engine``."""
+        return self._group.has_left(rank)
+
     def ending_of(self, rank: int) -> str:
         """See ``Engine``."""
         return self._group.ending_of(rank)

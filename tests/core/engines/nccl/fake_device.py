@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
 __all__ = ["FakeTensor", "Stream", "load", "on_stream"]
 
@@ -40,7 +41,7 @@ def _compiled() -> Path:
     folder = Path(tempfile.gettempdir(), f"shim-fakes-{os.geteuid()}-{digest}")
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            compile_ = ["c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-o"]
+            compile_ = ["c++", "-std=c++20", "-shared", "-fPIC", "-o"]
             subprocess.run(
                 [*compile_, f"{made}/libcuda.so.1", _SOURCES / "fake_cuda.cpp", "-Wl,-soname,libcuda.so.1"], check=True
             )
@@ -64,21 +65,6 @@ def _compiled() -> Path:
             except OSError:  # another process was faster
                 assert folder.exists()
     return folder
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        *(("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)),
-        *(("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
-        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (
-        *(("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p)),
-        *(("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)),
-    )
 
 
 @contextmanager
@@ -145,7 +131,7 @@ class FakeTensor:
                 assert cuda.cuStreamSynchronize(None) == 0
         return copied
 
-    def describe(self, out: _Tensor) -> None:
+    def describe(self, out: DLTensor) -> None:
         """Fill in what DLPack says of this tensor."""
         if self.dtype.name == "bfloat16":
             code, bits = 4, 16
@@ -158,9 +144,9 @@ class FakeTensor:
 
     def as_capsule(self) -> Any:
         """Return what ``__dlpack__`` gives, which this tensor outlives."""
-        self._managed = _Managed(1, 0, None, None, 0)
+        self._managed = ManagedTensor(1, 0, None, None, 0)
         self.describe(self._managed.tensor)
-        return _new_capsule(ctypes.addressof(self._managed), ctypes.addressof(_versioned), None)
+        return capsule_of(self._managed, b"dltensor_versioned")
 
     def __del__(self) -> None:
         if getattr(self, "_address", None):
@@ -169,7 +155,7 @@ class FakeTensor:
                 cuda.cuMemFree_v2(self._address)
 
 
-_DESCRIBE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Tensor))
+_DESCRIBE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
 _STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 
 
@@ -192,8 +178,4 @@ def _current_stream(_type: int, _number: int, out: Any) -> int:
 
 
 _exchange = _Exchange(1, 3, None, None, None, None, _DESCRIBE(_describe), _STREAM(_current_stream))
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
-_versioned = ctypes.create_string_buffer(b"dltensor_versioned")
-_name = ctypes.create_string_buffer(b"dlpack_exchange_api")  # kept: the capsule does not
-FakeTensor.__dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(_exchange), ctypes.addressof(_name), None)  # type: ignore[attr-defined]
+FakeTensor.__dlpack_c_exchange_api__ = capsule_of(_exchange, b"dlpack_exchange_api")  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ TOLD = {
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, tuple[int, str]]:
     here = Path(__file__).parent
-    paths = os.pathsep.join((str(here.parents[3]), str(here)))
+    paths = os.pathsep.join((str(here.parents[3]), str(here.parents[2]), str(here)))
     done = subprocess.run(
         [sys.executable, str(here / "wrong_uses.py")],
         env={**os.environ, "PYTHONPATH": paths},
