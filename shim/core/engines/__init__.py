@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from shim.core.engines.choosing import Choice, check_room, choose, choose_in, engine_names, open_engine, settled, usual
+from shim.core.engines.choosing import (
+    Choice,
+    check_room,
+    choose,
+    choose_in,
+    engine_names,
+    open_engine,
+    serves_devices,
+    settled,
+    usual,
+)
 from shim.core.engines.place import Place
 
-__all__ = ["Choice", "Place", "check_room", "choose", "choose_in", "engine_names", "open_engine", "settled", "usual"]
+__all__ = [
+    "Choice",
+    "Place",
+    "check_room",
+    "choose",
+    "choose_in",
+    "engine_names",
+    "open_engine",
+    "serves_devices",
+    "settled",
+    "usual",
+]

@@ -33,6 +33,7 @@ __all__ = [
     "open_within_host",
     "place_by_library",
     "refusal_of",
+    "serves_devices",
     "settled",
     "usual",
 ]
@@ -60,6 +61,8 @@ _STAGE = "SHIM_STAGE"
 # For tensors that are not in host memory, by the kind of device. Each is made of the group's engine, by whose agreement its calls begin.
 _OF_DEVICES = {"cuda": ("shim.core.engines.nccl.engine", "NcclEngine")}
 _STAGED = ("shim.core.engines.staged", "StagedCalls")
+_OF_HOST_MEMORY = "gloo"  # which frameworks let carry tensors on devices through host memory
+_IN_BACKENDS = {"rocm": "cuda", "oneapi": "xpu"}  # what torch calls other kinds of devices than DLPack does
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -248,21 +251,25 @@ def open_within_host(place: Place) -> Any:
     return engine
 
 
-def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: int) -> Any:
-    """Return what carries out calls for tensors where *error* says, of a group that *engine* serves in host memory.
+def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: int, backend: str = "") -> Any:
+    """Return what carries out calls for tensors where *error* says, of a group of *backend* that *engine* serves in host memory.
 
     Raises ArgumentError for a wrong ``SHIM_STAGE``, and DeviceTensorError, with what would help, where nothing serves the device.
     """
     said = Variables(os.environ).get(_STAGE)
     if said not in (None, "host"):
         raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
-    if said == "host":
-        return _class_of(_STAGED)(engine, rank)
     kind, what = error.device[0], str(error).partition("\n")[0]
+    library = _library_of_device(backend, kind)
+    if said == "host" or library == _OF_HOST_MEMORY:
+        return _class_of(_STAGED)(engine, rank, f"{_STAGE} says" if said else f"backend={backend!r} says")
     try:
-        if kind in _OF_DEVICES:
+        if library is None:
+            why = f"The group's backend {backend!r} names none for {kind}."
+        elif kind in _OF_DEVICES:
             return _class_of(_OF_DEVICES[kind])(engine, rank, size)
-        why = f"No engine here serves {kind}."
+        else:
+            why = f"No engine here serves {kind}."
     except EngineError as failure:
         why = f"The engine for {kind} cannot be had: {failure}."
     refusal = DeviceTensorError(
@@ -271,6 +278,23 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
     )
     refusal.device = error.device
     raise refusal
+
+
+def serves_devices(kind: str) -> bool:
+    """Tell whether there is an engine for tensors on devices of *kind*, and what it needs."""
+    if kind not in _OF_DEVICES:
+        return False
+    try:
+        _class_of(_OF_DEVICES[kind]).check_is_there()
+    except EngineError:
+        return False
+    return True
+
+
+def _library_of_device(backend: str, kind: str) -> str | None:
+    """Return what *backend* names for devices of *kind*: "nccl" or "cpu:gloo,cuda:nccl". None where it names others only."""
+    pairs = [pair.rpartition(":") for pair in backend.lower().removeprefix(_TRACED).split(",")]
+    return next((name for device, _, name in pairs if device in ("", _IN_BACKENDS.get(kind, kind))), None)
 
 
 def _class_of(where: tuple[str, str]) -> Any:

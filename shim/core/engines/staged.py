@@ -1,4 +1,4 @@
-"""Calls with tensors on a device, carried out through host memory: what ``SHIM_STAGE=host`` asks for.
+"""Calls with tensors on a device, carried out through host memory: what ``SHIM_STAGE=host`` asks for, and the backend gloo.
 
 Each call copies what it reads to the host, has the group's engine carry it out there, and copies what it wrote back. That takes two
 crossings of the bus, and waits for the device. It works on every device of a framework that can copy, with every engine.
@@ -22,16 +22,17 @@ __all__ = ["StagedCalls"]
 
 
 class StagedCalls:
-    """The collectives of *under*, an engine of host memory, for tensors on devices of group rank *rank*.
+    """The collectives of *under*, an engine of host memory, for tensors on devices of group rank *rank*. *reason* says who wants that.
 
     Each call's signature is ``Engine``'s.
     """
 
     name = "through host memory"
 
-    def __init__(self, under: Engine, rank: int) -> None:
+    def __init__(self, under: Engine, rank: int, reason: str) -> None:
         self.under = under
         self.rank = rank
+        self._reason = reason
 
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
         call = _Call()
@@ -112,7 +113,7 @@ class StagedCalls:
 
     def figures(self) -> str:
         """See ``Engine``."""
-        return "as SHIM_STAGE says"
+        return f"as {self._reason}"
 
     def close(self) -> None:
         """Do nothing: *under* is the group's."""

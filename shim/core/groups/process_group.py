@@ -66,7 +66,7 @@ class ProcessGroup:
         """Return the engine that carries out the group's calls for tensors where *error* says. Raises DeviceTensorError where there is none."""
         kind = error.device[0]
         if kind not in self._of_devices:
-            self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size)
+            self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size, self.backend)
         return self._of_devices[kind]
 
     def engines_of_devices(self) -> dict[str, str]:

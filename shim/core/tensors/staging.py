@@ -56,8 +56,8 @@ def _stage_of(tensor: Any) -> Stage:
     framework = _framework_of(tensor)
     if framework not in _STAGES:
         raise TensorError(
-            f"{{tensor}} cannot be copied to host memory, as SHIM_STAGE=host asks: it is a {type(tensor).__module__}."
-            f"{type(tensor).__qualname__}\nTensors of {', '.join(_STAGES)} can."
+            f"{{tensor}} cannot be copied to host memory, through which the group's calls for devices go: it is a "
+            f"{type(tensor).__module__}.{type(tensor).__qualname__}\nTensors of {', '.join(_STAGES)} can."
         )
     return _STAGES[framework]
 

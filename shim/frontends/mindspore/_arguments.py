@@ -28,7 +28,6 @@ __all__ = [
     "group_of",
     "of_one_dtype",
     "one_tensor",
-    "only_default",
     "peer_in",
     "peer_of",
     "reduce_op",
@@ -189,11 +188,3 @@ def tag_of(caller: Caller, group: ProcessGroup, tag: int) -> int:
 def splits(sizes: Sequence[int] | None) -> Sequence[int] | None:
     """Return split sizes; an empty list means equal parts in MindSpore, as None does."""
     return sizes or None
-
-
-def only_default(caller: Caller, group: ProcessGroup, **arguments: object) -> ProcessGroup:
-    """Return *group*; refuse *arguments* that the engine has no use for, unless they are None."""
-    for parameter, value in arguments.items():
-        if value is not None:
-            calls.refuse(caller, group, UnsupportedError(f"{parameter} means nothing to this engine\nLeave it out."))
-    return group

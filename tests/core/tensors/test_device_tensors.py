@@ -26,8 +26,8 @@ METAL = 8  # by DLPack's numbers
 
 
 @contextmanager
-def world() -> Iterator[ProcessGroup]:
-    group = groups.enter_world(ME, "test")
+def world(backend: str = "") -> Iterator[ProcessGroup]:
+    group = groups.enter_world(ME, "test", backend=backend)
     try:
         yield group
     finally:
@@ -39,11 +39,12 @@ def _back(tensor: OnDevice, copy: Any) -> None:
 
 
 @contextmanager
-def staged_world() -> Iterator[ProcessGroup]:
-    """Calls go through host memory, where a framework that is called as the module of these tensors makes the copies."""
+def staged_world(backend: str = "") -> Iterator[ProcessGroup]:
+    """Calls go through host memory, as *backend* or SHIM_STAGE asks; a framework called as the module of these tensors makes the copies."""
     stage = staging.Stage(lambda tensor: np.full_like(tensor.memory, 99), lambda tensor: tensor.memory.copy(), _back)
-    with pytest.MonkeyPatch.context() as patch, world() as group:
-        patch.setenv("SHIM_STAGE", "host")
+    with pytest.MonkeyPatch.context() as patch, world(backend) as group:
+        if not backend:
+            patch.setenv("SHIM_STAGE", "host")
         patch.setitem(staging._STAGES, "described_tensors", stage)
         yield group
 
@@ -126,6 +127,24 @@ def test_all_collectives_go_through_host_memory(rank: int, now: bool) -> None:
             calls.receive(ME, group, received, 0, now=now).wait()
             calls.send(ME, group, ones(2, by=mine), 0, now=now).wait()
         assert received.memory.tolist() == [theirs, theirs]
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("backend", ["gloo", "cpu:nccl,CUDA:gloo", "rocm:nccl,cuda:gloo"])
+def test_the_backend_gloo_carries_tensors_on_devices_through_host_memory(rank: int, backend: str) -> None:
+    with staged_world(backend) as group:
+        tensor = ones(2, by=1.0 + rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        assert tensor.memory.tolist() == [3.0, 3.0]
+        assert group.engines_of_devices() == {"cuda": f"engine through host memory, as backend={backend!r} says"}
+
+
+@pytest.mark.ranks(2)
+def test_a_backend_that_names_no_library_for_a_device_serves_none(rank: int) -> None:
+    with world("cpu:gloo,metal:mpi") as group:
+        tensor = ones(2)
+        with pytest.raises(DeviceTensorError, match=r"The group's backend 'cpu:gloo,metal:mpi' names none for cuda\."):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
 
 
 @pytest.mark.ranks(2)

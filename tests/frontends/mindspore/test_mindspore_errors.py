@@ -58,7 +58,6 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         (TypeError, ValueError),
         "output_spl",
     ),
-    "devices": (lambda: dist.barrier(device_ids=[0]), NotImplementedError, "device_ids"),
     "average of integers": (lambda: dist.all_reduce(np.ones(2, "int32"), "avg"), ValueError, "AVG is not defined"),
     "sparse": (
         lambda: dist.all_reduce(mindspore.COOTensor(mindspore.Tensor([[0, 1]]), mindspore.Tensor([1.0]), (2, 2))),

@@ -199,7 +199,6 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception]]] = {
     "store": ({"store": object()}, TypeError),
     "store and URL": ({"store": object(), "init_method": "tcp://127.0.0.1:1"}, ValueError),
     "options": ({"pg_options": object()}, UnsupportedError),
-    "device": ({"device_id": 0}, UnsupportedError),
     "URL of bytes": ({"init_method": b"env://"}, TypeError),
     "unknown URL": ({"init_method": "udp://127.0.0.1:1"}, ValueError),
     "seconds": ({"timeout": 3}, TypeError),
@@ -218,6 +217,29 @@ def test_init_refuses(what: str) -> None:
     with pytest.raises(kind, match=r"^mindspore\.mint\.distributed\.init_process_group: "):
         dist.init_process_group(**arguments)
     assert not dist.is_initialized()
+
+
+@pytest.mark.ranks(2)
+def test_reserved_devices_are_ignored(rank: int) -> None:
+    with pytest.warns(UserWarning, match=r"init_process_group: device_id is reserved"):
+        dist.init_process_group(device_id=rank)
+    try:
+        with pytest.warns(UserWarning, match=r"barrier: device_ids is reserved"):
+            dist.barrier(device_ids=[rank])
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.ranks(2)
+def test_a_barrier_waits_for_the_device(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[str] = []
+    with world():
+        monkeypatch.setattr("mindspore.runtime.synchronize", lambda: waits.append("all"))
+        dist.barrier()
+        assert not waits
+        monkeypatch.setattr("mindspore.get_context", lambda _name: "GPU")
+        dist.barrier()
+        assert waits == ["all"]
 
 
 @pytest.mark.ranks(2)

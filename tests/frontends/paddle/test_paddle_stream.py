@@ -214,3 +214,21 @@ def test_outside_a_group(rank: int, version: str, name: str) -> None:
                 assert CALLS[name](dist.stream, group, *ways) is None
             assert caught[0].filename == __file__
         dist.barrier()
+
+
+@pytest.mark.ranks(2)
+def test_what_waits_for_the_ranks_waits_for_the_device_too(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import paddle
+
+    waits: list[str] = []
+    with world() as dist:
+        tensor = paddle.ones([2])
+        monkeypatch.setattr("paddle.device.synchronize", lambda: waits.append("all"))
+        dist.barrier()
+        dist.wait(tensor)
+        assert not waits
+        place = paddle.framework._current_expected_place()
+        monkeypatch.setattr(type(place), "is_cpu_place", lambda _place: False)
+        dist.barrier()
+        dist.wait(tensor)
+        assert waits == ["all", "all"]

@@ -197,7 +197,7 @@ def test_the_list_belongs_to_the_root_alone(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_accelerators_are_refused(rank: int, world_size: int) -> None:
+def test_accelerators_that_are_not_there_are_refused(rank: int, world_size: int) -> None:
     with world():
         with pytest.raises(NotImplementedError, match=r"torch frontend.*engine"):
             dist.barrier(device_ids=["cuda:0"])

@@ -14,15 +14,20 @@ from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 
-def test_backends_and_devices() -> None:
+def test_backends_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shim.frontends.torch._groups.backends.serves_devices", lambda _kind: False)
     assert [dist.is_backend_available(name) for name in ("gloo", "GLOO", "cpu:gloo", "nccl", "cpu:gloo,cuda:nccl")] == [
         *(True, True, True),
         *(False, False),
     ]
     assert [dist.is_backend_available(name) for name in ("fake", "undefined", "foo", "")] == [False] * 4
+    monkeypatch.setattr("shim.frontends.torch._groups.backends.serves_devices", lambda kind: kind == "cuda")
+    assert dist.is_nccl_available()
+    assert dist.is_backend_available("cpu:gloo,cuda:nccl")
+    monkeypatch.undo()
     assert dist.is_gloo_available()
-    others = (dist.is_nccl_available, dist.is_xccl_available, dist.is_mpi_available, dist.is_ucc_available)
-    assert [available() for available in others] == [False] * 4
+    others = (dist.is_xccl_available, dist.is_mpi_available, dist.is_ucc_available)
+    assert [available() for available in others] == [False] * 3
     assert [dist.get_default_backend_for_device(device) for device in ("cpu", "cuda:1", "xpu", "mps")] == [
         *("gloo", "nccl"),
         *("xccl", "gloo"),

@@ -14,7 +14,7 @@ from typing import Any
 from shim.core.engines.nccl.loading import functions_of, loaded
 from shim.errors import EngineError
 
-__all__ = ["Driver", "Event", "Stream", "driver"]
+__all__ = ["Driver", "Event", "Stream", "driver", "find_driver"]
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
@@ -44,7 +44,6 @@ class Driver:
     def __init__(self, library: str) -> None:
         self._functions = functions_of(library, _SIGNATURES)
         self._contexts: dict[int, c_void_p] = {}
-        self.call("cuInit", 0)
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call *function*."""
@@ -119,7 +118,14 @@ class Event:
             self._cuda.call("cuEventDestroy_v2", self.handle)
 
 
+def find_driver() -> Driver:
+    """Return the functions of this process's driver, which may not have begun: a process that forks must not. Raises EngineError where there is none."""
+    return Driver((loaded("libcuda.so") or ["libcuda.so.1"])[0])
+
+
 @cache
 def driver() -> Driver:
     """Return the driver of this process. Raises EngineError where there is none."""
-    return Driver((loaded("libcuda.so") or ["libcuda.so.1"])[0])
+    found = find_driver()
+    found.call("cuInit", 0)
+    return found

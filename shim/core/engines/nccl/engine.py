@@ -17,7 +17,7 @@ from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.layered import LayeredEngine
 from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
-from shim.core.engines.nccl.driver import Event, Stream, driver
+from shim.core.engines.nccl.driver import Event, Stream, driver, find_driver
 from shim.core.engines.nccl.library import UniqueId, library
 from shim.core.engines.nccl.messages import Messages
 from shim.core.engines.nccl.work import DeviceWork, Ending
@@ -71,6 +71,12 @@ class NcclEngine(LayeredEngine):
         # Of the operation that is being put on a stream, of which there is one at a time.
         self.communicator = c_void_p()
         self._stream: Any = None
+
+    @staticmethod
+    def check_is_there() -> None:
+        """Raise EngineError where this process has no NCCL, or no CUDA; neither is begun."""
+        library()
+        find_driver()
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. The operation is ordered on the stream that is the caller's current one now, and not finished."""

@@ -42,7 +42,7 @@ def barrier(group: Group | None = None) -> None:
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
     """Wait until every call that was started in *group* has ended, those on *tensor* included.
 
-    Deviates: waits for all of the group's calls; *use_calc_stream* changes nothing, as host tensors have no streams.
+    Deviates: waits for all of the group's calls, and for all that is on the device, whichever stream *use_calc_stream* names.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/wait_en.html
     """
     return settled(_WAIT, tensor, group, use_calc_stream)

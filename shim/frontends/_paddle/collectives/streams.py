@@ -1,4 +1,8 @@
-"""What ``use_calc_stream`` means where tensors are in host memory: nothing but a rule about ``sync_op``."""
+"""What ``use_calc_stream`` asks for: a rule about ``sync_op``.
+
+Host tensors have no stream. A synchronous call with tensors on a device goes on the current stream, which is Paddle's calculation
+stream, whether *use_calc_stream* says so or not; one that is started goes beside it.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from shim.core import calls, tensors
@@ -15,14 +16,15 @@ __all__ = ["meet", "settled"]
 
 
 def meet(caller: Caller, group: Any) -> None:
-    """Wait for the other ranks of *group*; as in paddle, a process outside it returns without a warning."""
+    """Wait for the other ranks of *group*, and for what they put on their devices; as in paddle, a process outside it returns without a warning."""
     members = group_of(caller, group)
     if members.rank >= 0:
+        _finish_device()
         calls.barrier(caller, members).wait()
 
 
 def settled(caller: Caller, tensor: Any, group: Any, use_calc_stream: Any) -> None:
-    """Wait until everything that was started in *group* has ended; a process outside it returns at once."""
+    """Wait until everything that was started in *group* has ended, on a device too; a process outside it returns at once."""
     view = member_of(caller, group)
     if not view.is_member():
         return
@@ -33,3 +35,11 @@ def settled(caller: Caller, tensor: Any, group: Any, use_calc_stream: Any) -> No
     except ShimError as error:
         raise caller.explain(ArgumentTypeError(str(error).replace("{role}", "{input}"))) from None
     settle(view.id)
+    _finish_device()
+
+
+def _finish_device() -> None:
+    """Wait for what is on the device that Paddle uses, where it is not the CPU: all its streams, as Paddle's own barrier does."""
+    paddle = sys.modules.get("paddle")
+    if paddle is not None and not paddle.framework._current_expected_place().is_cpu_place():
+        paddle.device.synchronize()

@@ -132,7 +132,7 @@ class ProcessGroup:
         return self.all_to_all_single(out, in_, out_sizes, in_sizes, True)
 
     def barrier(self, device_id: int = -1) -> Task:
-        """Wait until every rank has called this. No device has a part in it, whatever *device_id* says."""
+        """Wait until every rank has called this, and for what is on its current device, whatever *device_id* says."""
         self._integer(_BARRIER, "device_id", device_id)
         meet(_BARRIER, self._group)
         return ended()
@@ -144,7 +144,9 @@ class ProcessGroup:
     def gather(self, in_: Tensor, out: Any, dst: int, sync_op: bool, use_calc_stream: bool = False) -> Task | None:
         """Copy every rank's *in_* into its place in *out* on group rank *dst*; elsewhere *out* is not read."""
         if use_calc_stream:
-            self._unsupported("gather_on_calc_stream", "Leave use_calc_stream out: host tensors have no stream.")
+            self._unsupported(
+                "gather_on_calc_stream", "Leave use_calc_stream out: a synchronous call is on the calculation stream."
+            )
         root = self._world_rank(_GATHER, "root", dst)
         return gather_at(_GATHER, in_, out if dst == self._group.rank else None, root, self._group, sync_op)
 

@@ -22,6 +22,7 @@ from shim.frontends.mindspore._groups.group_names import (
     string,
 )
 from shim.frontends.mindspore._groups.numpy_versions import numpy_advice, take_first_error
+from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 from shim.frontends.mindspore._groups.stores import TCPStore
 
 __all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
@@ -50,7 +51,8 @@ def initialize(
     rank: int,
     store: Any,
     group_name: str,
-    **unused: Any,
+    pg_options: Any,
+    device_id: Any,
 ) -> None:
     """Enter the world as ``mint.distributed`` does: *rank* and *world_size* may be left to the environment with -1.
 
@@ -62,7 +64,8 @@ def initialize(
         raise caller.explain(ArgumentError("init_method and store exclude each other, got both"))
     if store is not None and not isinstance(store, TCPStore):
         raise caller.explain(_wrong_type("store", "a TCPStore", store))
-    _refuse(caller, **unused)
+    _refuse(caller, pg_options=pg_options)
+    pass_over_reserved(caller, device_id=device_id)
     name = string(caller, "group_name", group_name)
     was_there = is_initialized()
     groups.enter_world(

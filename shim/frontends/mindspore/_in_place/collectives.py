@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -20,13 +21,13 @@ from shim.frontends.mindspore._arguments import (
     group_for,
     of_one_dtype,
     one_tensor,
-    only_default,
     reduce_op,
     splits,
 )
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._gradients import differentiable
 from shim.frontends.mindspore._gradients.recording import belongs, in_place
+from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
@@ -248,9 +249,15 @@ def _matrix(caller: Caller, group: ProcessGroup, counts: object) -> list[int]:
     return counts
 
 
-def barrier(caller: Caller, group: str | None, async_op: bool, device_ids: list[int] | None) -> CommHandle | None:
-    """Wait until every rank has called this."""
-    found = only_default(caller, group_for(caller, group, async_op), device_ids=device_ids)
+def barrier(
+    caller: Caller, group: str | None, async_op: bool, device_ids: list[int] | None = None
+) -> CommHandle | None:
+    """Wait until every rank has called this, and what was put on its device before has ended."""
+    pass_over_reserved(caller, device_ids=device_ids)
+    found = group_for(caller, group, async_op)
+    mindspore = sys.modules.get("mindspore")
+    if mindspore is not None and mindspore.get_context("device_target") != "CPU":
+        mindspore.runtime.synchronize()
     return handle_of(calls.barrier(caller, found, now=not async_op), async_op)
 
 

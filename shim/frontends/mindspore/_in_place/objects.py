@@ -10,9 +10,10 @@ from typing import Any
 from shim.core import calls, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ArgumentError, ShimError, UnsupportedError
-from shim.frontends.mindspore._arguments import group_of, only_default, peer_of, root_of
+from shim.errors import ArgumentError, ShimError
+from shim.frontends.mindspore._arguments import group_of, peer_of, root_of
 from shim.frontends.mindspore._errors import ArgumentTypeError
+from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 
 __all__ = ["all_gather", "broadcast", "gather", "receive", "scatter", "send"]
 
@@ -37,7 +38,8 @@ def gather(caller: Caller, obj: Any, object_gather_list: list[Any] | None, dst: 
 
 def broadcast(caller: Caller, object_list: list[Any], src: int, group: str | None, device: str | None) -> None:
     """Put copies of *src*'s *object_list* into every other rank's."""
-    found = only_default(caller, group_of(caller, group), device=device)
+    pass_over_reserved(caller, device=device)
+    found = group_of(caller, group)
     root = root_of(caller, found, src)
     _not_empty(caller, found, "object_list", object_list)
     object_list[:] = objects.broadcast(caller, found, object_list, root) or object_list
@@ -55,16 +57,18 @@ def scatter(caller: Caller, output_list: list[Any], input_list: list[Any] | None
 
 def send(caller: Caller, object_list: list[Any], dst: int, group: str | None, device: str | None) -> None:
     """Send what is in *object_list* to *dst*."""
+    pass_over_reserved(caller, device=device)
     found = group_of(caller, group)
-    _check(caller, found, object_list, device)
+    _check(caller, found, object_list)
     peer = peer_of(caller, found, dst)
     objects.send(caller, found, object_list, peer)
 
 
 def receive(caller: Caller, object_list: list[Any], src: int, group: str | None, device: str | None) -> int:
     """Replace what is in *object_list* by as many objects of *src*, and return 0."""
+    pass_over_reserved(caller, device=device)
     found = group_of(caller, group)
-    _check(caller, found, object_list, device)
+    _check(caller, found, object_list)
     peer = peer_of(caller, found, src)
     received = objects.receive(caller, found, len(object_list), peer)
     if received is not None:
@@ -72,11 +76,9 @@ def receive(caller: Caller, object_list: list[Any], src: int, group: str | None,
     return 0
 
 
-def _check(caller: Caller, group: ProcessGroup, object_list: object, device: str | None) -> None:
+def _check(caller: Caller, group: ProcessGroup, object_list: object) -> None:
     error: ShimError | None = None
-    if device is not None:
-        error = UnsupportedError("device means nothing to this engine\nLeave it out.")
-    elif not isinstance(object_list, list):
+    if not isinstance(object_list, list):
         error = ArgumentTypeError(f"object_list must be a list, got {type(object_list).__name__}")
     elif not object_list:
         error = ArgumentError("object_list must not be empty")

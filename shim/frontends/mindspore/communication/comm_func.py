@@ -210,7 +210,7 @@ def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.barrier.html
     """
-    collectives.barrier(_BARRIER, group_name(_BARRIER, group), False, None)
+    collectives.barrier(_BARRIER, group_name(_BARRIER, group), False)
 
 
 def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> None:

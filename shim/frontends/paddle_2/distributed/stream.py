@@ -1,6 +1,7 @@
 """``paddle.distributed.stream`` of paddle 2: the collectives with ``use_calc_stream``.
 
-A host tensor has no stream, so that ``use_calc_stream`` makes no difference; without ``sync_op`` it is an error, as in paddle.
+A host tensor has no stream, and a synchronous call with tensors on a device is on the calculation stream anyway, so that
+``use_calc_stream`` makes no difference; without ``sync_op`` it is an error, as in paddle.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def _make_served(
         return _found[-1](group_size, group_rank, global_ranks_in_group, backend, *others, **named)
     group, store = _found[-1](group_size, group_rank, global_ranks_in_group, Backend.SHIM, *others, **named)
     if isinstance(group, record.group_class):
-        group.backend = str(backend)
+        group.backend = group.core.backend = str(backend)
         record.name_backend(group, str(backend), store)
     return group, store
 

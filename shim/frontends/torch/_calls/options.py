@@ -1,4 +1,4 @@
-"""Timeouts, devices and options of calls and groups: what they mean here, and which of them cannot be honoured."""
+"""Timeouts and options of calls and groups: what they mean here, and which of them cannot be honoured."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from shim.frontends.torch._errors import ArgumentTypeError
 
 __all__ = [
     "barrier_seconds_of",
-    "check_device_ids",
     "duration_of",
-    "refuse_device",
-    "refuse_device_ids",
     "refuse_option",
     "seconds_of",
     "set_timeout",
@@ -30,27 +27,6 @@ def refuse_option(caller: Caller, name: str, value: Any) -> None:
         raise caller.explain(
             UnsupportedError(f"{name} must be None: the torch frontend's engine has no such option, got {value!r}")
         )
-
-
-def refuse_device(caller: Caller, name: str, device: Any) -> None:
-    """Raise UnsupportedError unless *device*, or each of a list of them, is None or the CPU.
-
-    A number names an accelerator, and what a caller expects of one, order with its streams, cannot be given.
-    """
-    for one in device if isinstance(device, (list, tuple)) else [device]:
-        if one is not None and not str(one).startswith("cpu"):
-            raise caller.explain(
-                UnsupportedError(
-                    f"{name} must be None or the CPU: the torch frontend's engine works on host memory, got {device!r}"
-                )
-            )
-
-
-def check_device_ids(caller: Caller, device_ids: Any) -> None:
-    """Raise for what is neither a rank's number nor a list of such or of the CPU; as with gloo, a number chooses nothing."""
-    for one in device_ids if isinstance(device_ids, (list, tuple)) else [device_ids]:
-        if not isinstance(one, int):
-            refuse_device(caller, "device_ids", one)
 
 
 def duration_of(timeout: Any) -> Any:
@@ -83,9 +59,3 @@ def set_timeout(caller: Caller, group: groups.ProcessGroup, timeout: timedelta) 
 def barrier_seconds_of(caller: Caller, members: groups.ProcessGroup, timeout: timedelta | None) -> float:
     """Return *timeout* in seconds, after telling the others when it is none; None is -1.0, the group's own."""
     return -1.0 if timeout is None else float(told(caller, members, seconds_of, duration_of(timeout)))
-
-
-def refuse_device_ids(caller: Caller, members: groups.ProcessGroup, device_ids: Any) -> None:
-    """Refuse *device_ids* that are none, and tell the others."""
-    if device_ids is not None:
-        told(caller, members, check_device_ids, device_ids)

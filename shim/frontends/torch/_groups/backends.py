@@ -1,4 +1,4 @@
-"""Backend strings, which torch code passes and asks for; here each of them names the one engine."""
+"""Backend strings, which torch code passes and asks for; here the one engine serves host memory whatever they say."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import warnings
 from typing import Any, ClassVar
 
 from shim.core.callers import Caller
+from shim.core.engines import serves_devices
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, torch_function
 
-__all__ = ["Backend", "BackendConfig", "backend_of", "default_backend_for", "has_backend"]
+__all__ = ["Backend", "BackendConfig", "backend_of", "default_backend_for", "has_backend", "has_nccl"]
 
 
 class Backend(str):
@@ -138,7 +139,12 @@ def default_backend_for(caller: Caller, device: Any) -> str:
 
 
 def has_backend(backend: str) -> bool:
-    """Tell whether *backend*, or each of those in ``device:name`` pairs, works on the host's own memory, as gloo does."""
+    """Tell whether *backend*, or each of those in ``device:name`` pairs, is served: gloo and shim always, nccl where it is installed."""
     name = str(backend).lower()
     names = BackendConfig(name).get_device_backend_map().values() if ":" in name else [name]
-    return all(one in (Backend.GLOO, Backend.SHIM) for one in names)
+    return all(one in (Backend.GLOO, Backend.SHIM) or (one == Backend.NCCL and has_nccl()) for one in names)
+
+
+def has_nccl() -> bool:
+    """Tell whether an engine for tensors of CUDA devices can be had."""
+    return serves_devices("cuda")

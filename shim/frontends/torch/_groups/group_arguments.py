@@ -12,7 +12,7 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup
 from shim.frontends.torch._groups.registry import handed_out
 
-__all__ = ["group_of", "is_outsider", "member_of", "part_of_world", "view_of"]
+__all__ = ["bound_to", "group_of", "is_outsider", "member_of", "part_of_world", "view_of"]
 
 _OUTSIDE = groups.ProcessGroup("GroupMember.NON_GROUP_MEMBER", (), -1, None, "", 0.0)
 
@@ -50,6 +50,11 @@ def member_of(caller: Caller, group: Any) -> ProcessGroup:
         raise caller.explain(ArgumentError(f"{{group}} must be a process group that this process is in, got {group!r}"))
     registry.check_open(caller, group)
     return group
+
+
+def bound_to(group: Any) -> Any:
+    """Return the device that the group of a ``group`` argument is bound to, if any."""
+    return getattr(handed_out.world if group is None else group, "bound_device_id", None)
 
 
 def part_of_world(caller: Caller, group: Any) -> ProcessGroup:

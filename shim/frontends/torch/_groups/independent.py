@@ -9,7 +9,8 @@ from typing import Any
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError
-from shim.frontends.torch._calls.options import refuse_device, seconds_of
+from shim.frontends.torch._calls.devices import check_device
+from shim.frontends.torch._calls.options import seconds_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch._groups.backends import backend_of
 from shim.frontends.torch._groups.gloo import ProcessGroupGloo
@@ -33,7 +34,7 @@ def make(caller: Caller, backend: str, timeout: timedelta, device: Any, options:
     """Make a group of the launcher's ranks."""
     if backend not in _factories:
         backend_of(caller, backend)
-        refuse_device(caller, "device", device)
+        check_device(caller, "device", device)
         if options:
             raise caller.explain(ArgumentAssertionError(f"there are no other options, got {', '.join(options)}"))
     seconds_of(caller, timeout)

@@ -13,7 +13,8 @@ from typing import Any
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, RankError, ShimError, StateError, UnsupportedError
-from shim.frontends.torch._calls.options import refuse_device, refuse_option, seconds_of
+from shim.frontends.torch._calls.devices import bound_device
+from shim.frontends.torch._calls.options import refuse_option, seconds_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, DefaultGroupMissingError
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import backend_of
@@ -45,8 +46,11 @@ def check_init(
     pg_options: Any,
     device_id: Any,
     ranks: list[int] | None,
-) -> None:
-    """Raise for a second initialisation, for arguments that exclude each other, and for those without a meaning here."""
+) -> Any:
+    """Return the accelerator's device that *device_id* names, if any.
+
+    Raises for a second initialisation, for arguments that exclude each other, and for those without a meaning here.
+    """
     if registry.world_view() is not None:
         raise caller.explain(
             StateError("the default process group is initialised already\nCall destroy_process_group before.")
@@ -59,7 +63,7 @@ def check_init(
         )
     refuse_option(caller, "pg_options", pg_options)
     refuse_option(caller, "_ranks", ranks)
-    refuse_device(caller, "device_id", device_id)
+    return bound_device(caller, device_id)
 
 
 def check_world_timeout(caller: Caller, timeout: timedelta | None, seconds: float) -> None:
@@ -104,7 +108,7 @@ def make_group(
         _require_in_world(caller, members, world.core)
         name = groups.next_name_of(members) if use_local_synchronization else ""
         refuse_option(caller, "pg_options", pg_options)
-        refuse_device(caller, "device_id", device_id)
+        device = _device_in(caller, world, device_id)
         seconds = seconds_of(caller, timeout)
         backend = backend_of(caller, backend) if backend else world.backend
     number = None
@@ -119,7 +123,8 @@ def make_group(
     core = groups.new_group(caller, members, name=name, backend=backend, timeout=seconds)
     if core.rank < 0:
         return GroupMember.NON_GROUP_MEMBER
-    return open_view(core, number or core.name, group_desc or "undefined", backend, f"user:{tag}" if tag else "")
+    tag = f"user:{tag}" if tag else ""
+    return open_view(core, number or core.name, group_desc or "undefined", backend, tag, device)
 
 
 def find_or_make(caller: Caller, tag: str, ranks: list[int], stride: int) -> ProcessGroup:
@@ -210,6 +215,16 @@ def local_rank(caller: Caller, fallback: Any) -> int:
         return int(fallback if text is None else text)
     except ValueError:
         raise caller.explain(ArgumentError(f"LOCAL_RANK must be a number, got {text or fallback!r}")) from None
+
+
+def _device_in(caller: Caller, world: ProcessGroup, device_id: Any) -> Any:
+    """Return the device of a new group, which is *world*'s where that has one."""
+    device = bound_device(caller, device_id)
+    if device is not None and world.bound_device_id not in (None, device):
+        raise caller.explain(
+            ArgumentAssertionError(f"device_id must be the world's, {world.bound_device_id}, got {device_id!r}")
+        )
+    return device or world.bound_device_id
 
 
 _MOST = 1 << 16  # more ranks than there can be, which are refused; range(1 << 40) is never listed

@@ -147,4 +147,4 @@ def replace_by(caller: Caller, old: ProcessGroup, remaining: Sequence[int], name
             membership.destroy(caller, view)
         return replace_world(core, old)
     membership.destroy(caller, old)
-    return open_view(core, f"{old.group_name}:shrunk", old.group_desc, old.backend)
+    return open_view(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, device=old.bound_device_id)

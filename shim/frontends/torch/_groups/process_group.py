@@ -11,7 +11,8 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.job import stores
 from shim.errors import UnsupportedError
-from shim.frontends.torch._calls.options import refuse_device, refuse_option, seconds_of, set_timeout
+from shim.frontends.torch._calls.devices import check_device, kinds_of_devices
+from shim.frontends.torch._calls.options import refuse_option, seconds_of, set_timeout
 from shim.frontends.torch._compiled_graphs import keep_out_of_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
@@ -66,6 +67,7 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         self._group_desc = group_desc
         self.backend = backend
         self.tag = tag or f"ptd:{group_name}"
+        self._bound_device_id: Any = None
 
     BackendType = BackendType
     UNDEFINED = BackendType.UNDEFINED
@@ -108,9 +110,13 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         return f"<ProcessGroup {self.group_name!r} rank {self.core.rank} of {self.core.size}>"
 
     @property
-    def bound_device_id(self) -> None:
-        """No accelerator: the engine works on host memory."""
-        return None
+    def bound_device_id(self) -> Any:
+        """The ``torch.device`` that ``init_process_group`` or ``new_group`` was given, which barriers wait for; None without one."""
+        return self._bound_device_id
+
+    @bound_device_id.setter
+    def bound_device_id(self, device: Any) -> None:
+        self._bound_device_id = device
 
     @property
     def use_pg_for_symm_mem_rendezvous(self) -> bool:
@@ -122,18 +128,18 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """The kinds of devices whose tensors it takes, as ``torch.device``."""
         import torch  # the objects it returns are torch's
 
-        return [torch.device("cpu")]
+        return [torch.device(kind) for kind in kinds_of_devices()]
 
     def _get_backend_name(self) -> str:
         """Return the name of its backend."""
         return self.backend
 
     def _get_backend(self, device: Any) -> Any:
-        """Return what serves the tensors of *device*: the group itself for the CPU.
+        """Return what serves the tensors of *device*: the group itself for the CPU and torch's accelerator.
 
         Raises: RuntimeError for other devices.
         """
-        if str(getattr(device, "type", device)).partition(":")[0] == "cpu":
+        if str(getattr(device, "type", device)).partition(":")[0] in kinds_of_devices():
             return self
         raise torch_function("ProcessGroup._get_backend").explain(
             UnsupportedError(f"the torch frontend's engine has no backend for device {device!r}")
@@ -185,7 +191,8 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         require_apart(caller, "ranks", [part], range(self.core.size))
         name = groups.next_name_of(members_of(self, part))
         refuse_option(caller, "opts", opts)
-        refuse_device(caller, "device_types", device_types)
+        for kind in device_types if isinstance(device_types, (list, tuple)) else [device_types]:
+            check_device(caller, "device_types", kind)
         seconds = self.core.timeout if timeout is None else seconds_of(caller, timeout)
         if self.core.rank not in part:
             return None
@@ -255,10 +262,13 @@ class group(metaclass=_WorldMeta):  # torch's name
     """``group.WORLD`` is the group of all ranks, None before initialisation."""
 
 
-def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None) -> ProcessGroup:
-    """Make the view of the world; what is left of one that was closed behind our back is forgotten."""
+def set_world(
+    core: groups.ProcessGroup, group_name: str, backend: str, store: stores.Store | None, device: Any = None
+) -> ProcessGroup:
+    """Make the view of the world, bound to *device* if any; what is left of one that was closed behind our back is forgotten."""
     registry.forget_all()
     world = _new_view(core, group_name or registry.next_number(), "default_pg", backend)
+    world.bound_device_id = device
     registry.hand_out_world(world, store)
     keep_out_of_graphs()
     return world
@@ -267,14 +277,18 @@ def set_world(core: groups.ProcessGroup, group_name: str, backend: str, store: s
 def replace_world(core: groups.ProcessGroup, old: ProcessGroup) -> ProcessGroup:
     """Let the ranks of *core* be the whole world from now on, in place of *old*."""
     world = _new_view(core, f"{old.group_name}:shrunk", old.group_desc, old.backend, old.tag)
+    world.bound_device_id = old.bound_device_id
     registry.hand_out_world(world, registry.handed_out.store)
     return world
 
 
-def open_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
-    """Make the view of a subgroup."""
+def open_view(
+    core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "", device: Any = None
+) -> ProcessGroup:
+    """Make the view of a subgroup, bound to *device* if any."""
     core.description = group_desc
     view = _new_view(core, group_name, group_desc, backend, tag)
+    view.bound_device_id = device
     registry.hand_out(view)
     return view
 
@@ -289,7 +303,9 @@ def renew_views() -> None:
 
 
 def _renewed(view: ProcessGroup) -> ProcessGroup:
-    return _new_view(view.core, view.group_name, view.group_desc, view.backend, view.tag)
+    renewed = _new_view(view.core, view.group_name, view.group_desc, view.backend, view.tag)
+    renewed.bound_device_id = view.bound_device_id
+    return renewed
 
 
 def _new_view(core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = "") -> ProcessGroup:
@@ -315,4 +331,10 @@ def split_off(
 ) -> ProcessGroup:
     """Make a group of the group ranks *ranks* of *parent*, which its members alone do, who meet under *name*."""
     core = groups.new_group(caller, members_of(parent, ranks), name=name, backend=backend, timeout=seconds)
-    return open_view(core, group_name or core.name, group_desc or f"{parent.group_desc}:split", backend)
+    return open_view(
+        core,
+        group_name or core.name,
+        group_desc or f"{parent.group_desc}:split",
+        backend,
+        device=parent.bound_device_id,
+    )

@@ -22,7 +22,7 @@ from shim.frontends.torch._calls.arguments import (
     splits_of,
     told,
 )
-from shim.frontends.torch._calls.options import refuse_device, refuse_device_ids
+from shim.frontends.torch._calls.devices import check_device, finish_before_barrier
 from shim.frontends.torch._calls.reduce_op import reduction_of
 from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
 from shim.frontends.torch._calls.work import Work
@@ -80,6 +80,7 @@ class OverloadedCollectives:
 
     __slots__ = ()
     core: groups.ProcessGroup
+    bound_device_id: Any
 
     @overload
     def allreduce(self, tensors: _Tensors, opts: AllreduceOptions | None = None) -> Work: ...
@@ -198,8 +199,9 @@ class OverloadedCollectives:
         """Wait until every rank has called this; see barrier."""
         members = self.core
         (opts,) = read(_BARRIER, members, BARRIER, args, kwargs)
-        told(_BARRIER, members, refuse_device, "device", opts.device)
-        refuse_device_ids(_BARRIER, members, opts.device_ids)
+        told(_BARRIER, members, check_device, "device", opts.device)
+        on_device = None if str(opts.device).startswith(("None", "cpu")) else opts.device
+        finish_before_barrier(_BARRIER, members, opts.device_ids, on_device or self.bound_device_id)
         return begin_as(opts, calls.barrier(_BARRIER, members, ends_in_the_call(opts)), [])
 
     @overload

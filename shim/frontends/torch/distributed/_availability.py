@@ -8,7 +8,7 @@ from typing import Any
 from shim.frontends.torch._debug_level import DebugLevel, Level
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
-from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend
+from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend, has_nccl
 from shim.frontends.torch._groups.group_arguments import view_of
 
 __all__ = [
@@ -37,7 +37,7 @@ _READ_LEVEL = torch_function("set_debug_level_from_env")
 
 
 def is_backend_available(backend: str) -> bool:
-    """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU.
+    """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU, or an available nccl.
 
     Deviates: ``fake`` and ``undefined`` are not available; torch returns True for every name that it knows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_backend_available
@@ -54,11 +54,11 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Tell whether tensors of CUDA devices can be communicated, which no engine here does.
+    """Tell whether NCCL can communicate tensors of CUDA devices: its library and CUDA's driver are there.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_nccl_available
     """
-    return False
+    return has_nccl()
 
 
 def is_xccl_available() -> bool:

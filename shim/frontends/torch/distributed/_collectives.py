@@ -21,13 +21,14 @@ from shim.frontends.torch._calls.arguments import (
     splits_of,
 )
 from shim.frontends.torch._calls.coalesced_lists import all_gather_together
+from shim.frontends.torch._calls.devices import finish_before_barrier
 from shim.frontends.torch._calls.monitored_barrier import monitored
-from shim.frontends.torch._calls.options import barrier_seconds_of, refuse_device_ids
+from shim.frontends.torch._calls.options import barrier_seconds_of
 from shim.frontends.torch._calls.whole_tensors import all_gather_whole
 from shim.frontends.torch._calls.work import Work, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
-from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._groups.group_arguments import bound_to, group_of
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup
 
 __all__ = [
@@ -268,12 +269,13 @@ def barrier(
 ) -> Work | None:
     """Wait until every rank of *group* has called this, within *timeout* (None: the group's own).
 
-    *device_ids* may be numbers, which choose nothing, as with gloo.
+    It waits for what the current stream holds of the first of *device_ids*, numbers of torch's accelerator; else of the device that the
+    group is bound to, if any; else, with a backend for devices alone, of the current one. Without an accelerator, numbers mean nothing.
     Raises: UnsupportedError for other *device_ids* than numbers and the CPU.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
     """
     members = group_of(_BARRIER, group)
-    refuse_device_ids(_BARRIER, members, device_ids)
+    finish_before_barrier(_BARRIER, members, device_ids, bound_to(group))
     now = async_op is False or is_now(_BARRIER, members, async_op)
     work = calls.barrier(_BARRIER, members, now and timeout is None)
     return None if work is ENDED else finish(work, async_op, [], barrier_seconds_of(_BARRIER, members, timeout))

@@ -8,6 +8,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
+from shim.frontends.torch._calls.devices import kinds_of_devices
 from shim.frontends.torch._calls.options import set_timeout
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
@@ -169,9 +170,9 @@ def _abort_process_group(group: Any = None) -> None:
 
 
 def _device_capability(group: Any = None) -> list[str]:
-    """Return the kinds of devices whose tensors *group* takes: the CPU's."""
+    """Return the kinds of devices whose tensors *group* takes: the CPU's first."""
     view_of(torch_function("_device_capability"), group)
-    return ["cpu"]
+    return kinds_of_devices()
 
 
 def _get_object_coll_device(group: Any = None) -> str:

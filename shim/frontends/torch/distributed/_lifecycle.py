@@ -10,7 +10,7 @@ from shim.core import groups
 from shim.frontends.torch._calls.options import seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
-from shim.frontends.torch._groups.backends import Backend, backend_of
+from shim.frontends.torch._groups.backends import Backend, backend_of, default_backend_for
 from shim.frontends.torch._groups.group_arguments import view_of
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup, set_world
 from shim.frontends.torch._stores.meeting_place import meeting_place
@@ -74,13 +74,13 @@ def init_process_group(
 ) -> None:
     """Make this process *rank* of *world_size*, found through *init_method*, *store* or the launcher's environment.
 
-    *timeout* bounds meeting and every operation; *group_name* is what the world is called. *pg_options*, *_ranks* and
-    a *device_id* but the CPU raise UnsupportedError, a second call ValueError, what excludes each other AssertionError.
-    Deviates: every *backend* names the one engine; a lone process needs no environment.
+    *timeout* bounds meeting and every operation; *group_name* is the world's; barriers wait for the accelerator's *device_id*. *pg_options*
+    and *_ranks* raise UnsupportedError, a second call or a missing device ValueError, what excludes each other AssertionError.
+    Deviates: in host memory every *backend* names the one engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
-    membership.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
-    name = backend_of(_INIT, backend)
+    device = membership.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
+    name = backend_of(_INIT, default_backend_for(_INIT, device) if backend is None and device is not None else backend)
     seconds = seconds_of(_INIT, timeout)
     membership.check_world_timeout(_INIT, timeout, seconds)
     place = meeting_place(_INIT, init_method, store, rank, world_size, seconds)
@@ -94,7 +94,7 @@ def init_process_group(
         backend=name,
         timeout=seconds,
     )
-    set_world(world, group_name, name, place.core_store)
+    set_world(world, group_name, name, place.core_store, device)
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -118,8 +118,8 @@ def new_group(
 ) -> Any:
     """Create a group of the world ranks *ranks* (None: all); every rank of the world must call this.
 
-    Ranks are in rising order if *sort_ranks*; with *use_local_synchronization*, only members call; others get None.
-    *timeout* bounds its operations; *group_desc* describes it; *pg_options* and a *device_id* raise UnsupportedError.
+    Ranks rise if *sort_ranks*; with *use_local_synchronization*, only members call. *timeout* bounds its operations, *group_desc*
+    describes it. A *device_id* that is not the world's raises AssertionError, *pg_options* UnsupportedError.
     Deviates: *use_local_synchronization* works with *backend* "mpi" too.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 from shim.core import objects
 from shim.frontends.torch._calls.arguments import peer_of, root_of, source_of, told
-from shim.frontends.torch._calls.options import refuse_device
+from shim.frontends.torch._calls.devices import check_device
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of
@@ -79,11 +79,11 @@ def broadcast_object_list(
     """Replace the objects in *object_list* by copies of those of *src* or *group_src* (neither: the world's rank 0).
 
     Raises: ValueError for an empty list; MismatchError when the lists differ in length.
-    Raises: UnsupportedError for a *device* that is not the CPU.
+    Objects are in host memory, whatever *device* says. Raises: UnsupportedError for one that is neither the CPU nor torch's accelerator.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast_object_list
     """
     members = group_of(_BROADCAST, group)
-    told(_BROADCAST, members, refuse_device, "device", device)
+    told(_BROADCAST, members, check_device, "device", device)
     root = root_of(_BROADCAST, members, src, group_src, 0)
     given = objects_at_root(_BROADCAST, members, object_list, root)
     received = objects.broadcast(_BROADCAST, members, given, root)
@@ -121,14 +121,14 @@ def send_object_list(
 ) -> None:
     """Pickle and send *object_list* to *dst* or *group_dst*; *use_batch* is about connections, of which none are made.
 
-    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
+    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU and torch's accelerator.
     Deviates: outside the group it warns and returns None; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send_object_list
     """
     check_use_batch(_SEND, use_batch)
     given = list(object_list) if isinstance(object_list, Sequence) else object_list
     members = group_of(_SEND, group)
-    refuse_device(_SEND, "device", device)
+    check_device(_SEND, "device", device)
     peer = peer_of(_SEND, members, dst, group_dst)
     objects.send(_SEND, members, some_objects(_SEND, members, "input", given), peer)
 
@@ -144,13 +144,13 @@ def recv_object_list(
     """Receive as many objects as *object_list* holds into it, from *src* or *group_src*; return the world's rank.
 
     *use_batch* changes nothing that can be seen.
-    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU.
+    Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU and torch's accelerator.
     Deviates: as documented, receives from any rank if neither *src* nor *group_src* is given, and returns -1 outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list
     """
     check_use_batch(_RECV, use_batch)
     members = group_of(_RECV, group)
-    refuse_device(_RECV, "device", device)
+    check_device(_RECV, "device", device)
     peer = source_of(_RECV, members, src, group_src)
     slots = some_objects(_RECV, members, "output", object_list)
     received = objects.receive(_RECV, members, len(slots), peer)

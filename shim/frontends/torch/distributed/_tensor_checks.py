@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shim.core.tensors import dtype_name
-from shim.frontends.torch._calls.options import refuse_device
+from shim.frontends.torch._calls.devices import refuse_device
 from shim.frontends.torch._calls.tensor_checks import check_one_dtype, check_tensor, check_tensors
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of

@@ -179,10 +179,10 @@ def all_to_all_single(
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: list[int] | None = None) -> CommHandle | None:
-    """Wait until every rank of *group* has called this.
+    """Wait until every rank of *group* has called this, and what was put on its device before has ended. *device_ids* is reserved.
 
     Raises: TypeError if *group* is no str or *async_op* no bool.
-    Deviates: *device_ids* raises UnsupportedError; an unknown *group* raises RuntimeError.
+    Deviates: an unknown *group* raises RuntimeError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.barrier.html
     """
     return collectives.barrier(_BARRIER, group, async_op, device_ids)

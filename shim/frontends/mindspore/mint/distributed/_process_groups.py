@@ -67,9 +67,9 @@ def init_process_group(
 ) -> None:
     """Make this process rank *rank* of *world_size*, or what the launcher's environment says, in the world *group_name*.
 
-    Ranks meet at *init_method* (tcp://HOST:PORT) or in a *store*, for which both numbers are needed.
+    Ranks meet at *init_method* (tcp://HOST:PORT) or in a *store*, for which both numbers are needed. *device_id* is reserved.
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
-    Deviates: works on a CPU; *timeout* holds for every collective; *device_id*, and *pg_options* other than HCCL's, raise UnsupportedError.
+    Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* other than HCCL's raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
     return membership.initialize(

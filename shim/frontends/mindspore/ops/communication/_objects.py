@@ -39,10 +39,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None
 def broadcast_object_list(
     object_list: list[Any], src: int = 0, group: str | None = None, device: str | None = None
 ) -> None:
-    """Put copies of the objects in the *object_list* of the world's rank *src* into every other rank's.
+    """Put copies of the objects in the *object_list* of the world's rank *src* into every other rank's. *device* is reserved.
 
     Raises: TypeError if *object_list* is no list or empty, *src* no int or *group* no str.
-    Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.broadcast_object_list.html
     """
     return objects.broadcast(in_place_only(_BROADCAST_OBJECT_LIST), object_list, src, group, device)
@@ -77,20 +76,18 @@ def scatter_object_list(
 
 
 def send_object_list(object_list: list[Any], dst: int, group: str | None = None, device: str | None = None) -> None:
-    """Send the objects in *object_list* to the world's rank *dst*, which receives as many.
+    """Send the objects in *object_list* to the world's rank *dst*, which receives as many. *device* is reserved.
 
     Raises: TypeError if *object_list* is no list, *dst* no int or *group* no str; ValueError for the calling rank.
-    Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.send_object_list.html
     """
     return objects.send(in_place_only(_SEND_OBJECT_LIST), object_list, dst, group, device)
 
 
 def recv_object_list(object_list: list[Any], src: int = 0, group: str | None = None, device: str | None = None) -> int:
-    """Replace what is in *object_list* by as many objects of the world's rank *src*, and return 0.
+    """Replace what is in *object_list* by as many objects of the world's rank *src*, and return 0. *device* is reserved.
 
     Raises: TypeError if *object_list* is no list, *src* no int or *group* no str; ValueError for the calling rank.
-    Deviates: *device* raises UnsupportedError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.recv_object_list.html
     """
     return objects.receive(in_place_only(_RECV_OBJECT_LIST), object_list, src, group, device)
