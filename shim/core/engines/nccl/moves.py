@@ -62,7 +62,8 @@ def all_gather(engine: NcclEngine, request: Request) -> None:
 def gather(engine: NcclEngine, request: Request) -> None:
     ((source, size),) = request.input_places
     with engine.group():
-        engine.launch("ncclSend", source, size, _BYTE, request.root)
+        if size:  # what is empty is not sent, as it is not received either
+            engine.launch("ncclSend", source, size, _BYTE, request.root)
         if engine.rank == request.root:
             _receive_all(engine, request.output_places)
 
@@ -70,7 +71,8 @@ def gather(engine: NcclEngine, request: Request) -> None:
 def scatter(engine: NcclEngine, request: Request) -> None:
     ((target, size),) = request.output_places
     with engine.group():
-        engine.launch("ncclRecv", target, size, _BYTE, request.root)
+        if size:
+            engine.launch("ncclRecv", target, size, _BYTE, request.root)
         if engine.rank == request.root:
             _send_all(engine, request.input_places)
 
