@@ -240,16 +240,16 @@ class NcclEngine(LayeredEngine):
         return f"NCCL {self._nccl.version} of {self._nccl.path}"
 
     def close(self, why: str = "") -> None:
-        """See ``Engine``; *under* is not closed. Waits for what is on the devices."""
-        self._is_closed.set()
+        """See ``Engine``; *under* is not closed. Waits for what is on the devices, which ends when a rank is lost."""
         if os.getpid() != self._process:
             return
-        if self._watch is not None:
-            self._watch.join()
+        streams = [*self._streams.values(), *(way.stream for way in self._ways.values())]
         for number in {*self._streams, *(number for number, _, _ in self._ways)}:
             with self._cuda.on(number):
                 self._cuda.call("cuCtxSynchronize")
-        streams = [*self._streams.values(), *(way.stream for way in self._ways.values())]
+        self._is_closed.set()
+        if self._watch is not None:
+            self._watch.join()
         for number, communicator in self._numbered():
             with self._cuda.on(number):
                 self._nccl.call("ncclCommDestroy", communicator)

@@ -18,8 +18,11 @@ from shim.errors import PeerLostError
 ME = Caller("test")
 
 
-def lose_a_rank() -> tuple[float, str]:
-    """Return the seconds until the survivor of a collective that is under way on the device gets its stream back, and what its next call is told."""
+def lose_a_rank(leaves_at_once: bool) -> tuple[float, str]:
+    """Return the seconds until the survivor of a collective that is under way on the device gets its stream back, and what its next call is told.
+
+    One that *leaves_at_once* makes that call before, and leaves the world without waiting for the stream.
+    """
     load()
     group = groups.enter_world(ME, "test")
     tensor, stream, gate = FakeTensor(np.ones(4), group.rank), Stream(group.rank), Gate()
@@ -31,11 +34,14 @@ def lose_a_rank() -> tuple[float, str]:
         calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
     if group.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    began = time.monotonic()
-    stream.synchronize()
-    seconds = time.monotonic() - began
+    began, told = time.monotonic(), "nothing"
+    if not leaves_at_once:
+        stream.synchronize()
     try:
         calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
     except PeerLostError as error:
-        return seconds, str(error)
-    return seconds, "nothing"
+        told = str(error)
+    if leaves_at_once:
+        groups.leave_world("test")
+        stream.synchronize()
+    return time.monotonic() - began, told

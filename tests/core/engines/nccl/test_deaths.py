@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dying_rank
+import pytest
 
 from shim.launch.pool import RankPool
 
 
-def test_survivors_get_their_stream_back_and_are_told() -> None:
+@pytest.mark.parametrize("leaves_at_once", [False, True])
+def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool) -> None:
     with RankPool(2) as pool:
-        survivor, _ = pool.run(dying_rank.lose_a_rank, deadline=60.0)
+        survivor, _ = pool.run(dying_rank.lose_a_rank, leaves_at_once, deadline=20.0)
         assert survivor.error is None, survivor.error
         seconds, told = survivor.value
         assert seconds < 2.0
