@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shim.core.callers import Caller
 from shim.errors import ShimError
@@ -38,14 +38,9 @@ class Work:
     ``wait()`` carries it out on the calling thread, which is the fastest way; or ``start()`` puts it into the group's
     queue, whose operations run in the order they were started on the group's progress thread. From then on the tensors'
     memory stays until it has ended, although they may be given other memory.
-
-    ``is_ordered_on_stream`` says what ``wait()`` means: by default, that the outputs are written. Where it is True, as for an engine of device
-    memory, the operation is ordered on the caller's current stream, and what the caller puts there next sees the outputs.
     """
 
     __slots__ = ("_caller", "_group", "_operation")
-
-    is_ordered_on_stream: ClassVar[bool] = False
 
     def __init__(self, caller: Caller, group: ProcessGroup, operation: EngineWork) -> None:
         self._caller = caller
@@ -65,7 +60,7 @@ class Work:
         self._operation.hold_memory()
 
     def wait(self, timeout: float = -1.0) -> None:
-        """Return when the outputs are written, or raise what went wrong.
+        """Return when the outputs are written, or raise what went wrong. On a device, what comes next on the current stream sees them.
 
         ``timeout`` is in seconds; when it passes, CollectiveTimeoutError is raised while a started operation goes on.
         A negative one waits for the end, which the group's own timeout bounds.
