@@ -12,7 +12,7 @@ def set_reader_chooser(chooser: Callable[[type], Reader]) -> None:
     Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.
     """
 
-def tensor_key(outputs: object | None, inputs: object | None) -> bytes:
+def tensor_key(outputs: object | None, inputs: object | None, devices: bool = False) -> bytes:
     """
     Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.
     """

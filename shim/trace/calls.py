@@ -49,10 +49,14 @@ class Tensors:
     tensors: tuple[tuple[str, tuple[int, ...]], ...]  # dtypes and shapes
     kind: str = ""
     unreadable: str = ""  # why, for those that the engine refuses
+    device: str = "cpu"  # its kind, without the number, which differs from rank to rank
 
     def text(self) -> str:
         if self.unreadable:
             return self.kind
+        return self._sizes() + (f" on {self.device}" if self.device not in ("", "cpu") else "")
+
+    def _sizes(self) -> str:
         shown = [f"{dtype} {list(shape)}" for dtype, shape in self.tensors]
         if not self.is_list:
             return shown[0]

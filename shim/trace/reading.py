@@ -172,4 +172,6 @@ def _tensors(told: dict[str, Any] | None) -> Tensors | None:
     if told is None:
         return None
     tensors = tuple((dtype, tuple(shape)) for dtype, shape in told["tensors"])
-    return Tensors(told["list"], tensors, told["type"], told.get("unreadable", ""))
+    return Tensors(
+        told["list"], tensors, told["type"], told.get("unreadable", ""), told.get("device", "").partition(":")[0]
+    )

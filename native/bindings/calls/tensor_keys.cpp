@@ -12,12 +12,13 @@ namespace nb = nanobind;
 namespace shim::bindings {
 namespace {
 
-void append(std::string& key, nb::handle tensors, std::string_view role) {
+void append(std::string& key, nb::handle tensors, std::string_view role, bool devices) {
   if (tensors.is_none()) {
     key += '-';
     return;
   }
   Owners owners;
+  if (devices) owners.allow_devices();
   const TensorArgument argument = read_tensors(tensors, role, owners);
   key += argument.is_list ? 'l' : 't';
   for (const TensorView& view : argument.views()) {
@@ -31,10 +32,10 @@ void append(std::string& key, nb::handle tensors, std::string_view role) {
 
 }  // namespace
 
-nb::bytes tensor_key(nb::handle outputs, nb::handle inputs) {
+nb::bytes tensor_key(nb::handle outputs, nb::handle inputs, bool devices) {
   std::string key;
-  append(key, outputs, "output");
-  append(key, inputs, "input");
+  append(key, outputs, "output", devices);
+  append(key, inputs, "input", devices);
   return nb::bytes(key.data(), key.size());
 }
 

@@ -261,23 +261,27 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
         raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
     kind, what = error.device[0], str(error).partition("\n")[0]
     library = _library_of_device(backend, kind)
-    if said == "host" or library == _OF_HOST_MEMORY:
-        return _class_of(_STAGED)(engine, rank, f"{_STAGE} says" if said else f"backend={backend!r} says")
+    itself = getattr(
+        engine, "itself", engine
+    )  # without what counts or records its calls: of those here it makes its own
     try:
-        if library is None:
-            why = f"The group's backend {backend!r} names none for {kind}."
+        if said == "host" or library == _OF_HOST_MEMORY:
+            made = _class_of(_STAGED)(itself, rank, f"{_STAGE} says" if said else f"backend={backend!r} says")
+        elif library is None:
+            raise EngineError(f"the group's backend {backend!r} names none")
         elif kind in _OF_DEVICES:
-            return _class_of(_OF_DEVICES[kind])(engine, rank, size)
+            made = _class_of(_OF_DEVICES[kind])(itself, rank, size)
         else:
-            why = f"No engine here serves {kind}."
+            raise EngineError("no engine here serves it")
     except EngineError as failure:
-        why = f"The engine for {kind} cannot be had: {failure}."
-    refusal = DeviceTensorError(
-        f"{what}\n{why}\nPass tensor.cpu(), and read the result there; or set {_STAGE}=host for all ranks, "
-        "which copies to host memory and back with every call."
-    )
-    refusal.device = error.device
-    raise refusal
+        refusal = DeviceTensorError(
+            f"{what}\nThe engine for {kind} cannot be had: {failure}.\nPass tensor.cpu(), and read the result there; or set "
+            f"{_STAGE}=host for all ranks, which copies to host memory and back with every call."
+        )
+        refusal.device = error.device
+        raise refusal from None
+    recorded = getattr(engine, "beside", None)
+    return made if recorded is None else recorded(made)
 
 
 def serves_devices(kind: str) -> bool:

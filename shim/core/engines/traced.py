@@ -18,7 +18,7 @@ class TracedCalls:
     """
 
     def __init__(self, under: Engine) -> None:
-        self.under = under
+        self.under = self.itself = under
         self.counts: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:

@@ -62,7 +62,7 @@ def test_what_nobody_serves_is_refused_on_all_ranks(rank: int) -> None:
                 DeviceTensorError, match=r"test: tensor must be in host memory, got a tensor on metal:3"
             ) as caught:
                 calls.all_reduce(ME, group, there, there, SUM, now=True)
-            assert "No engine here serves metal." in str(caught.value)
+            assert "The engine for metal cannot be had: no engine here serves it." in str(caught.value)
             assert "SHIM_STAGE=host" in str(caught.value)
             assert caught.value.device == ("metal", 3)
         else:
@@ -143,7 +143,10 @@ def test_the_backend_gloo_carries_tensors_on_devices_through_host_memory(rank: i
 def test_a_backend_that_names_no_library_for_a_device_serves_none(rank: int) -> None:
     with world("cpu:gloo,metal:mpi") as group:
         tensor = ones(2)
-        with pytest.raises(DeviceTensorError, match=r"The group's backend 'cpu:gloo,metal:mpi' names none for cuda\."):
+        with pytest.raises(
+            DeviceTensorError,
+            match=r"The engine for cuda cannot be had: the group's backend 'cpu:gloo,metal:mpi' names none\.",
+        ):
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
 
 

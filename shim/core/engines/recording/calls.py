@@ -11,7 +11,7 @@ from shim.core.engines.recording.digests import digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
 from shim.core.tracing.places import Place, place_of_caller
-from shim.errors import ArgumentError, EngineError, MismatchError, OutOfMemoryError
+from shim.errors import ArgumentError, DeviceTensorError, EngineError, MismatchError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine, Splits, Tensor, Tensors
@@ -30,12 +30,15 @@ _OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that ar
 class RecordedCalls:
     """Passes every call on to *under*, and tells *recorder* of it when it begins and when it has ended.
 
-    A call is recorded even if *under* then refuses it. The methods are alike, and none gives its call to a common one as a function: that
-    would be a tenth of what a recorded call may cost.
+    A call is recorded even if *under* then refuses it, but for tensors that are elsewhere: what takes the call then, if anything does, has
+    a wrapper ``beside`` this one, which is given the group's number *of_devices*. The methods are alike, and none gives its call to a common
+    one as a function: that would be a tenth of what a recorded call may cost.
     """
 
-    def __init__(self, under: Engine, recorder: Recorder, place: Seat) -> None:
+    def __init__(self, under: Engine, recorder: Recorder, place: Seat, of_devices: int = 0) -> None:
         self.under = under
+        self.itself = getattr(under, "itself", under)
+        self._place, self._of_devices = place, of_devices
         self.rank, self.size = place.rank, len(place.ranks)
         self._recorder = recorder
         self._calls = recorder.calls
@@ -44,7 +47,7 @@ class RecordedCalls:
         self._is_refusal_known = False  # of the last call, which has failed
         self._known: dict[Any, int] = {}  # numbers of the definitions of calls
         self._kept: list[Any] = []  # code objects whose ids are in the keys of the above
-        self._group = recorder.define(
+        self._group = of_devices or recorder.define(
             {
                 "kind": "group",
                 "name": place.name,
@@ -60,13 +63,19 @@ class RecordedCalls:
         """Return what is no collective as *under* has it."""
         return getattr(self.under, name)
 
+    def beside(self, engine: Any) -> RecordedCalls:
+        """Return *engine*, which takes the group's calls for tensors on devices, with its calls recorded as well."""
+        return RecordedCalls(engine, self._recorder, self._place, self._group)
+
     def _begin(
         self, collective: str, arguments: tuple[Any, ...], outputs: Any, inputs: Any, now: bool
-    ) -> tuple[int, int]:
-        """Record a call, and return where it is and which digests it has."""
+    ) -> tuple[int, int] | None:
+        """Record a call, and return where it is and which digests it has; nothing for tensors that are elsewhere."""
         program, function, kinds = place_of_caller(2)
         try:
-            tensors = tensor_key(outputs, inputs)
+            tensors = tensor_key(outputs, inputs, bool(self._of_devices))
+        except DeviceTensorError:
+            return None
         except Exception as error:  # the engine says it better
             tensors = str(error).encode(errors="replace")
         key = (
@@ -90,8 +99,9 @@ class RecordedCalls:
             flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 
-    def _end(self, call: tuple[int, int], operation: Any, outputs: Any, is_receive: bool = False) -> Any:
+    def _end(self, call: tuple[int, int] | None, operation: Any, outputs: Any, is_receive: bool = False) -> Any:
         """Record the end of a call that was carried out, or return the prepared one as one that will."""
+        assert call is not None  # tensors elsewhere were refused
         place, flags = call
         is_carried_out = isinstance(operation, int)
         if operation is not None and not is_carried_out:
@@ -105,7 +115,9 @@ class RecordedCalls:
         self._calls.end(place, flags | _ENDED)
         return operation
 
-    def _fail(self, call: tuple[int, int], error: BaseException) -> None:
+    def _fail(self, call: tuple[int, int] | None, error: BaseException) -> None:
+        if call is None:
+            return
         place, flags = call
         self._is_refusal_known = not isinstance(error, _OF_ALL_RANKS)
         self._calls.end(place, flags | _FAILED, self._recorder.error(error))
@@ -241,8 +253,7 @@ class RecordedCalls:
     def refuse(self, reason: str) -> None:
         """Record a refusal of which the engine knows nothing else: a frontend's, of a call that it has not made."""
         if not self._is_refusal_known:
-            call = self._begin("refused", (), None, None, True)
-            self._calls.end(call[0], _FAILED, self._recorder.error(ArgumentError(reason)))
+            self._fail(self._begin("refused", (), None, None, True), ArgumentError(reason))
         self._is_refusal_known = False
         self.under.refuse(reason)
 

@@ -72,7 +72,7 @@ def _tensors(tensors: Any) -> dict[str, Any] | None:
     kind = type(items[0]) if items else type(tensors)
     told: dict[str, Any] = {"list": is_list, "type": f"{kind.__module__}.{kind.__qualname__}"}
     try:
-        views = [check_call("broadcast", 0, 1, inputs=item, root=0).views[0] for item in items]
+        views = [check_call("broadcast", 0, 1, inputs=item, root=0, devices=True).views[0] for item in items]
     except Exception as error:  # the engine refuses the call, and says why
         return {**told, "unreadable": str(error)[:200], "tensors": []}
     return {**told, "tensors": [[view.dtype, view.shape] for view in views], "device": views[0].device if views else ""}
