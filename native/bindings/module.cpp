@@ -37,7 +37,8 @@ NB_MODULE(_native, module) {
   module.def("set_reader_chooser", &set_reader_chooser, "chooser"_a,
              "Set the function that says how tensors of a type are read: shim.core.tensors.reader_for.");
   module.def("tensor_key", &tensor_key, "outputs"_a.none(), "inputs"_a.none(), "devices"_a = false,
-             "Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes; with *devices*, also of tensors on these.");
+             "Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes; with *devices*, "
+             "also of tensors on these.");
   module.def("elements_digest", &elements_digest, "tensors"_a,
              "64 bits that stand for the elements of tensors, one after the other, in row-major order.");
   module.def("has_repeated", &has_repeated, "objects"_a, "Whether any object is in the list more than once.");

@@ -8,7 +8,8 @@
 namespace shim::bindings {
 
 // Bytes that are equal for tensors of equal dtypes and shapes, and for lists of as many such tensors. Either may be
-// None. Throws Failure(tensor) for what cannot be read, and DeviceFailure for tensors on devices, unless `devices` are to be read too.
+// None. Throws Failure(tensor) for what cannot be read, and DeviceFailure for tensors on devices, unless `devices` are
+// to be read too.
 nanobind::bytes tensor_key(nanobind::handle outputs, nanobind::handle inputs, bool devices);
 
 // 64 bits that stand for the elements of a tensor, or of several in a list one after the other, in row-major order.
