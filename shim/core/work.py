@@ -166,7 +166,7 @@ def read_before_others_write(works: Sequence[Work]) -> None:
     by_engine: dict[type, list[Work]] = {}  # those of different engines have their tensors in different places
     for work in works:
         if not isinstance(work, _Ended):
-            by_engine.setdefault(type(work._operation), []).append(work)
+            by_engine.setdefault(type(getattr(work._operation, "itself", work._operation)), []).append(work)
     for first, *others in by_engine.values():
         if not others:
             continue

@@ -14,7 +14,7 @@ __all__ = ["LayeredEngine"]
 
 
 class LayeredEngine(Engine):
-    """Agrees, sends and receives by means of *under*, of which this rank is *rank* among *size*, and which it closes."""
+    """Agrees, sends and receives by means of *under*, in which this rank is *rank* among *size*."""
 
     def __init__(self, under: Engine, rank: int, size: int) -> None:
         self.under, self.rank, self.size = under, rank, size
@@ -56,5 +56,5 @@ class LayeredEngine(Engine):
         self.under.set_timeout(seconds)
 
     def close(self, why: str = "") -> None:
-        """See ``Engine``."""
+        """See ``Engine``. Closes *under* too."""
         self.under.close(why)

@@ -115,7 +115,7 @@ class StagedCalls:
         """See ``Engine``."""
         return f"as {self._reason}"
 
-    def close(self) -> None:
+    def close(self, why: str = "") -> None:
         """Do nothing: *under* is the group's."""
 
 

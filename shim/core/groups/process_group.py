@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.absent import absence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from shim.errors import DeviceTensorError
 
 __all__ = ["ProcessGroup"]
+
+_opening = threading.Lock()  # of an engine for devices, which several threads may need at once
 
 
 class ProcessGroup:
@@ -65,9 +68,10 @@ class ProcessGroup:
     def engine_for(self, error: DeviceTensorError) -> Any:
         """Return the engine that carries out the group's calls for tensors where *error* says. Raises DeviceTensorError where there is none."""
         kind = error.device[0]
-        if kind not in self._of_devices:
-            self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size, self.backend)
-        return self._of_devices[kind]
+        with _opening:
+            if kind not in self._of_devices:
+                self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size, self.backend)
+            return self._of_devices[kind]
 
     def engines_of_devices(self) -> dict[str, str]:
         """Return what ``shim.explain()`` tells of the engines that ``engine_for`` has made, by the kind of device."""
@@ -98,10 +102,12 @@ class ProcessGroup:
     def _close(self, why: str = "") -> None:
         if self.is_alive:
             engine, self.is_alive = self.engine, False
-            while self._of_devices:
-                self._of_devices.popitem()[1].close()
             self.engine = absence(self._why_there_is_no_engine)
-            engine.close(why)
+            try:
+                while self._of_devices:
+                    self._of_devices.popitem()[1].close(why)
+            finally:
+                engine.close(why)
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"

@@ -28,7 +28,7 @@ def with_two_devices(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def current_stream(device: Any = None) -> Stream:
         return Stream("current" if device is None else device)
 
-    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: torch.device("cuda"))
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     monkeypatch.setattr(torch.accelerator, "current_stream", current_stream)
     return found

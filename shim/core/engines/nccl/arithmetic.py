@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from shim._native import dtype_bytes
 from shim.core.engines.nccl.library import DTYPES
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import UnsupportedError
+from shim.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
@@ -36,9 +36,11 @@ _OF_BOOL = {
 _ON_HOST = 1  # of a factor: NCCL reads it at once
 
 
-def check(dtype: str, op: ReduceOp) -> None:
-    """Raise UnsupportedError for what NCCL cannot do."""
-    _found(dtype, op)
+def check(dtype: str, op: ReduceOp, factor: float) -> None:
+    """Raise UnsupportedError for what NCCL cannot do, and ArgumentError for a *factor* that the elements' type cannot hold."""
+    found, number = _found(dtype, op)
+    if number is None:
+        _scalar(found, factor)
 
 
 @contextmanager
@@ -73,8 +75,11 @@ def _found(dtype: str, op: ReduceOp) -> tuple[str, int | None]:
 
 
 def _scalar(dtype: str, factor: float) -> ctypes.Array[ctypes.c_char]:
+    try:
+        packed = struct.pack({"float16": "e", "bfloat16": "f", "float32": "f", "float64": "d"}[dtype], factor)
+    except OverflowError:
+        raise ArgumentError(f"factor must be one that {dtype} can hold, got {factor!r}") from None
     if dtype == "bfloat16":  # the upper half of a float32, rounded to nearest, ties to even
-        (bits,) = struct.unpack("I", struct.pack("f", factor))
-        return ctypes.create_string_buffer(struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16), 2)
-    packed = struct.pack({"float16": "e", "float32": "f", "float64": "d"}[dtype], factor)
+        (bits,) = struct.unpack("I", packed)
+        packed = struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
     return ctypes.create_string_buffer(packed, len(packed))

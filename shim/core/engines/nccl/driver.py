@@ -5,6 +5,7 @@ Streams of the runtime, which the frameworks use, are the driver's too.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
@@ -23,7 +24,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuCtxPushCurrent_v2": (c_void_p,),
     "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
     "cuCtxSynchronize": (),
-    "cuMemAlloc_v2": (POINTER(c_void_p), c_size_t),
+    "cuMemAllocAsync": (POINTER(c_void_p), c_size_t, c_void_p),
+    "cuMemFreeAsync": (c_void_p, c_void_p),
+    "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuStreamCreate": (POINTER(c_void_p), c_uint),
     "cuStreamDestroy_v2": (c_void_p,),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
@@ -44,6 +47,7 @@ class Driver:
     def __init__(self, library: str) -> None:
         self._functions = functions_of(library, _SIGNATURES)
         self._contexts: dict[int, c_void_p] = {}
+        self._process = os.getpid()
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call *function*."""
@@ -73,12 +77,27 @@ class Driver:
             self._contexts[number] = context  # kept, as the frameworks keep it
         return self._contexts[number]
 
+    @contextmanager
+    def room(self, size: int, stream: Any) -> Iterator[int]:
+        """Give *size* bytes of the current device's memory for what is put on *stream* meanwhile."""
+        at = c_void_p()
+        self.call("cuMemAllocAsync", byref(at), size, stream)
+        try:
+            yield at.value or 0
+        finally:
+            self.call("cuMemFreeAsync", at, stream)
+
     def is_ready(self, event: c_void_p) -> bool:
         """Tell whether what an event was recorded behind has ended."""
         error = self._functions.cuEventQuery(event)
         if error not in (0, _NOT_READY):
             raise EngineError(f"CUDA's cuEventQuery failed: {self._text_of(error)}")
         return bool(error == 0)
+
+    def forget(self, event: c_void_p) -> None:
+        """Let *event* go, unless this is a forked child, in which CUDA does not work."""
+        if os.getpid() == self._process:
+            self._functions.cuEventDestroy_v2(event)
 
 
 class Stream:
@@ -95,7 +114,9 @@ class Stream:
 
 
 class Event:
-    """A point in a stream of the current device that others can wait for."""
+    """A point in a stream of the current device that others can wait for. ``is_cut_off`` says that what it is behind was ended before."""
+
+    is_cut_off = False
 
     def __init__(self, cuda: Driver) -> None:
         self._cuda = cuda
@@ -115,7 +136,7 @@ class Event:
 
     def __del__(self) -> None:  # who waits for it goes on waiting
         if self.handle:
-            self._cuda.call("cuEventDestroy_v2", self.handle)
+            self._cuda.forget(self.handle)
 
 
 def find_driver() -> Driver:

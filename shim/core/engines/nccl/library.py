@@ -72,15 +72,26 @@ class Nccl:
         self._functions.ncclGetLastError.argtypes = (c_void_p,)
         version = c_int()
         self.call("ncclGetVersion", byref(version))
-        self.version = f"{version.value // 10000}.{version.value // 100 % 100}.{version.value % 100}"
+        self.version_number = number = version.value
+        self.version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call *function*."""
         error = getattr(self._functions, function)(*arguments)
         if error:
-            name = self._functions.ncclGetErrorString(error).decode(errors="replace")
-            more = (self._functions.ncclGetLastError(None) or b"").decode(errors="replace")
-            raise EngineError(f"NCCL's {function} failed: {name}{': ' * bool(more)}{more}")
+            raise EngineError(f"NCCL's {function} failed: {self.text_of(error)}")
+
+    def text_of(self, error: int) -> str:
+        """Return what NCCL calls *error*, and what it has said last."""
+        name = self._functions.ncclGetErrorString(error).decode(errors="replace")
+        more = (self._functions.ncclGetLastError(None) or b"").decode(errors="replace")
+        return f"{name}{': ' * bool(more)}{more}"
+
+    def async_error(self, communicator: c_void_p) -> int:
+        """Return the number of the error that *communicator* has met in the background; 0 is none."""
+        error = c_int()
+        self.call("ncclCommGetAsyncError", communicator, byref(error))
+        return error.value
 
 
 def library() -> Nccl:

@@ -10,128 +10,130 @@ from __future__ import annotations
 import struct
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.base import check_call
-from shim.core.engines.nccl.driver import Event
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
-    from shim.core.engines.nccl.engine import NcclEngine
+    from shim.core.engines.base import Engine
+    from shim.core.engines.nccl.communicators import Communicators
+    from shim.core.engines.nccl.driver import Event
 
 __all__ = ["Message", "Messages"]
 
 # The message's number and bytes, its dtype, and what its communicator is made of.
-_HEADER = struct.Struct("qq16s128s")
+_HEADER = struct.Struct("qq32s128s")
 _BYTE = 1  # NCCL's uint8
+_BETWEEN_LOOKS = 0.1  # seconds
+
+
+class _Direction:
+    """The messages from one rank to another: how many were begun, and whose turn it is to be put on the stream."""
+
+    def __init__(self) -> None:
+        self.beginning = threading.Lock()
+        self.begun = 0
+        self.identity = b""
+        self._turn = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def in_turn(self, number: int, communicators: Communicators) -> Iterator[None]:
+        """Wait for the messages before *number*, and let the next one go afterwards. Raises what has ended the communicators meanwhile."""
+        with self._changed:
+            while self._turn < number:
+                communicators.check_intact()
+                self._changed.wait(_BETWEEN_LOOKS)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._turn = max(self._turn, number + 1)
+                self._changed.notify_all()
 
 
 class Messages:
-    """The messages of one rank in *engine*'s group."""
+    """The messages of one rank in the group that *under* serves in host memory."""
 
-    def __init__(self, engine: NcclEngine) -> None:
-        self._engine = engine
-        self._sending: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)  # by the peer
-        self._sent: defaultdict[int, int] = defaultdict(int)
-        self._received: defaultdict[int, int] = defaultdict(int)
-        self._in_turn = threading.Condition()
-        self._identities: dict[int, bytes] = {}  # of the communicators to each peer
+    def __init__(self, under: Engine, communicators: Communicators) -> None:
+        self.under, self.communicators = under, communicators
+        self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(
+            _Direction
+        )  # by the sender and the receiver
 
     def send(self, tensor: Any, peer: int, tag: int) -> Message:
         """Prepare a send."""
-        engine = self._engine
-        request = check_call("broadcast", engine.rank, engine.size, inputs=tensor, root=engine.rank, devices=True)
-        self._refuse_itself(peer)
-        begin = engine.now_on_stream(request)
-        return Message(engine, request, lambda: self._carry_send(request, begin, peer, tag))
+        rank, size = self.communicators.rank, self.communicators.size
+        request = check_call("broadcast", rank, size, inputs=tensor, root=rank, devices=True)
+        self._check(request, peer)
+        return _Send(self, request, peer, tag)
 
     def receive(self, tensor: Any, peer: int | None, tag: int) -> Message:
         """Prepare a receive."""
-        engine = self._engine
-        other = (engine.rank + 1) % engine.size  # than this rank: the tensor is written
-        self._refuse_itself(other if peer is None else peer)
-        request = check_call("broadcast", engine.rank, engine.size, inputs=tensor, root=other, devices=True)
-        begin = engine.now_on_stream(request)
-        return Message(engine, request, lambda: self._carry_receive(request, begin, peer, tag))
+        rank, size = self.communicators.rank, self.communicators.size
+        other = (rank + 1) % size  # than this rank: the tensor is written
+        request = check_call("broadcast", rank, size, inputs=tensor, root=other, devices=True)
+        self._check(request, other if peer is None else peer)
+        return _Receive(self, request, peer, tag)
 
-    def _refuse_itself(self, peer: int) -> None:
-        if peer == self._engine.rank:
+    def _check(self, request: Request, peer: int) -> None:
+        if peer == self.communicators.rank:
             raise UnsupportedError("{peer} must be another rank for tensors on a device\nCopy the tensor instead.")
-
-    def _carry_send(self, request: Request, begin: Event, peer: int, tag: int) -> tuple[Event, int]:
-        engine = self._engine
-        ((at, size),) = request.input_places
-        with self._sending[peer]:
-            if peer not in self._identities:
-                self._identities[peer] = engine.new_identity()
-            header = _HEADER.pack(self._sent[peer], size, request.dtype.encode(), self._identities[peer])
-            engine.under.send(bytearray(header), peer, tag, True)
-            self._sent[peer] += 1
-            way = engine.way(request.device_number, engine.rank, peer, self._identities[peer])
-            return engine.put_message("ncclSend", request, begin, way, at, size, _BYTE, 1), -1
-
-    def _carry_receive(self, request: Request, begin: Event, peer: int | None, tag: int) -> tuple[Event, int]:
-        engine = self._engine
-        ((at, room),) = request.output_places
-        header = bytearray(_HEADER.size)
-        source: Any = engine.under.receive(header, peer, tag, True)
-        number, size, dtype, identity = _HEADER.unpack(header)
-        with self._in_turn:
-            self._in_turn.wait_for(lambda: self._received[source] == number)
-            try:
-                way = engine.way(request.device_number, source, engine.rank, identity)
-                named = dtype.rstrip(b"\0").decode()
-                fits = (size, named) == (room, request.dtype)
-                # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
-                at = at if fits else engine.scratch(request.device_number, size)
-                end = engine.put_message("ncclRecv", request, begin, way, at, size, _BYTE, 0)
-            finally:
-                self._received[source] += 1
-                self._in_turn.notify_all()
-        if not fits:
-            raise MismatchError(
-                f"{{tensor}} must be as what rank {source} sent, {size} bytes of {named}, got {room} bytes of {request.dtype}"
-            )
-        return end, source
+        self.communicators.settle_device(request.device_number)
 
 
 class Message:
     """See ``EngineWork``. Started, a thread finds the other rank; waited for, it is ordered on the caller's current stream."""
 
-    def __init__(self, engine: NcclEngine, request: Request, carry_out: Callable[[], tuple[Event, int]]) -> None:
-        self._engine, self._request, self._carry_out = engine, request, carry_out
-        self._is_begun = False
+    def __init__(self, messages: Messages, request: Request, peer: int | None, tag: int) -> None:
+        self._messages, self._request, self._peer, self._tag = messages, request, peer, tag
+        self._communicators = messages.communicators
+        self._begin = self._communicators.event_on(request.current_stream())
+        self._header: Any = None  # the work that carries it
         self._is_over = threading.Event()
         self._end: Event | None = None
         self._source = -1
         self._error: BaseException | None = None
 
+    def _begin_header(self) -> Any:
+        """Have the header go to the other rank, or come from there, and return the work that does it."""
+        raise NotImplementedError
+
+    def _put(self) -> Event:
+        """Put the message on the stream of its direction when the header is there, and return its end."""
+        raise NotImplementedError
+
     def start(self) -> None:
-        self._is_begun = True
-        begin_thread("shim nccl message", self._run)
+        if self._header is None:
+            self._header = self._begin_header()  # here: in the order in which the program begins messages
+            begin_thread("shim nccl message", self._run)
 
     def _run(self) -> None:
         try:
-            self._end, self._source = self._carry_out()
+            self._header.wait()
+            self._end = self._put()
         except BaseException as error:
-            self._error = error
+            self._error = error.with_traceback(None)  # which would keep the tensor
         self._is_over.set()
 
     def wait(self, timeout: float = -1.0) -> None:
-        if not self._is_begun:
-            self._is_begun = True
+        if self._header is None and timeout < 0:
+            self._header = self._begin_header()
             self._run()
-        elif not self._is_over.wait(None if timeout < 0 else timeout):
+        self.start()
+        if not self._is_over.wait(None if timeout < 0 else timeout):
             late = CollectiveTimeoutError(f"the other rank has not come to the message within {timeout:g} s")
             late.ranks = ()
             raise late
         if self._error is not None:
             raise self._error
         assert self._end is not None
-        self._engine.order_after(self._end, self._request)
+        self._communicators.order_after(self._end, self._request)
 
     def hold_memory(self) -> None:
         """Do nothing: it holds its tensor."""
@@ -140,10 +142,67 @@ class Message:
         """Do nothing: messages of one direction follow each other."""
 
     def is_completed(self) -> bool:
-        return self._is_over.is_set() and (self._end is None or self._end.is_reached())
+        return self._is_over.is_set() and (self._end is None or self._communicators.is_reached(self._end))
 
     def exception(self) -> ShimError | None:
         return self._error if isinstance(self._error, ShimError) else None
 
     def source_rank(self) -> int:
         return self._source
+
+    def _put_behind(self, function: str, key: tuple[int, int], identity: bytes, at: int, size: int) -> Event:
+        """Call one of NCCL's functions for the message on the stream of its direction, and return its end. At 0, nobody wants it."""
+        communicators = self._communicators
+        is_receiver = int(communicators.rank == key[1])
+        made = communicators.of(key, identity, 2, is_receiver)
+        stream = made.stream.handle
+        with communicators.launching():
+            self._begin.make_wait(stream)
+            with nullcontext(at) if at or not size else communicators.cuda.room(size, stream) as place:
+                communicators.nccl.call(function, place, size, _BYTE, 1 - is_receiver, made.handle, stream)
+            return communicators.end_of(stream, self._request)
+
+
+class _Send(Message):
+    def _begin_header(self) -> Any:
+        assert self._peer is not None
+        ((_, size),) = self._request.input_places
+        self._key = (self._communicators.rank, self._peer)
+        direction = self._messages.directions[self._key]
+        with direction.beginning:
+            direction.identity = direction.identity or self._communicators.new_identity()
+            self._number, self._identity = direction.begun, direction.identity
+            header = _HEADER.pack(self._number, size, self._request.dtype.encode(), self._identity)
+            work: Any = self._messages.under.send(bytearray(header), self._peer, self._tag, False)
+            work.start()
+            direction.begun += 1
+        return work
+
+    def _put(self) -> Event:
+        ((at, size),) = self._request.input_places
+        with self._messages.directions[self._key].in_turn(self._number, self._communicators):
+            return self._put_behind("ncclSend", self._key, self._identity, at, size)
+
+
+class _Receive(Message):
+    def _begin_header(self) -> Any:
+        self._room = bytearray(_HEADER.size)
+        work: Any = self._messages.under.receive(self._room, self._peer, self._tag, False)
+        work.start()
+        return work
+
+    def _put(self) -> Event:
+        ((at, room),) = self._request.output_places
+        self._source = self._header.source_rank()
+        number, size, dtype, identity = _HEADER.unpack(self._room)
+        key = (self._source, self._communicators.rank)
+        named = dtype.rstrip(b"\0").decode()
+        fits = (size, named) == (room, self._request.dtype)
+        with self._messages.directions[key].in_turn(number, self._communicators):
+            # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
+            end = self._put_behind("ncclRecv", key, identity, at if fits else 0, size)
+        if not fits:
+            raise MismatchError(
+                f"{{tensor}} must be as what rank {self._source} sent, {size} bytes of {named}, got {room} bytes of {self._request.dtype}"
+            )
+        return end

@@ -1,12 +1,15 @@
 """How each collective is made of NCCL's calls, which are put on a stream and return at once.
 
-What has parts of one size is one call. Parts of different sizes, and lists of tensors, are several calls in a group, which NCCL carries out
-as one. Data that is only moved counts as bytes, so that its dtype does not matter. Sums run in NCCL's order, and not in that of the ranks.
+What has parts of one size is one call; where they do not lie one after the other here, they are copied together, or apart. Parts of
+different sizes are several calls in a group, which NCCL carries out as one. Which of the two it is depends on nothing but the sizes, on
+which the ranks have agreed: NCCL would hang where one rank makes one call, and another one several. Data that is only moved counts as
+bytes, so that its dtype does not matter. Sums run in NCCL's order, and not in that of the ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shim.core.engines.nccl.arithmetic import reduction_of
@@ -19,7 +22,6 @@ __all__ = [
     "all_gather",
     "all_reduce",
     "all_to_all",
-    "barrier",
     "broadcast",
     "gather",
     "reduce",
@@ -51,8 +53,12 @@ def reduce(engine: NcclEngine, request: Request) -> None:
 
 def all_gather(engine: NcclEngine, request: Request) -> None:
     ((source, size),), targets = request.input_places, request.output_places
-    if _are_together(targets):
-        engine.launch("ncclAllGather", source, targets[0][0], size, _BYTE)
+    if _have_one_size(targets):
+        with _together(engine, targets) as whole:
+            engine.launch("ncclAllGather", source, whole, size, _BYTE)
+            if whole != targets[0][0]:
+                for rank, (target, _) in enumerate(targets):
+                    engine.copy(target, whole + rank * size, size)
         return
     with engine.group():
         for rank, (target, part) in enumerate(targets):
@@ -80,8 +86,12 @@ def scatter(engine: NcclEngine, request: Request) -> None:
 def reduce_scatter(engine: NcclEngine, request: Request) -> None:
     sources, ((target, size),) = request.input_places, request.output_places
     with reduction_of(engine, request) as (dtype, width, op):
-        if _are_together(sources):
-            engine.launch("ncclReduceScatter", sources[0][0], target, size // width, dtype, op)
+        if _have_one_size(sources):
+            with _together(engine, sources) as whole:
+                if whole != sources[0][0]:
+                    for rank, (source, _) in enumerate(sources):
+                        engine.copy(whole + rank * size, source, size)
+                engine.launch("ncclReduceScatter", whole, target, size // width, dtype, op)
             return
         with engine.group():
             for rank, (source, part) in enumerate(sources):
@@ -95,14 +105,19 @@ def all_to_all(engine: NcclEngine, request: Request) -> None:
         _receive_all(engine, request.output_places)
 
 
-def barrier(request: Request) -> None:
-    """The agreement already waits for every rank."""
+def _have_one_size(places: _Places) -> bool:
+    return len({size for _, size in places}) == 1
 
 
-def _are_together(places: _Places) -> bool:
-    """Tell whether the parts have one size, and lie one after the other."""
+@contextmanager
+def _together(engine: NcclEngine, places: _Places) -> Iterator[int]:
+    """Give the address of *places* of one size, or of room for all of them where they do not lie one after the other."""
     first, size = places[0]
-    return all(place == (first + rank * size, size) for rank, place in enumerate(places))
+    if size == 0 or all(at == first + rank * size for rank, (at, _) in enumerate(places)):
+        yield first
+        return
+    with engine.room(size * len(places)) as room:
+        yield room
 
 
 def _send_all(engine: NcclEngine, places: _Places) -> None:

@@ -9,13 +9,13 @@ from shim.errors import ShimError
 
 if TYPE_CHECKING:
     from shim._native import Request
+    from shim.core.engines.nccl.communicators import Communicators
     from shim.core.engines.nccl.driver import Event
-    from shim.core.engines.nccl.engine import NcclEngine
 
-__all__ = ["DeviceWork", "Ending"]
+__all__ = ["DeviceWork", "EndEvent"]
 
 
-class Ending:
+class EndEvent:
     """Where the event behind an operation is put when there is one. (The operation's native part knows this, and not its work: no circle.)"""
 
     event: Event | None = None
@@ -27,9 +27,9 @@ class DeviceWork:
     *agreement* is the work of the engine in host memory, which ends when the operation is on that stream; *ending* then has its event.
     """
 
-    def __init__(self, engine: NcclEngine, request: Request, agreement: Any, ending: Ending) -> None:
+    def __init__(self, communicators: Communicators, request: Request, agreement: Any, ending: EndEvent) -> None:
         self.under = agreement
-        self._engine, self._request, self._ending = engine, request, ending
+        self._communicators, self._request, self._ending = communicators, request, ending
 
     def start(self) -> None:
         self.under.start()
@@ -37,7 +37,7 @@ class DeviceWork:
     def wait(self, timeout: float = -1.0) -> None:
         self.under.wait(timeout)
         if self._ending.event is not None:
-            self._engine.order_after(self._ending.event, self._request)
+            self._communicators.order_after(self._ending.event, self._request)
 
     def hold_memory(self) -> None:
         self.under.hold_memory()
@@ -46,9 +46,9 @@ class DeviceWork:
         """Do nothing: operations of a group follow each other on its stream."""
 
     def is_completed(self) -> bool:
-        if not self.under.is_completed():
-            return False
-        return self._ending.event is None or self._ending.event.is_reached()
+        return bool(self.under.is_completed()) and (
+            self._ending.event is None or self._communicators.is_reached(self._ending.event)
+        )
 
     def exception(self) -> ShimError | None:
         error: ShimError | None = self.under.exception()

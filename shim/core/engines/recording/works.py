@@ -39,6 +39,11 @@ class RecordedWork:
         self._ranks = ranks  # of the group whose message it receives; nothing for another call
         self._state = _PREPARED
 
+    @property
+    def itself(self) -> EngineWork:
+        """The work that is recorded."""
+        return self.under
+
     def start(self) -> None:
         """See ``EngineWork``."""
         if self._state == _PREPARED:

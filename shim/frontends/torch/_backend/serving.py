@@ -59,7 +59,7 @@ def _is_served(backend: str) -> bool:
     Raises: UnsupportedError where a device that is there wants another backend beside it.
     """
     if backend == "undefined":
-        return torch.accelerator.current_accelerator() is None
+        return torch.accelerator.current_accelerator(check_available=True) is None
     pairs = _c10d.BackendConfig(_c10d.Backend(backend)).get_device_backend_map()
     if pairs.get("cpu") not in OF_HOST_MEMORY:
         return False
@@ -76,5 +76,5 @@ def _is_served(backend: str) -> bool:
 
 
 def _is_there(device: str) -> bool:
-    accelerator = torch.accelerator.current_accelerator()
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
     return accelerator is not None and accelerator.type == device

@@ -14,9 +14,9 @@ __all__ = ["accelerator", "bound_device", "check_device", "finish_before_barrier
 
 
 def accelerator() -> Any:
-    """Return torch's accelerator, a ``torch.device``; None where torch has none, or has not been imported."""
+    """Return torch's accelerator, a ``torch.device``; None where there is none, or torch has not been imported."""
     torch = sys.modules.get("torch")
-    return None if torch is None else torch.accelerator.current_accelerator()
+    return None if torch is None else torch.accelerator.current_accelerator(check_available=True)
 
 
 def kinds_of_devices() -> list[str]:

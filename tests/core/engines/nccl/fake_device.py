@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
-__all__ = ["FakeTensor", "Stream", "load", "on_stream"]
+__all__ = ["FakeTensor", "Stream", "check", "load", "on_stream"]
 
 _SOURCES = Path(__file__).with_name("fakes")
 _CUDA = 2
@@ -102,6 +102,8 @@ def on_stream(stream: Stream) -> Iterator[None]:
 class FakeTensor:
     """A contiguous tensor on fake device *number* with the elements of *array*. Its ``values`` are copied from there, after what its streams do."""
 
+    _whole: FakeTensor | None = None  # whose memory this one's is a part of
+
     def __init__(self, array: Any, number: int = 0) -> None:
         given = np.ascontiguousarray(array)
         self.number, self.shape, self.dtype = number, given.shape, given.dtype
@@ -115,6 +117,17 @@ class FakeTensor:
                 )
                 assert cuda.cuStreamSynchronize(None) == 0
         self._shape = (ctypes.c_int64 * max(1, given.ndim))(*given.shape)
+
+    def parts(self, count: int) -> list[FakeTensor]:
+        """Return *count* equal parts, which lie one after the other in the memory of this tensor."""
+        made = []
+        for place, elements in enumerate(np.split(np.empty(self.shape, self.dtype), count)):
+            part = object.__new__(FakeTensor)
+            part.number, part.shape, part.dtype, part._whole = self.number, elements.shape, self.dtype, self
+            part._address = ctypes.c_void_p((self._address.value or 0) + place * elements.nbytes)
+            part._shape = (ctypes.c_int64 * max(1, elements.ndim))(*elements.shape)
+            made.append(part)
+        return made
 
     def values(self) -> Any:
         """Return what the device holds when what is on it now has ended."""
@@ -149,10 +162,15 @@ class FakeTensor:
         return capsule_of(self._managed, b"dltensor_versioned")
 
     def __del__(self) -> None:
-        if getattr(self, "_address", None):
+        if self._whole is None and getattr(self, "_address", None):
             with _current(self.number) as cuda:
                 cuda.cuCtxSynchronize()  # as cuMemFree of the real one does
                 cuda.cuMemFree_v2(self._address)
+
+
+def check(tensor: Any, expected: Any) -> None:
+    """Assert that *tensor*, on a device or not, has the elements of *expected*."""
+    np.testing.assert_array_equal(tensor.values() if isinstance(tensor, FakeTensor) else tensor, expected)
 
 
 _DESCRIBE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_device import FakeTensor, Stream, load, on_stream
+from fake_device import FakeTensor, Stream, check, load, on_stream
 from gates import Gate
 
 import shim
@@ -116,6 +116,20 @@ def test_parts_of_different_sizes(rank: int, world_size: int) -> None:
         whole = FakeTensor(np.zeros(sum(sizes), "float32"), rank)
         calls.all_gather(ME, group, whole, FakeTensor(inputs[rank][: sizes[rank]], rank), output_splits=sizes, now=True)
         check(whole, np.concatenate([one[:size] for one, size in zip(inputs, sizes, strict=True)]))
+
+
+@pytest.mark.ranks(2)
+def test_parts_may_lie_together_on_one_rank_and_apart_on_another(rank: int) -> None:
+    """The ranks make the same call of NCCL all the same."""
+    with world() as group:
+        whole = FakeTensor(np.zeros(6, "float32"), rank)
+        for parts in (whole.parts(2), [FakeTensor(np.zeros(3, "float32"), rank) for _ in range(2)])[:: 1 - 2 * rank]:
+            calls.all_gather(ME, group, parts, FakeTensor(np.full(3, 1.0 + rank, "float32"), rank), now=True)
+            for place, part in enumerate(parts):
+                check(part, np.full(3, 1.0 + place, "float32"))
+            summed = FakeTensor(np.zeros(3, "float32"), rank)
+            calls.reduce_scatter(ME, group, summed, parts, SUM, now=True)
+            check(summed, np.full(3, 2.0 + 2 * rank, "float32"))
 
 
 @pytest.mark.ranks(2)
@@ -226,59 +240,6 @@ def test_an_operation_is_ordered_on_the_current_stream(rank: int) -> None:
         stream.synchronize()
         assert work.is_completed()
         check(tensor, np.full(3, 12.0))
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("now", [True, False])
-def test_messages(rank: int, world_size: int, now: bool) -> None:
-    with world() as group:
-        after, before = (rank + 1) % world_size, (rank - 1) % world_size
-        for turn in range(3):
-            sent, received = FakeTensor(np.full(4, 10.0 * rank + turn), rank), FakeTensor(np.zeros(4), rank)
-            if rank == 0:
-                calls.send(ME, group, sent, after, tag=turn, now=now).wait()
-            calls.receive(ME, group, received, None if turn == 2 else before, tag=turn, now=now).wait()
-            if rank > 0:
-                calls.send(ME, group, sent, after, tag=turn, now=now).wait()
-            check(received, np.full(4, 10.0 * before + turn))
-
-
-@pytest.mark.ranks(2)
-def test_started_messages_in_both_directions(rank: int) -> None:
-    with world() as group:
-        sent, received = FakeTensor(np.full(50_000, 1.0 + rank), rank), FakeTensor(np.zeros(50_000), rank)
-        works = [calls.send(ME, group, sent, 1 - rank), calls.receive(ME, group, received, 1 - rank)]
-        for work in works:
-            work.start()
-        for work in works:
-            work.wait()
-        check(received, np.full(50_000, 2.0 - rank))
-        assert works[1].source_rank() == 1 - rank
-        assert works[1].is_completed()
-
-
-@pytest.mark.ranks(2)
-def test_a_message_that_does_not_fit_is_told_to_its_receiver(rank: int) -> None:
-    with world() as group:
-        for _ in range(2):
-            if rank == 0:
-                calls.send(ME, group, FakeTensor(np.ones(4), 0), 1, now=True)
-            else:
-                small = FakeTensor(np.zeros(3), 1)
-                with pytest.raises(MismatchError, match="32 bytes of float64, got 24 bytes of float64"):
-                    calls.receive(ME, group, small, 0, now=True)
-                check(small, np.zeros(3))
-        tensor = FakeTensor(np.full(4, 1.0 + rank), rank)
-        if rank == 0:
-            calls.send(ME, group, tensor, 1, now=True)
-        else:
-            calls.receive(ME, group, tensor, 0, now=True)
-        check(tensor, np.full(4, 1.0))
-
-
-def check(tensor: Any, expected: Any) -> None:
-    values = tensor.values() if isinstance(tensor, FakeTensor) else tensor
-    np.testing.assert_array_equal(values, expected)
 
 
 def mappings() -> int:

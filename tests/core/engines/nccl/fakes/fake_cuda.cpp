@@ -173,6 +173,17 @@ int cuMemFree_v2(std::uintptr_t address) {
   return success;
 }
 
+int cuMemAllocAsync(std::uintptr_t* address, std::size_t bytes, void* stream) {
+  stream_at("cuMemAllocAsync", stream);
+  return cuMemAlloc_v2(address, bytes);
+}
+
+int cuMemFreeAsync(std::uintptr_t address, void* stream) {
+  memory_at("cuMemFreeAsync", reinterpret_cast<void*>(address), 0, -1);
+  stream_at("cuMemFreeAsync", stream).put([=] { cuMemFree_v2(address); });
+  return success;
+}
+
 int cuMemcpyHtoDAsync_v2(std::uintptr_t to, const void* from, std::size_t bytes, void* stream) {
   std::byte* const there = memory_at("cuMemcpyHtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
   stream_at("cuMemcpyHtoDAsync", stream).put([=] { std::memcpy(there, from, bytes); });

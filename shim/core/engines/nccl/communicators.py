@@ -1,0 +1,262 @@
+"""The communicators of one group: made when they are first needed, watched, and ended all together."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_void_p
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shim.core.engines.nccl.driver import Event, Stream, driver, find_driver
+from shim.core.engines.nccl.library import UniqueId, library
+from shim.core.engines.network.threads import begin_thread
+from shim.errors import EngineError, PeerLostError, ShimError, StateError, TensorError
+
+if TYPE_CHECKING:
+    from shim._native import Request
+    from shim.core.engines.base import Engine
+
+__all__ = ["ALL_RANKS", "Communicator", "Communicators", "check_libraries"]
+
+ALL_RANKS = (-1, -1)  # in place of a message's two ranks
+_BETWEEN_LOOKS = 0.1  # seconds
+_FOR_A_LAUNCH = 1.0  # seconds that NCCL's functions have to return before an abort does not wait for them
+_AFTER_LEAVING = (
+    30.0  # seconds that closing waits for operations with a rank that has left, which may have ended its part of them
+)
+_GROUPS_ABORTS = 22200  # the first NCCL that aborts several communicators at once
+_NO_ERRORS = (0, 7)  # success, and in progress
+
+_launching = (
+    threading.RLock()
+)  # of the whole process: NCCL wants no launches at once, not even on different communicators
+
+
+def check_libraries() -> None:
+    """Raise EngineError where this process has no NCCL, or no CUDA; neither is begun."""
+    library()
+    find_driver()
+
+
+class Communicator(NamedTuple):
+    """What NCCL's operations go over, and a stream for those that are not on the caller's own."""
+
+    handle: c_void_p
+    stream: Stream
+
+
+class Communicators:
+    """The communicators of rank *rank* in the group that *under* serves in host memory, all for one device.
+
+    A thread ends them when a rank is lost, for which their kernels would wait for ever, and when NCCL reports an error.
+    """
+
+    def __init__(self, under: Engine, rank: int, size: int) -> None:
+        self.under, self.rank, self.size = under, rank, size
+        self.nccl, self.cuda = library(), driver()
+        self.process = os.getpid()
+        self.device: int | None = None  # the number of this rank's
+        self._made: dict[tuple[int, int], Communicator] = {}
+        self._streams: list[Stream] = []  # of those that were aborted
+        self._keeping = threading.Lock()  # of what follows
+        self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(
+            deque
+        )  # by the stream that uses the tensors
+        self._failure: ShimError | None = None  # which has ended the communicators
+        self._is_closed = threading.Event()
+        self._watch = begin_thread("shim nccl watch", self._look_after)
+
+    def settle_device(self, number: int) -> None:
+        """Keep to the device of the first call, whose communicator all ranks would have to make anew for another."""
+        if self.device is None:
+            self.device = number
+        if self.device != number:
+            raise TensorError(
+                f"the tensors must be on cuda:{self.device}, which this rank uses in the group, got tensors on cuda:{number}\n"
+                "Make another group for another device."
+            )
+
+    @contextmanager
+    def on_device(self) -> Iterator[None]:
+        """Have the thread's calls be about the group's device."""
+        assert self.device is not None
+        with self.cuda.on(self.device):
+            yield
+
+    @contextmanager
+    def launching(self) -> Iterator[None]:
+        """Have nobody else launch or end anything meanwhile. Raises what has ended the communicators."""
+        with _launching, self.on_device():
+            self.check_intact()
+            yield
+
+    def check_intact(self) -> None:
+        """Raise what has ended the communicators, after which the outputs of operations are undefined."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def new_identity(self) -> bytes:
+        """Return what the ranks of a new communicator have to know."""
+        identity = UniqueId()
+        self.nccl.call("ncclGetUniqueId", byref(identity))
+        return bytes(identity)
+
+    def has(self, key: tuple[int, int]) -> bool:
+        return key in self._made
+
+    def of(self, key: tuple[int, int], identity: bytes | bytearray = b"", size: int = 0, rank: int = 0) -> Communicator:
+        """Return the communicator called *key*, in which this is *rank* among *size*; all of them make it by the same *identity*."""
+        if key not in self._made:
+            self.check_intact()
+            handle = c_void_p()
+            with self.on_device():
+                self.nccl.call("ncclCommInitRank", byref(handle), size, UniqueId.from_buffer_copy(identity), rank)
+                with _launching:
+                    self._made[key] = Communicator(handle, Stream(self.cuda))
+                    if self._failure is not None:  # which has come meanwhile
+                        self._abort_all()
+        self.check_intact()
+        return self._made[key]
+
+    def event_on(self, stream: int) -> Event:
+        """Return an event behind what is on *stream* now: what comes there later may itself wait for the operation."""
+        with self.on_device():
+            now = Event(self.cuda)
+            now.record(stream)
+        return now
+
+    def order_after(self, end: Event, request: Request) -> None:
+        """Have what comes next on the stream that is current here come after *end*. Raises what has ended the operation before."""
+        if end.is_cut_off:
+            self.check_intact()
+        with self.on_device():
+            end.make_wait(request.current_stream())
+
+    def is_reached(self, end: Event) -> bool:
+        """Tell whether what *end* is behind has ended."""
+        with self.on_device():
+            return end.is_reached()
+
+    def end_of(self, stream: Any, request: Request) -> Event:
+        """Return an event behind what is on *stream* now, and keep the tensors of *request* until it is reached."""
+        end = Event(self.cuda)
+        end.record(stream)
+        with self._keeping:
+            self._under_way[stream if isinstance(stream, int) else stream.value].append((end, request))
+        return end
+
+    def _look_after(self) -> None:
+        while not self._is_closed.wait(_BETWEEN_LOOKS):
+            if not self._made:
+                continue
+            try:
+                with self.on_device():
+                    self._let_go()
+                self._fail_if_lost()
+            except EngineError as error:  # of a device that is beyond help
+                self._end(error)
+
+    def _let_go(self) -> bool:
+        """Let the tensors go that no stream uses any more, and tell whether there are none left."""
+        ended = []  # their memory is given back when the lock is not held
+        with self._keeping:
+            for kept in self._under_way.values():
+                while kept and kept[0][0].is_reached():
+                    ended.append(kept.popleft())
+            return not any(self._under_way.values())
+
+    def _fail_if_lost(self) -> None:
+        """End the communicators if a rank is lost, or NCCL reports an error."""
+        lost = [rank for rank in self._others() if self.under.is_gone(rank) and not self.under.has_left(rank)]
+        if lost:
+            error = PeerLostError(
+                f"operations on devices were ended: {'; '.join(self.under.ending_of(rank) or f'rank {rank} gave the group up' for rank in lost)}"
+            )
+            error.ranks = tuple(lost)
+            self._end(error)
+        elif not self.under.is_usable():
+            self._end(EngineError("operations on devices were ended: a call of the group has failed"))
+        for made in list(self._made.values()):
+            if (number := self.nccl.async_error(made.handle)) not in _NO_ERRORS:
+                self._end(EngineError(f"NCCL has failed in the background: {self.nccl.text_of(number)}"))
+                return
+
+    def _others(self) -> Iterator[int]:
+        return (rank for rank in range(self.size) if rank != self.rank)
+
+    def _end(self, error: ShimError) -> None:
+        """End all operations, and refuse more with *error*. A launch from which NCCL does not return is ended by this too."""
+        is_alone = _launching.acquire(timeout=_FOR_A_LAUNCH)
+        try:
+            self._failure = self._failure or error
+            with self.on_device(), self._keeping:
+                for end in (end for kept in self._under_way.values() for end, _ in kept):
+                    end.is_cut_off = not end.is_reached()
+            self._abort_all()
+        finally:
+            if is_alone:
+                _launching.release()
+
+    def _abort_all(self) -> None:
+        made = [self._made[key].handle for key in sorted(self._made)]
+        if not made:
+            return
+        self._streams += [one.stream for one in self._made.values()]
+        self._made.clear()
+        with self.on_device(), self._together():
+            for handle in made:
+                try:
+                    self.nccl.call("ncclCommAbort", handle)
+                except EngineError:
+                    continue  # the others are to be ended all the same
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Have NCCL abort several communicators at once, where it can: one may wait for a kernel that is queued behind another's."""
+        if self.nccl.version_number < _GROUPS_ABORTS:
+            yield
+            return
+        self.nccl.call("ncclGroupStart")
+        try:
+            yield
+        finally:
+            self.nccl.call("ncclGroupEnd")
+
+    def close(self, why: str) -> None:
+        """Wait for what is on the device, or end it because of *why*, if any; nothing is launched from now on."""
+        if os.getpid() != self.process:
+            return
+        try:
+            if self.device is not None:
+                self._come_to_an_end(why)
+        finally:
+            self._is_closed.set()
+            self._watch.join()
+            self._under_way.clear()
+
+    def _come_to_an_end(self, why: str) -> None:
+        with _launching:
+            self._failure = self._failure or StateError("the group was closed")
+        if why:
+            self._end(EngineError(why))
+        with self.on_device():
+            self._await_under_way()
+            self.cuda.call("cuCtxSynchronize")
+        with _launching, self.on_device():
+            for key in sorted(self._made):  # in the same order on all ranks, who wait for each other
+                self.nccl.call("ncclCommDestroy", self._made[key].handle)
+            self._streams += [one.stream for one in self._made.values()]
+            self._made.clear()
+            for stream in self._streams:
+                stream.close()
+
+    def _await_under_way(self) -> None:
+        began = time.monotonic()
+        while not self._let_go() and self._made:
+            if time.monotonic() - began > _AFTER_LEAVING and any(self.under.has_left(rank) for rank in self._others()):
+                self._end(PeerLostError("operations on devices were ended: another rank has left without its part"))
+            time.sleep(0.001)
