@@ -166,7 +166,7 @@ class Engine(ABC):
 
     @abstractmethod
     def has_left(self, rank: int) -> bool:
-        """Tell whether group rank *rank* has left in good order: it has neither died nor given the group up."""
+        """Tell whether group rank *rank* has left in good order: it has neither died, nor given the group up, nor ended by an error."""
 
     @abstractmethod
     def ending_of(self, rank: int) -> str:

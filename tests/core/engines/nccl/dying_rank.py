@@ -45,3 +45,29 @@ def lose_a_rank(leaves_at_once: bool) -> tuple[float, str]:
         groups.leave_world("test")
         stream.synchronize()
     return time.monotonic() - began, told
+
+
+def give_up() -> tuple[float, str]:
+    """Return the seconds until a rank that gives the world up, or the other one, is done with what is on its device, and what its next call is told."""
+    load()
+    group = groups.enter_world(ME, "test")
+    tensor, stream, gate = FakeTensor(np.ones(4), group.rank), Stream(group.rank), Gate()
+    calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    tensor.values()
+    if group.rank == 1:
+        gate.close(stream)
+    with on_stream(stream):
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    calls.barrier(ME, group, now=True)
+    began = time.monotonic()
+    if group.rank == 0:
+        group._close("KeyError: 'weight'")
+        return time.monotonic() - began, ""
+    time.sleep(0.5)  # until the other one has given up
+    gate.open()
+    stream.synchronize()
+    try:
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    except PeerLostError as error:
+        return time.monotonic() - began, str(error)
+    return time.monotonic() - began, "nothing"

@@ -1,4 +1,4 @@
-"""A rank that dies while the others are in a collective on their devices."""
+"""A rank that dies, or gives up, while the others are in a collective on their devices."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool) -> N
         assert seconds < 2.0
         assert "rank 1" in told
         assert "was killed by SIGKILL" in told
+
+
+def test_a_rank_that_gives_up_does_not_wait_for_the_others_and_tells_them() -> None:
+    with RankPool(2) as pool:
+        left, other = pool.run(dying_rank.give_up, deadline=20.0)
+        assert (left.error, other.error) == (None, None)
+        assert max(left.value[0], other.value[0]) < 2.0
+        assert "KeyError: 'weight'" in other.value[1]
