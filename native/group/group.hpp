@@ -70,7 +70,8 @@ class Group {
   bool is_gone(int rank) const;
   // Whether `rank` died or left; not, whether it gave the group up, after which it may make another with the survivors.
   bool has_ended(int rank) const;
-  // Whether `rank` said that it left, and no reason: it has neither died, nor given the group up, nor ended by an error.
+  // Whether `rank` said that it left, and no reason: it has neither died, nor given the group up, nor ended by an
+  // error.
   bool has_left_in_order(int rank) const {
     return status(rank).state.load() == RankState::left && status(rank).reason[0] == '\0';
   }
