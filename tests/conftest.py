@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 ONE_WORKERS_OWN = (
     "tests/conformance/examples/converting/test_kinds_of_examples.py",
     "tests/conformance/examples/running/",
+    "tests/core/engines/mpi/test_link.py",
     "tests/frontends/mindspore/differential/",
 )
 

@@ -39,6 +39,7 @@ def test_mixed_frameworks() -> None:
     )  # in rank order, on one host
 
 
+@pytest.mark.nightly
 def test_the_tested_project() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "shim.testing", str(EXAMPLES / "tested_project")]
     ended = subprocess.run(

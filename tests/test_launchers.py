@@ -107,7 +107,8 @@ IN_SHIM_RUN = in_shim_run(1, 2)
         (torchrun, 2, "torchrun", ALONE),
         (torchrun_standalone, 2, "torchrun", IN_SHIM_RUN),
         (paddle_launch, 2, "paddle.distributed.launch", IN_SHIM_RUN),
-        (paddle_spawn, 2, "paddle.distributed.launch", in_shim_run(0, 1)),  # Paddle refuses it in a rank of several
+        # Paddle refuses it in a rank of several.
+        pytest.param(paddle_spawn, 2, "paddle.distributed.launch", in_shim_run(0, 1), marks=pytest.mark.nightly),
         (msrun, 2, "msrun", IN_SHIM_RUN),
         (mpirun, 3, "Open MPI", IN_SHIM_RUN),
         (by_hand, 2, "variables set by hand", ALONE),

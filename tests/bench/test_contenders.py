@@ -36,6 +36,7 @@ def test_whoever_is_installed_starts_and_calculates_rightly(name: str) -> None:
         ranks.close()
 
 
+@pytest.mark.nightly
 def test_gloo_tuned_is_bound_where_there_are_processors_enough() -> None:
     bound = []
     for usable in (2, 1):

@@ -200,7 +200,10 @@ def test_in_a_pipe_the_output_is_a_patch(folder: Path) -> None:
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("form", [[], ["--format", "json"], ["--format", "markdown"], ["--format", "sarif"]])
+@pytest.mark.parametrize(
+    "form",
+    [[], *(pytest.param(["--format", name], marks=pytest.mark.nightly) for name in ("json", "markdown", "sarif"))],
+)
 def test_names_and_lines_that_have_no_encoding_are_shown_all_the_same(folder: Path, form: list[str]) -> None:
     Path(os.fsdecode(b"caf\xe9 \xc3\xa9.sh")).write_bytes(
         b"torchrun --nnodes=\xff train.py # \xc3\xa9\n" + LAUNCH.encode()

@@ -36,6 +36,7 @@ def test_examples_run_on_several_hosts_by_the_engine_for_them(tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.frameworks
 def test_an_example_that_claims_another_engine_fails(tmp_path: Path) -> None:
     assert run(tmp_path, "hierarchical").returncode == 1

@@ -21,6 +21,7 @@ def assert_all_right(network: Network, command: list[str]) -> None:
         host.assert_empty()
 
 
+@pytest.mark.nightly
 def test_two_ranks_on_each_of_two_hosts(two_hosts: Network) -> None:
     assert_all_right(two_hosts, shim_run(two_hosts, 2, PROGRAM, "gloo", *"0011"))
 

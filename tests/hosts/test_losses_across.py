@@ -122,6 +122,7 @@ def lose_host(network: Network, how: str, what: str, folder: Path, lost: int) ->
         assert told["at"] - begun < 6.0, told
 
 
+@pytest.mark.nightly
 def test_packets_from_a_host_are_lost_in_silence(two_hosts: Network, tmp_path: Path) -> None:
     lose_host(two_hosts, "blackhole", "loop with pauses", tmp_path, 1)
 

@@ -79,7 +79,11 @@ def test_all_is_as_in_plain_python_but_the_frontend(
     )
 
 
-@pytest.mark.parametrize("app", [["app"], ["app.zip"], ["-m", "package"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "app",
+    [["app"], *(pytest.param(app, marks=pytest.mark.nightly) for app in (["app.zip"], ["-m", "package"]))],
+    ids=" ".join,
+)
 def test_ranks_run_it(app: list[str], tmp_path: Path) -> None:
     make(tmp_path, MAIN, HELPER)
     folder = tmp_path / "app" if "-m" in app else tmp_path
@@ -88,7 +92,10 @@ def test_ranks_run_it(app: list[str], tmp_path: Path) -> None:
     assert len(re.findall(r" shim.frontends.torch.distributed\.\w+", ended.stdout)) == 4, ended.stdout
 
 
-@pytest.mark.parametrize(("app", "method"), [("app", "fork"), ("app.zip", "spawn"), ("app", "forkserver")])
+@pytest.mark.parametrize(
+    ("app", "method"),
+    [("app", "fork"), ("app.zip", "spawn"), pytest.param("app", "forkserver", marks=pytest.mark.nightly)],
+)
 def test_processes_that_it_starts_have_the_views(app: str, method: str, tmp_path: Path) -> None:
     make(tmp_path, STARTS, STARTED)
     ended = run_python("-m", "shim.substitution", app, method, cwd=tmp_path)

@@ -42,7 +42,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("program", "method"),
-    [(["program.py"], "spawn"), (["program.py"], "fork"), (["program.py"], "forkserver"), (["-m", "program"], "spawn")],
+    [
+        (["program.py"], "spawn"),
+        (["program.py"], "fork"),
+        (["program.py"], "forkserver"),
+        pytest.param(["-m", "program"], "spawn", marks=pytest.mark.nightly),
+    ],
 )
 def test_children_and_theirs_have_the_views(folder: Path, program: list[str], method: str) -> None:
     done = run_python("-m", "shim.substitution", *program, method, cwd=folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from preloaded_programs import run_python
 
 # What a rank prints was recorded of Paddle 3.3.1 on gloo: the loss is that of its own part, the accuracy that of all.
@@ -64,5 +65,6 @@ def test_training_and_evaluation_are_those_on_paddles_own_groups(tmp_path: Path)
     assert_runs(EVALUATION, tmp_path)
 
 
+@pytest.mark.nightly
 def test_static_mode_is_refused(tmp_path: Path) -> None:
     assert_runs(STATIC, tmp_path)

@@ -97,13 +97,13 @@ def lines_of(folder: Path, *arguments: str) -> list[str]:
     return [re.sub(r"^\[\d\] ", "", line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("first", ["program", "library"])
+@pytest.mark.parametrize("first", ["program", pytest.param("library", marks=pytest.mark.nightly)])
 def test_the_world_is_one_whoever_starts_it(folder: Path, first: str) -> None:
     started = ("-m", "shim", "run", "-n", "2", "--as-installed", "program.py", first, "here")
     assert lines_of(folder, *started) == [EXPECTED] * 2
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.nightly), "fork"])
 def test_in_processes_that_the_program_starts(folder: Path, method: str) -> None:
     assert lines_of(folder, "-m", "shim.substitution", "program.py", "library", method, free_port()) == [EXPECTED] * 2
 

@@ -39,6 +39,7 @@ struct Reader {
   std::shared_ptr<ArrayReader> arrays;
   const TensorVersion* version = nullptr;
   const TensorMemory* memory = nullptr;
+  nb::object stream;  // or None
 };
 
 // Never destroyed: Python objects must not be released after the interpreter has ended.
@@ -85,6 +86,7 @@ Reader make_reader(nb::handle type) {
   if (const nb::object versions = answer.attr("versions"); !versions.is_none())
     reader.version = &TensorVersion::of(versions);
   if (const nb::object memory = answer.attr("memory"); !memory.is_none()) reader.memory = &TensorMemory::of(memory);
+  reader.stream = answer.attr("stream");
   for (nb::handle guard : answer.attr("guards")) {
     nb::object method = type.attr(nb::handle(guard[0]));
     reader.guards.push_back(
@@ -196,6 +198,7 @@ TensorArgument read_tensor(nb::handle object, std::string_view role, Owners& own
 std::uintptr_t current_stream(nb::handle object, Device device) {
   if (PyCapsule_CheckExact(object.ptr())) return 0;  // of a producer that has nothing but __dlpack__
   const Reader& reader = reader_of(object, "tensor");
+  if (!reader.stream.is_none()) return nb::cast<std::uintptr_t>(reader.stream());
   if (reader.exchange == nullptr || reader.exchange->current_work_stream == nullptr) return 0;
   void* stream = nullptr;
   const auto type = static_cast<DLDeviceType>(device.type);

@@ -40,6 +40,7 @@ __all__ = [
     "reader_for",
 ]
 
+_CUDA = 2  # by DLPack's numbers
 _HOST = (1, 0)  # as DLPack numbers devices: a type, and which one of it
 
 
@@ -106,7 +107,8 @@ class Reader(NamedTuple):
     - ``describe``: the function ``describe`` from a tensor to its Description, which is also tried when another way fails: it reads
       more, or says better what is wrong.
 
-    No tensor is read of which a guard says yes. ``versions`` says how one is told to have been written, ``memory`` how its memory is held.
+    No tensor is read of which a guard says yes. ``versions`` says how one is told to have been written, ``memory`` how its memory is held,
+    ``stream`` which stream of its device is current, where ``exchange`` does not.
     """
 
     way: str
@@ -117,6 +119,7 @@ class Reader(NamedTuple):
     in_place: InPlace | None = None
     versions: Versions | None = None
     memory: Memory | None = None
+    stream: Callable[[], int] | None = None
 
 
 _IS_CONJ = Guard(
@@ -158,6 +161,8 @@ def reader_for(kind: type) -> Reader:
     exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
     if exchange is not None:
         return Reader("exchange", exchange)
+    if kind.__module__.partition(".")[0] == "cupy":
+        return Reader("describe", describe=_describe_cupy, stream=_stream_of_cupy)
     if hasattr(kind, "__dlpack__"):
         return Reader("dlpack")
     if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array":
@@ -166,6 +171,16 @@ def reader_for(kind: type) -> Reader:
         f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
         "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, bytearray, memoryview and array.array."
     )
+
+
+def _stream_of_cupy() -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+
+
+def _describe_cupy(array: Any) -> Description:
+    """Read an array of CuPy by its address: its ``__dlpack__`` tells no stream."""
+    strides = tuple(one // array.itemsize for one in array.strides)
+    return Description(array.data.ptr, str(array.dtype), array.shape, strides, (_CUDA, array.device.id), False, array)
 
 
 def _describe_elements(elements: Elements) -> Description:

@@ -22,6 +22,7 @@ def run(plan: Plan) -> Summary:
     return summary
 
 
+@pytest.mark.nightly
 def test_a_few_thousand_operations_show_no_difference() -> None:
     summary = run(Plan(3000, 3, seed=20, most=4 << 20))
     assert summary.differences == []

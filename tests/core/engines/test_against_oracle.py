@@ -16,7 +16,7 @@ CALLS = 300
 ME = Caller("test")
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, pytest.param(7, marks=pytest.mark.nightly)])
 def test_random_calls_agree_with_the_oracle(size: int) -> None:
     with RankPool(size, original=preloaded_programs.original()) as pool:
         for seed in range(2 if size < 7 else 1):

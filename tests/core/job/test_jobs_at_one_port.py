@@ -28,7 +28,16 @@ def test_two_jobs_that_begin_at_once_keep_apart(way: str) -> None:
     assert count_outcomes(2, 2, 2, way) == {"apart": 4}
 
 
-@pytest.mark.parametrize(("way", "place"), [("fork", "env"), ("parent", "tcp"), ("os.fork", "file"), ("fork", "store")])
+@pytest.mark.parametrize(
+    ("way", "place"),
+    [
+        ("fork", "env"),
+        *(
+            pytest.param(*one, marks=pytest.mark.nightly)
+            for one in (("parent", "tcp"), ("os.fork", "file"), ("fork", "store"))
+        ),
+    ],
+)
 def test_three_jobs_that_begin_at_once_keep_apart(way: str, place: str) -> None:
     assert count_outcomes(3, 3, 3, way, place) == {"apart": 9}
 

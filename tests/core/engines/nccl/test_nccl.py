@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -207,6 +209,27 @@ def test_a_tensor_that_has_dlpack_alone(rank: int) -> None:
         tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
         calls.all_reduce(ME, group, WithDlpackAlone(tensor), WithDlpackAlone(tensor), SUM, now=True)
         check(tensor, np.full(3, 3.0))
+
+
+@pytest.mark.ranks(2)
+def test_arrays_of_cupy_are_on_its_current_stream(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy has no functions in C to ask."""
+    with world() as group:
+        stream, gate = Stream(rank), Gate()
+        tensor, ready = FakeTensor(np.full(6, 1.0 + rank), rank), FakeTensor(np.full(6, 1.0 + rank), rank)
+        calls.all_reduce(ME, group, ready, ready, SUM, now=True)
+        check(ready, np.full(6, 3.0))
+        cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=stream.handle.value))
+        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))  # type: ignore[misc]  # what is asked of it
+        where = SimpleNamespace(ptr=tensor._address.value), SimpleNamespace(id=rank)
+        members = {"data": where[0], "device": where[1], "dtype": np.dtype(float), "itemsize": 8, "strides": (24, 8)}
+        array = type("ndarray", (), {"__module__": "cupy._core.core", "shape": (2, 3), **members})()
+        gate.close(stream)
+        calls.all_reduce(ME, group, array, array, SUM, now=True)
+        assert load().cuStreamQuery(stream.handle) != 0
+        gate.open()
+        stream.synchronize()
+        check(tensor, np.full(6, 3.0))
 
 
 @pytest.mark.ranks(2)

@@ -59,6 +59,7 @@ def test_every_feature(way: str) -> None:
     assert_as_on_gloo(way, 2, ())
 
 
-@pytest.mark.parametrize("way", ["shim", pytest.param("as installed", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["shim", "as installed"])
 def test_those_of_four_ranks(way: str) -> None:
     assert_as_on_gloo(way, 4, OF_FOUR)
