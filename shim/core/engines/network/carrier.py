@@ -32,6 +32,7 @@ __all__ = ["Carrier", "Gather"]
 Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
 """Gathers as many bytes of every rank, in the order of group ranks."""
 
+_GLANCE = 0.002  # seconds after which it matters for an arrival whether somebody is gone
 _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a thread waits, and the native group
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
@@ -119,10 +120,16 @@ class Carrier:
         has_ended = False
         try:
             with suppress(LinkError):  # the thread finds out why
-                has_ended = drive.wait(0.0 if is_refused else _PATIENCE)
+                has_ended = drive.wait(0.0 if is_refused else _GLANCE)
+                if not has_ended and not is_refused and not self._is_somebody_gone():
+                    has_ended = drive.wait(_PATIENCE)
         finally:  # also after Ctrl-C
             if not (has_ended and self._take_off(drive)):
                 begin_thread("shim exchange", self._carry_on)
+
+    def _is_somebody_gone(self) -> bool:
+        group = self._group
+        return group is not None and any(group.is_gone(rank) for rank in range(len(self._ranks)))
 
     def told_place(self, sequence: int, place: str) -> None:
         """Tell the others where in the program this rank made its call."""
