@@ -95,8 +95,8 @@ def test_what_initialisation_refuses() -> None:
         (UnsupportedError, {"store": dist.PrefixStore("a", dist.HashStore()), "rank": 0, "world_size": 2}),
         (TypeError, {"init_method": 5}),
         (ValueError, {"init_method": "ftp://localhost:1"}),
-        (UnsupportedError, {"device_id": 0}),
-        (UnsupportedError, {"device_id": "cuda:0"}),
+        (ArgumentError, {"device_id": 0}),
+        (ArgumentError, {"device_id": "cuda:0"}),
         (UnsupportedError, {"pg_options": object()}),
         (UnsupportedError, {"_ranks": [0]}),
         (TypeError, {"timeout": 5}),
@@ -211,7 +211,7 @@ def test_what_new_group_refuses(rank: int) -> None:
             (AssertionError, {"backend": "foo"}),
             (TypeError, {"timeout": 5}),
             (UnsupportedError, {"pg_options": object()}),
-            (UnsupportedError, {"device_id": 1}),
+            (ArgumentError, {"device_id": 1}),
         ]
         for kind, arguments in refusals:
             with pytest.raises(kind):
