@@ -32,7 +32,6 @@ __all__ = ["Carrier", "Gather"]
 Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
 """Gathers as many bytes of every rank, in the order of group ranks."""
 
-_GLANCE = 0.002  # seconds after which it matters for an arrival whether somebody is gone
 _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a thread waits, and the native group
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
@@ -120,9 +119,7 @@ class Carrier:
         has_ended = False
         try:
             with suppress(LinkError):  # the thread finds out why
-                has_ended = drive.wait(0.0 if is_refused else _GLANCE)
-                if not has_ended and not is_refused and not self._is_somebody_gone():
-                    has_ended = drive.wait(_PATIENCE)
+                has_ended = drive.wait(0.0 if is_refused or self._is_somebody_gone() else _PATIENCE)
         finally:  # also after Ctrl-C
             if not (has_ended and self._take_off(drive)):
                 begin_thread("shim exchange", self._carry_on)
@@ -197,7 +194,7 @@ class Carrier:
         begin_thread("shim late ending", take)
 
     def _is_message_due(self, rank: int, sent: list[int]) -> bool:
-        """Tell whether this rank receives, and a message is still to come of *rank*, which has *sent* so many to each rank."""
+        """Tell whether a message is still to come of *rank*, which has *sent* so many to each rank."""
         return (
             not self.is_closed
             and self.messages is not None

@@ -169,9 +169,9 @@ class Messages:
         return list(self._sent)
 
     def is_due(self, peer: int, sent: int) -> bool:
-        """Tell whether a receive is there that may be for one of *peer*'s messages, of which not all *sent* have come."""
+        """Tell whether not all *sent* messages of *peer* have come. Whether a receive is there for them does not matter: the next call may be one."""
         with self._lock:
-            return self._come[peer] < sent and any(mover.peer in (None, peer) for mover in self._posted)
+            return self._come[peer] < sent
 
     def has_unsent(self) -> bool:
         """Tell whether messages that have ended for this rank are still on their way."""
