@@ -26,14 +26,12 @@ ALL_RANKS = (-1, -1)  # in place of a message's two ranks
 _BETWEEN_LOOKS = 0.1  # seconds
 _FOR_A_LAUNCH = 1.0  # seconds that NCCL's functions have to return before an abort does not wait for them
 _AFTER_LEAVING = (
-    30.0  # seconds that closing waits for operations with a rank that has left, which may have ended its part of them
+    30.0  # seconds that closing waits for operations with a rank that has left, whose part may be under way
 )
 _GROUPS_ABORTS = 22200  # the first NCCL that aborts several communicators at once
 _NO_ERRORS = (0, 7)  # success, and in progress
 
-_launching = (
-    threading.RLock()
-)  # of the whole process: NCCL wants no launches at once, not even on different communicators
+_launching = threading.RLock()  # of the process: NCCL wants no launches at once, on different communicators either
 
 
 def check_libraries() -> None:
@@ -63,9 +61,8 @@ class Communicators:
         self._made: dict[tuple[int, int], Communicator] = {}
         self._streams: list[Stream] = []  # of those that were aborted
         self._keeping = threading.Lock()  # of what follows
-        self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(
-            deque
-        )  # by the stream that uses the tensors
+        # By the stream that uses the tensors.
+        self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(deque)
         self._failure: ShimError | None = None  # which has ended the communicators
         self._is_closed = threading.Event()
         self._watch = begin_thread("shim nccl watch", self._look_after)
@@ -173,9 +170,8 @@ class Communicators:
         """End the communicators if a rank is lost, or NCCL reports an error."""
         lost = [rank for rank in self._others() if self.under.is_gone(rank) and not self.under.has_left(rank)]
         if lost:
-            error = PeerLostError(
-                f"operations on devices were ended: {'; '.join(self.under.ending_of(rank) or f'rank {rank} gave the group up' for rank in lost)}"
-            )
+            endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
+            error = PeerLostError(f"operations on devices were ended: {'; '.join(endings)}")
             error.ranks = tuple(lost)
             self._end(error)
         elif not self.under.is_usable():

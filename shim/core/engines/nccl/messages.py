@@ -62,9 +62,8 @@ class Messages:
 
     def __init__(self, under: Engine, communicators: Communicators) -> None:
         self.under, self.communicators = under, communicators
-        self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(
-            _Direction
-        )  # by the sender and the receiver
+        # By the sender and the receiver.
+        self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(_Direction)
 
     def send(self, tensor: Any, peer: int, tag: int) -> Message:
         """Prepare a send."""

@@ -61,6 +61,7 @@ class Carrier:
         self.is_closed = False
         self._whereabouts: dict[int, str] = {}
         self.left: set[int] = set()  # group ranks that have said so
+        self._is_somebody_gone = False  # whose arrival cannot come
         self.messages: Messages | None = None  # of the group on this rank
 
     def pids_here(self) -> list[int]:
@@ -119,14 +120,10 @@ class Carrier:
         has_ended = False
         try:
             with suppress(LinkError):  # the thread finds out why
-                has_ended = drive.wait(0.0 if is_refused or self._is_somebody_gone() else _PATIENCE)
+                has_ended = drive.wait(0.0 if is_refused or self._is_somebody_gone else _PATIENCE)
         finally:  # also after Ctrl-C
             if not (has_ended and self._take_off(drive)):
                 begin_thread("shim exchange", self._carry_on)
-
-    def _is_somebody_gone(self) -> bool:
-        group = self._group
-        return group is not None and any(group.is_gone(rank) for rank in range(len(self._ranks)))
 
     def told_place(self, sequence: int, place: str) -> None:
         """Tell the others where in the program this rank made its call."""
@@ -205,6 +202,7 @@ class Carrier:
         group = self._group
         if group is None or self.is_closed or member not in self._ranks:
             return
+        self._is_somebody_gone = True
         rank = self._ranks.index(member)
         if rank != self._rank and rank not in self.left and not self._is_here(member):
             group.mark_lost(rank, self._control.ending_of(member))

@@ -17,7 +17,11 @@ from typing import Any
 import numpy as np
 from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
-__all__ = ["FakeTensor", "Stream", "check", "load", "on_stream"]
+from shim.core import groups
+from shim.core.callers import Caller
+from shim.core.groups import ProcessGroup
+
+__all__ = ["FakeTensor", "Stream", "check", "load", "on_stream", "world"]
 
 _SOURCES = Path(__file__).with_name("fakes")
 _CUDA = 2
@@ -166,6 +170,17 @@ class FakeTensor:
             with _current(self.number) as cuda:
                 cuda.cuCtxSynchronize()  # as cuMemFree of the real one does
                 cuda.cuMemFree_v2(self._address)
+
+
+@contextmanager
+def world() -> Iterator[ProcessGroup]:
+    """Give the world of a test that has the fakes loaded."""
+    load()
+    group = groups.enter_world(Caller("test"), "test")
+    try:
+        yield group
+    finally:
+        groups.leave_world("test")
 
 
 def check(tensor: Any, expected: Any) -> None:

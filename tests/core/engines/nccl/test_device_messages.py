@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fake_device import FakeTensor, check, load
+from fake_device import FakeTensor, check, world
 
 from shim._native import dtype_bytes
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.engines.nccl import communicators, messages
 from shim.core.engines.network.threads import begin_thread
-from shim.core.groups import ProcessGroup
 from shim.errors import MismatchError, TensorError
 
 ME = Caller("test", input="tensor", output="result")
-
-
-@contextmanager
-def world() -> Iterator[ProcessGroup]:
-    load()
-    group = groups.enter_world(ME, "test")
-    try:
-        yield group
-    finally:
-        groups.leave_world("test")
 
 
 @pytest.mark.ranks(2, 3)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_device import FakeTensor, Stream, check, load, on_stream
+from fake_device import FakeTensor, Stream, check, load, on_stream, world
 from gates import Gate
 
 import shim
 from shim.conformance import oracle
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import MismatchError, TensorError, UnsupportedError
 
@@ -27,16 +24,6 @@ ME = Caller("test", input="tensor", output="result")
 MOVED = ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
 SUM = ReduceOp.SUM
 OPS = [SUM, ReduceOp.AVG, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX]
-
-
-@contextmanager
-def world() -> Iterator[ProcessGroup]:
-    load()
-    group = groups.enter_world(ME, "test")
-    try:
-        yield group
-    finally:
-        groups.leave_world("test")
 
 
 def inputs_of(size: int, dtype: str, count: int = 6, seed: int = 0) -> list[Any]:

@@ -22,9 +22,6 @@ class Group:
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def is_gone(self, rank: int) -> bool:
-        return False
-
     def take_arrivals(self, packets: list[bytes]) -> bool:
         self.heard.append("arrivals")
         return True

@@ -85,9 +85,6 @@ class Group:
         self.taken: list[bytes] = []
         self.given_up: list[str] = []
 
-    def is_gone(self, rank: int) -> bool:
-        return False
-
     def take_arrivals(self, packets: list[bytes]) -> bool:
         self.taken += packets
         return True
