@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -31,44 +32,33 @@ _CODES = {"b": (6, 8), "i": (0, None), "u": (1, None), "f": (2, None), "c": (5, 
 @cache
 def load() -> Any:
     """Load the fakes, as a framework that was imported before would have loaded the real ones, and return the fake driver."""
-    folder = _compiled()
-    cuda = ctypes.CDLL(str(folder / "libcuda.so.1"), ctypes.RTLD_GLOBAL)
-    ctypes.CDLL(str(folder / "libnccl.so.2"), ctypes.RTLD_GLOBAL)
+    cuda = ctypes.CDLL(str(_FOLDER / "libcuda.so.1"), ctypes.RTLD_GLOBAL)
+    ctypes.CDLL(str(_FOLDER / "libnccl.so.2"), ctypes.RTLD_GLOBAL)
     assert cuda.cuInit(0) == 0
     return cuda
 
 
 def _compiled() -> Path:
-    """Return the folder of the compiled fakes, which is made once for all processes that need it."""
-    sources = sorted(_SOURCES.iterdir())
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    """Return the folder of the compiled fakes, which one process makes while the others that need it wait."""
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_SOURCES.iterdir()))).hexdigest()[:16]
     folder = Path(tempfile.gettempdir(), f"shim-fakes-{os.geteuid()}-{digest}")
-    if not folder.exists():
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            compile_ = ["c++", "-std=c++20", "-shared", "-fPIC", "-o"]
-            subprocess.run(
-                [*compile_, f"{made}/libcuda.so.1", _SOURCES / "fake_cuda.cpp", "-Wl,-soname,libcuda.so.1"], check=True
-            )
-            options = ["-Wl,-soname,libnccl.so.2", "-Wl,-rpath,$ORIGIN"]
-            subprocess.run(
-                [
-                    *compile_,
-                    f"{made}/libnccl.so.2",
-                    *(_SOURCES / name for name in ("fake_nccl.cpp", "exchanges.cpp")),
-                    f"{made}/libcuda.so.1",
-                    *options,
-                ],
-                check=True,
-            )
-            done = Path(made, "done")
-            done.mkdir()
-            for library in Path(made).glob("lib*"):
-                library.rename(done / library.name)
-            try:
-                done.rename(folder)
-            except OSError:  # another process was faster
-                assert folder.exists()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with Path(folder, "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path(folder, "done").exists():
+            cuda = folder / "libcuda.so.1"
+            _compile(cuda, "fake_cuda.cpp")
+            _compile(folder / "libnccl.so.2", "fake_nccl.cpp", "exchanges.cpp", cuda, "-Wl,-rpath,$ORIGIN")
+            Path(folder, "done").touch()
     return folder
+
+
+def _compile(library: Path, *inputs: str | Path) -> None:
+    made = ["c++", "-std=c++20", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library]
+    subprocess.run([*made, *inputs], check=True, cwd=_SOURCES)
+
+
+_FOLDER = _compiled()  # by the test process, which imports this before its ranks do: their time is for the test
 
 
 @contextmanager
