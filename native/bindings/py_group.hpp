@@ -29,7 +29,7 @@ inline std::int64_t tag_of(nb::handle tag) {
   int overflow = 0;
   const long value = PyLong_AsLongAndOverflow(tag.ptr(), &overflow);
   if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-  if (overflow != 0 || (value != static_cast<std::int32_t>(value) && value != Transfer::collective_tag))
+  if (overflow != 0 || (value != static_cast<std::int32_t>(value) && !Transfer::is_of_engine(value)))
     throw Failure(FailureKind::argument, std::string("{tag} must fit into 32 bits, got ") + nb::repr(tag).c_str());
   return value;
 }

@@ -23,7 +23,7 @@ Failure refusal(const std::string& sender, Dtype dtype, std::uint64_t bytes, std
   return Failure(FailureKind::memory, "there is not enough memory on " + sender +
                                           " for the buffers of a message: it could not send " +
                                           elements_in(dtype, bytes) +
-                                          (tag == Transfer::collective_tag ? "" : " with tag " + std::to_string(tag)) +
+                                          (Transfer::is_of_engine(tag) ? "" : " with tag " + std::to_string(tag)) +
                                           "\nNothing was sent; the group can still be used.");
 }
 

@@ -14,7 +14,7 @@ std::string elements_in(Dtype dtype, std::uint64_t bytes) {
 std::string Transfer::describe(const Group& group) const {
   const std::string where = peer == any_rank ? "any rank" : rank_label(group, peer);
   return (is_send ? "sending " : "receiving ") + elements_in(dtype, buffer.bytes()) + (is_send ? " to " : " from ") +
-         where + (tag == collective_tag ? " for a collective" : " with tag " + std::to_string(tag));
+         where + (is_of_engine(tag) ? " for a collective" : " with tag " + std::to_string(tag));
 }
 
 void Transfer::prepare() {

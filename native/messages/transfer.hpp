@@ -21,6 +21,8 @@ struct Transfer {
   static constexpr int any_rank = -1;
   // Of the messages that a collective is made of; those of users have 32 bits.
   static constexpr std::int64_t collective_tag = std::int64_t{1} << 32;
+  // Engines above this one have three more for data that goes beside a collective's.
+  static constexpr bool is_of_engine(std::int64_t tag) { return tag >= collective_tag && tag <= collective_tag + 3; }
 
   Transfer(const TensorView& view, bool is_send, int peer, std::int64_t tag)
       : buffer(view), dtype(view.dtype), is_send(is_send), peer(peer), tag(tag) {}

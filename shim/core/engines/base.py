@@ -150,7 +150,7 @@ class Engine(ABC):
 
     @abstractmethod
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
-        """Prepare a send; tags have 32 bits, but for ``defaults.COLLECTIVE_TAG``."""
+        """Prepare a send; tags have 32 bits, but for ``defaults.COLLECTIVE_TAG`` and the three after it."""
 
     @abstractmethod
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:

@@ -6,8 +6,7 @@ import ctypes
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_int
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shim._native import dtype_bytes
 from shim.core.engines.nccl.library import DTYPES
@@ -33,7 +32,6 @@ _OF_BOOL = {
     ReduceOp.MIN: 3,
     ReduceOp.BAND: 3,
 }
-_ON_HOST = 1  # of a factor: NCCL reads it at once
 
 
 def check(dtype: str, op: ReduceOp, factor: float) -> None:
@@ -44,21 +42,15 @@ def check(dtype: str, op: ReduceOp, factor: float) -> None:
 
 
 @contextmanager
-def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, int, int]]:
+def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, int, Any]]:
     """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request*."""
     dtype, op = _found(request.dtype, ReduceOp(request.op))
     number, width = DTYPES[dtype], dtype_bytes(dtype)
     if op is not None:
         yield number, width, op
         return
-    made = c_int()
-    engine.call(
-        "ncclRedOpCreatePreMulSum", byref(made), _scalar(dtype, request.factor), number, _ON_HOST, engine.communicator
-    )
-    try:
-        yield number, width, made.value
-    finally:
-        engine.call("ncclRedOpDestroy", made, engine.communicator)
+    with engine.communicator.scaled_sum(number, _scalar(dtype, request.factor)) as made:
+        yield number, width, made
 
 
 def _found(dtype: str, op: ReduceOp) -> tuple[str, int | None]:

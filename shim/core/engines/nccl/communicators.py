@@ -6,13 +6,13 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.nccl.driver import Event, Stream, driver, find_driver
-from shim.core.engines.nccl.library import UniqueId, library
+from shim.core.engines.nccl.communicator import LAUNCHING, Communicator
+from shim.core.engines.nccl.driver import Event, driver, find_driver
+from shim.core.engines.nccl.library import library
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, PeerLostError, ShimError, StateError, TensorError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = ["ALL_RANKS", "Communicator", "Communicators", "check_libraries"]
+__all__ = ["ALL_RANKS", "Communicators", "check_libraries"]
 
 ALL_RANKS = (-1, -1)  # in place of a message's two ranks
 _BETWEEN_LOOKS = 0.1  # seconds
@@ -29,22 +29,12 @@ _AFTER_LEAVING = (
     30.0  # seconds that closing waits for operations with a rank that has left, whose part may be under way
 )
 _GROUPS_ABORTS = 22200  # the first NCCL that aborts several communicators at once
-_NO_ERRORS = (0, 7)  # success, and in progress
-
-_launching = threading.RLock()  # of the process: NCCL wants no launches at once, on different communicators either
 
 
 def check_libraries() -> None:
     """Raise EngineError where this process has no NCCL, or no CUDA; neither is begun."""
     library()
     find_driver()
-
-
-class Communicator(NamedTuple):
-    """What NCCL's operations go over, and a stream for those that are not on the caller's own."""
-
-    handle: c_void_p
-    stream: Stream
 
 
 class Communicators:
@@ -59,7 +49,7 @@ class Communicators:
         self.process = os.getpid()
         self.device: int | None = None  # the number of this rank's
         self._made: dict[tuple[int, int], Communicator] = {}
-        self._streams: list[Stream] = []  # of those that were aborted
+        self._ended: list[Communicator] = []
         self._keeping = threading.Lock()  # of what follows
         # By the stream that uses the tensors.
         self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(deque)
@@ -77,17 +67,22 @@ class Communicators:
                 "Make another group for another device."
             )
 
+    @property
+    def number(self) -> int:
+        """The number of the group's device."""
+        assert self.device is not None
+        return self.device
+
     @contextmanager
     def on_device(self) -> Iterator[None]:
         """Have the thread's calls be about the group's device."""
-        assert self.device is not None
-        with self.cuda.on(self.device):
+        with self.cuda.on(self.number):
             yield
 
     @contextmanager
-    def launching(self) -> Iterator[None]:
-        """Have nobody else launch or end anything meanwhile. Raises what has ended the communicators."""
-        with _launching, self.on_device():
+    def launching(self, by: Communicator) -> Iterator[None]:
+        """Have nobody else launch or end anything meanwhile, as far as *by* needs that. Raises what has ended the communicators."""
+        with by.lock, self.on_device():
             self.check_intact()
             yield
 
@@ -96,24 +91,14 @@ class Communicators:
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
-    def new_identity(self) -> bytes:
-        """Return what the ranks of a new communicator have to know."""
-        identity = UniqueId()
-        self.nccl.call("ncclGetUniqueId", byref(identity))
-        return bytes(identity)
-
-    def has(self, key: tuple[int, int]) -> bool:
-        return key in self._made
-
-    def of(self, key: tuple[int, int], identity: bytes | bytearray = b"", size: int = 0, rank: int = 0) -> Communicator:
-        """Return the communicator called *key*, in which this is *rank* among *size*; all of them make it by the same *identity*."""
+    def of(self, key: tuple[int, int], make: Callable[[], Communicator]) -> Communicator:
+        """Return the communicator called *key*, for which all its ranks call *make* when it is first needed."""
         if key not in self._made:
             self.check_intact()
-            handle = c_void_p()
             with self.on_device():
-                self.nccl.call("ncclCommInitRank", byref(handle), size, UniqueId.from_buffer_copy(identity), rank)
-                with _launching:
-                    self._made[key] = Communicator(handle, Stream(self.cuda))
+                made = make()
+                with LAUNCHING:
+                    self._made[key] = made
                     if self._failure is not None:  # which has come meanwhile
                         self._abort_all()
         self.check_intact()
@@ -177,8 +162,8 @@ class Communicators:
         elif not self.under.is_usable():
             self._end(EngineError("operations on devices were ended: a call of the group has failed"))
         for made in list(self._made.values()):
-            if (number := self.nccl.async_error(made.handle)) not in _NO_ERRORS:
-                self._end(EngineError(f"NCCL has failed in the background: {self.nccl.text_of(number)}"))
+            if failure := made.failure():
+                self._end(EngineError(failure))
                 return
 
     def _others(self) -> Iterator[int]:
@@ -186,7 +171,7 @@ class Communicators:
 
     def _end(self, error: ShimError) -> None:
         """End all operations, and refuse more with *error*. A launch from which NCCL does not return is ended by this too."""
-        is_alone = _launching.acquire(timeout=_FOR_A_LAUNCH)
+        is_alone = LAUNCHING.acquire(timeout=_FOR_A_LAUNCH)
         try:
             self._failure = self._failure or error
             with self.on_device(), self._keeping:
@@ -195,32 +180,22 @@ class Communicators:
             self._abort_all()
         finally:
             if is_alone:
-                _launching.release()
+                LAUNCHING.release()
 
     def _abort_all(self) -> None:
-        made = [self._made[key].handle for key in sorted(self._made)]
+        made = [self._made[key] for key in sorted(self._made)]
         if not made:
             return
-        self._streams += [one.stream for one in self._made.values()]
+        self._ended += made
         self._made.clear()
-        with self.on_device(), self._together():
-            for handle in made:
+        # NCCL aborts several at once, where it can: one may wait for a kernel that is queued behind another's.
+        together = self.nccl.group() if self.nccl.version_number >= _GROUPS_ABORTS else nullcontext()
+        with self.on_device(), together:
+            for one in made:
                 try:
-                    self.nccl.call("ncclCommAbort", handle)
+                    one.abort()
                 except EngineError:
                     continue  # the others are to be ended all the same
-
-    @contextmanager
-    def _together(self) -> Iterator[None]:
-        """Have NCCL abort several communicators at once, where it can: one may wait for a kernel that is queued behind another's."""
-        if self.nccl.version_number < _GROUPS_ABORTS:
-            yield
-            return
-        self.nccl.call("ncclGroupStart")
-        try:
-            yield
-        finally:
-            self.nccl.call("ncclGroupEnd")
 
     def close(self, why: str) -> None:
         """Wait for what is on the device, or end it because of *why*, if any; nothing is launched from now on."""
@@ -235,20 +210,19 @@ class Communicators:
             self._under_way.clear()
 
     def _come_to_an_end(self, why: str) -> None:
-        with _launching:
+        with LAUNCHING:
             self._failure = self._failure or StateError("the group was closed")
         if why:
             self._end(EngineError(why))
         with self.on_device():
             self._await_under_way()
             self.cuda.call("cuCtxSynchronize")
-        with _launching, self.on_device():
+        with LAUNCHING, self.on_device():
             for key in sorted(self._made):  # in the same order on all ranks, who wait for each other
-                self.nccl.call("ncclCommDestroy", self._made[key].handle)
-            self._streams += [one.stream for one in self._made.values()]
+                self._made[key].destroy()
+            for one in (*self._made.values(), *self._ended):
+                one.release()
             self._made.clear()
-            for stream in self._streams:
-                stream.close()
 
     def _await_under_way(self) -> None:
         began = time.monotonic()

@@ -8,22 +8,39 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_void_p
 from functools import cache
 from typing import Any
 
 from shim.core.engines.nccl.loading import functions_of, loaded
 from shim.errors import EngineError
 
-__all__ = ["Driver", "Event", "Stream", "driver", "find_driver"]
+__all__ = ["Driver", "Event", "IpcHandle", "Stream", "driver", "find_driver"]
+
+
+class Uuid(Structure):
+    """What names a device, or a part of one, on every host."""
+
+    _fields_ = (("bytes", c_ubyte * 16),)
+
+
+class IpcHandle(Structure):
+    """By what another process opens memory, or an event, of this one."""
+
+    _fields_ = (("reserved", c_ubyte * 64),)
+
 
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDeviceGetUuid_v2": (POINTER(Uuid), c_int),
+    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
     "cuCtxPushCurrent_v2": (c_void_p,),
     "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
     "cuCtxSynchronize": (),
+    "cuMemAlloc_v2": (POINTER(c_void_p), c_size_t),
+    "cuMemFree_v2": (c_void_p,),
     "cuMemAllocAsync": (POINTER(c_void_p), c_size_t, c_void_p),
     "cuMemFreeAsync": (c_void_p, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
@@ -34,10 +51,20 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventQuery": (c_void_p,),
     "cuEventDestroy_v2": (c_void_p,),
+    "cuIpcGetMemHandle": (POINTER(IpcHandle), c_void_p),
+    "cuIpcOpenMemHandle_v2": (POINTER(c_void_p), IpcHandle, c_uint),
+    "cuIpcCloseMemHandle": (c_void_p,),
+    "cuIpcGetEventHandle": (POINTER(IpcHandle), c_void_p),
+    "cuIpcOpenEventHandle": (POINTER(c_void_p), IpcHandle),
+    "cuModuleLoadData": (POINTER(c_void_p), c_char_p),
+    "cuModuleGetFunction": (POINTER(c_void_p), c_void_p, c_char_p),
+    "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }
 _NON_BLOCKING = 1  # of a stream: the legacy default stream does not wait for it, nor it for that
 _NO_TIMING = 2  # of an event
+_FOR_PROCESSES = 4  # of an event: another process may open it
+_MAJOR, _MINOR = 75, 76  # attributes of a device
 _NOT_READY = 600
 
 
@@ -71,11 +98,28 @@ class Driver:
 
     def _context_of(self, number: int) -> c_void_p:
         if number not in self._contexts:
-            device, context = c_int(), c_void_p()
-            self.call("cuDeviceGet", byref(device), number)
-            self.call("cuDevicePrimaryCtxRetain", byref(context), device)
+            context = c_void_p()
+            self.call("cuDevicePrimaryCtxRetain", byref(context), self._device(number))
             self._contexts[number] = context  # kept, as the frameworks keep it
         return self._contexts[number]
+
+    def identity_of(self, number: int) -> bytes:
+        """Return what names device *number* on every host, in 16 bytes."""
+        found = Uuid()
+        self.call("cuDeviceGetUuid_v2", byref(found), self._device(number))
+        return bytes(found)
+
+    def capability_of(self, number: int) -> int:
+        """Return what code device *number* understands: 90 is compute capability 9.0."""
+        major, minor = c_int(), c_int()
+        for part, attribute in ((major, _MAJOR), (minor, _MINOR)):
+            self.call("cuDeviceGetAttribute", byref(part), attribute, self._device(number))
+        return 10 * major.value + minor.value
+
+    def _device(self, number: int) -> c_int:
+        device = c_int()
+        self.call("cuDeviceGet", byref(device), number)
+        return device
 
     @contextmanager
     def room(self, size: int, stream: Any) -> Iterator[int]:
@@ -114,14 +158,26 @@ class Stream:
 
 
 class Event:
-    """A point in a stream of the current device that others can wait for. ``is_cut_off`` says that what it is behind was ended before."""
+    """A point in a stream of the current device that others can wait for, also other processes if it is *shared* or *opened* from one.
+
+    ``is_cut_off`` says that what it is behind was ended before.
+    """
 
     is_cut_off = False
 
-    def __init__(self, cuda: Driver) -> None:
+    def __init__(self, cuda: Driver, shared: bool = False, opened: IpcHandle | None = None) -> None:
         self._cuda = cuda
         self.handle = c_void_p()
-        cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING)
+        if opened is None:
+            cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING | _FOR_PROCESSES * shared)
+        else:
+            cuda.call("cuIpcOpenEventHandle", byref(self.handle), opened)
+
+    def export(self) -> IpcHandle:
+        """Return by what other processes open this one, which is *shared*."""
+        handle = IpcHandle()
+        self._cuda.call("cuIpcGetEventHandle", byref(handle), self.handle)
+        return handle
 
     def record(self, stream: Any) -> None:
         """Have it be behind what is in *stream* now."""

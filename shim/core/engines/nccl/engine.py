@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from ctypes import c_void_p, sizeof
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim.core.engines.base import Request, Tensor
-from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.layered import LayeredEngine
 from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
-from shim.core.engines.nccl.communicators import ALL_RANKS, Communicator, Communicators, check_libraries
+from shim.core.engines.nccl.communicator import Communicator
+from shim.core.engines.nccl.communicators import ALL_RANKS, Communicators, check_libraries
 from shim.core.engines.nccl.driver import Event
-from shim.core.engines.nccl.library import UniqueId
 from shim.core.engines.nccl.messages import Messages
+from shim.core.engines.nccl.sharing import between_all
 from shim.core.engines.nccl.work import DeviceWork, EndEvent
 from shim.core.reduce_ops import ReduceOp
 
@@ -46,10 +45,9 @@ class NcclEngine(LayeredEngine):
         super().__init__(under, rank, size)
         self.communicators = Communicators(under, rank, size)
         self.cuda = self.communicators.cuda
-        self.call = self.communicators.nccl.call
         self._messages = Messages(under, self.communicators)
         # Of the operation that is being put on a stream, of which there is one at a time.
-        self.communicator = c_void_p()
+        self.communicator: Communicator
         self._stream: Any = None
 
     @staticmethod
@@ -88,34 +86,20 @@ class NcclEngine(LayeredEngine):
 
     @contextmanager
     def _launching(self, stream: Any) -> Iterator[None]:
-        self.communicator, self._stream = self._of_all_ranks().handle, stream
-        with self.communicators.launching():
+        self.communicator, self._stream = self._of_all_ranks(), stream
+        with self.communicators.launching(self.communicator):
             yield
 
     def _of_all_ranks(self) -> Communicator:
-        """Return the communicator of all ranks, which the first operation makes."""
-        if self.communicators.has(ALL_RANKS):
-            return self.communicators.of(ALL_RANKS)
-        identity = bytearray(self.communicators.new_identity() if self.rank == 0 else sizeof(UniqueId))
-        if self.rank == 0:
-            for peer in range(1, self.size):
-                self.under.send(identity, peer, COLLECTIVE_TAG, True)
-        else:
-            self.under.receive(identity, 0, COLLECTIVE_TAG, True)
-        return self.communicators.of(ALL_RANKS, identity, self.size, self.rank)
+        return self.communicators.of(ALL_RANKS, partial(between_all, self.communicators))
 
-    def launch(self, function: str, *arguments: int) -> None:
+    def launch(self, function: str, *arguments: Any) -> None:
         """Call one of NCCL's functions that put an operation on a stream."""
-        self.call(function, *arguments, self.communicator, self._stream)
+        self.communicator.launch(function, *arguments, self._stream)
 
-    @contextmanager
-    def group(self) -> Iterator[None]:
-        """Have NCCL carry out as one what is launched within."""
-        self.call("ncclGroupStart")
-        try:
-            yield
-        finally:
-            self.call("ncclGroupEnd")
+    def group(self) -> AbstractContextManager[object]:
+        """Have what is launched within carried out as one."""
+        return self.communicator.group(self._stream)
 
     @contextmanager
     def room(self, size: int) -> Iterator[int]:

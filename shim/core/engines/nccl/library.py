@@ -8,13 +8,13 @@ that of NVIDIA's wheel, and never whatever the system calls libnccl.so.2.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_size_t, c_void_p
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from shim.core.engines.nccl.loading import functions_of, loaded
+from shim.core.engines.nccl.loading import functions_of, loaded, of_wheels
 from shim.errors import EngineError
 
 __all__ = ["DTYPES", "Nccl", "UniqueId", "library"]
@@ -81,6 +81,15 @@ class Nccl:
         if error:
             raise EngineError(f"NCCL's {function} failed: {self.text_of(error)}")
 
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """Have NCCL carry out as one what is called within."""
+        self.call("ncclGroupStart")
+        try:
+            yield
+        finally:
+            self.call("ncclGroupEnd")
+
     def text_of(self, error: int) -> str:
         """Return what NCCL calls *error*, and what it has said last."""
         name = self._functions.ncclGetErrorString(error).decode(errors="replace")
@@ -102,7 +111,7 @@ def library() -> Nccl:
             f"this process has loaded more than one NCCL, which destroy each other's state: {', '.join(there)}\n"
             "Import only the framework whose NCCL is to be used, or have both use the same file."
         )
-    found = there or _of_wheels()
+    found = there or of_wheels(_WHEELS, "libnccl.so*")
     if not found:
         raise EngineError(
             "CUDA tensors need NCCL, and none is loaded or installed\nInstall nvidia-nccl-cu12 or nvidia-nccl-cu13, or import torch first."
@@ -113,16 +122,3 @@ def library() -> Nccl:
 @cache
 def _opened(path: str) -> Nccl:
     return Nccl(path)
-
-
-def _of_wheels() -> list[str]:
-    """Return the libraries of NVIDIA's wheels that are installed."""
-    found = []
-    for name in _WHEELS:
-        try:
-            spec = find_spec(name)
-        except ModuleNotFoundError:
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            found += [str(path) for path in sorted(Path(folder, "lib").glob("libnccl.so*"))]
-    return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from shim.errors import EngineError
 
-__all__ = ["functions_of", "loaded"]
+__all__ = ["functions_of", "loaded", "of_wheels"]
 
 
 def loaded(name: str) -> list[str]:
@@ -37,3 +39,16 @@ def functions_of(path: str, signatures: Mapping[str, tuple[Any, ...]]) -> Any:
     except (OSError, AttributeError) as error:
         raise EngineError(f"{path} cannot be used: {error}") from None
     return library
+
+
+def of_wheels(packages: Sequence[str], pattern: str) -> list[str]:
+    """Return the libraries of NVIDIA's wheels that are installed: the files of *pattern* in the folders lib of *packages*."""
+    found = []
+    for name in packages:
+        try:
+            spec = find_spec(name)
+        except ModuleNotFoundError:
+            continue
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            found += [str(path) for path in sorted(Path(folder, "lib").glob(pattern))]
+    return found

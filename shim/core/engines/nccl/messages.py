@@ -12,9 +12,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.base import check_call
+from shim.core.engines.nccl.communicator import new_identity
+from shim.core.engines.nccl.sharing import between_two
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
 
@@ -153,12 +156,12 @@ class Message:
         """Call one of NCCL's functions for the message on the stream of its direction, and return its end. At 0, nobody wants it."""
         communicators = self._communicators
         is_receiver = int(communicators.rank == key[1])
-        made = communicators.of(key, identity, 2, is_receiver)
+        made = communicators.of(key, partial(between_two, communicators, key, identity))
         stream = made.stream.handle
-        with communicators.launching():
+        with communicators.launching(made):
             self._begin.make_wait(stream)
             with nullcontext(at) if at or not size else communicators.cuda.room(size, stream) as place:
-                communicators.nccl.call(function, place, size, _BYTE, 1 - is_receiver, made.handle, stream)
+                made.launch(function, place, size, _BYTE, 1 - is_receiver, stream)
             return communicators.end_of(stream, self._request)
 
 
@@ -169,7 +172,7 @@ class _Send(Message):
         self._key = (self._communicators.rank, self._peer)
         direction = self._messages.directions[self._key]
         with direction.beginning:
-            direction.identity = direction.identity or self._communicators.new_identity()
+            direction.identity = direction.identity or new_identity(self._communicators.nccl)
             self._number, self._identity = direction.begun, direction.identity
             header = _HEADER.pack(self._number, size, self._request.dtype.encode(), self._identity)
             work: Any = self._messages.under.send(bytearray(header), self._peer, self._tag, False)

@@ -33,7 +33,8 @@ _CODES = {"b": (6, 8), "i": (0, None), "u": (1, None), "f": (2, None), "c": (5, 
 def load() -> Any:
     """Load the fakes, as a framework that was imported before would have loaded the real ones, and return the fake driver."""
     cuda = ctypes.CDLL(str(_FOLDER / "libcuda.so.1"), ctypes.RTLD_GLOBAL)
-    ctypes.CDLL(str(_FOLDER / "libnccl.so.2"), ctypes.RTLD_GLOBAL)
+    for name in ("libnccl.so.2", "libnvrtc.so.12"):
+        ctypes.CDLL(str(_FOLDER / name), ctypes.RTLD_GLOBAL)
     assert cuda.cuInit(0) == 0
     return cuda
 
@@ -47,7 +48,8 @@ def _compiled() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not Path(folder, "done").exists():
             cuda = folder / "libcuda.so.1"
-            _compile(cuda, "fake_cuda.cpp")
+            _compile(cuda, "fake_cuda.cpp", "fake_ipc.cpp", "fake_kernels.cpp")
+            _compile(folder / "libnvrtc.so.12", "fake_nvrtc.cpp")
             _compile(folder / "libnccl.so.2", "fake_nccl.cpp", "exchanges.cpp", cuda, "-Wl,-rpath,$ORIGIN")
             Path(folder, "done").touch()
     return folder

@@ -137,10 +137,10 @@ def test_a_message_to_a_rank_that_has_left_is_ended(rank: int, monkeypatch: pyte
         tensor = FakeTensor(np.ones(3), rank)
         calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
         engine = group._of_devices["cuda"]
-        made = engine.communicators.of((0, 1))
+        made = engine.communicators.of((0, 1), None)
         if rank == 0:
-            with engine.communicators.launching():
-                engine.call("ncclSend", *tensor_place(tensor), 1, 1, made.handle, made.stream.handle)
+            with engine.communicators.launching(made):
+                made.launch("ncclSend", *tensor_place(tensor), 1, 1, made.stream.handle)
                 engine.communicators.end_of(made.stream.handle, tensor)  # type: ignore[arg-type]  # which it keeps
         calls.barrier(ME, group).wait()
 

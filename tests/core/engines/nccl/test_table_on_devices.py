@@ -19,13 +19,14 @@ def test_the_operations_are_the_whole_table() -> None:
 
 
 @pytest.mark.ranks(2, 4)
+@pytest.mark.parametrize("shares", [False, True], ids=["own devices", "one device"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
-def test_the_table_on_fake_devices(rank: int, operation: Operation) -> None:
+def test_the_table_on_fake_devices(rank: int, operation: Operation, shares: bool) -> None:
     load()
     group = groups.enter_world(ME, "test")
     try:
         agrees_with_the_oracle(
-            group, operation, lambda array: FakeTensor(array, rank), FakeTensor.values, without=NOT_FAKED
+            group, operation, lambda array: FakeTensor(array, 0 if shares else rank), FakeTensor.values, without=NOT_FAKED
         )
     finally:
         groups.leave_world("test")

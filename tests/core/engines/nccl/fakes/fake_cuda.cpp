@@ -1,5 +1,6 @@
 #include "fake_cuda.hpp"
-#include "streams.hpp"
+
+#include "driver.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,34 +15,19 @@
 #include <vector>
 
 namespace fake {
-namespace {
 
-constexpr int devices = 8;
-constexpr int success = 0, invalid_value = 1, invalid_device = 101, not_ready = 600;
-
-struct Allocation {
-  std::size_t bytes;
-  std::byte* alias;  // the same memory, where it can be read and written
-  int device;
-};
-
-// Never destroyed: streams go on until the process ends.
-struct Driver {
-  std::mutex mutex;
-  bool is_begun = false;
-  std::map<std::uintptr_t, Allocation> allocations;
-  std::map<void*, Stream*> streams;
-  std::map<void*, std::shared_ptr<Event>> events;
-  Stream* legacy[devices] = {};
-};
 Driver& driver() {
   static auto* instance = new Driver();
   return *instance;
 }
 
+namespace {
+
 thread_local std::vector<int> contexts;  // the devices of those that were pushed
 
 void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::intptr_t>(device + 1)); }
+
+}  // namespace
 
 Stream& stream_at(const char* function, void* handle) {
   const std::lock_guard lock(driver().mutex);
@@ -62,8 +48,6 @@ std::shared_ptr<Event> event_at(const char* function, void* handle) {
   if (found == driver().events.end()) wrong_use(function, "an event that is none, or was destroyed");
   return found->second;
 }
-
-}  // namespace
 
 void wrong_use(const char* function, const char* what) {
   std::fprintf(stderr, "fake device: %s: %s\n", function, what);
@@ -149,33 +133,33 @@ int cuCtxSynchronize() {
 }
 
 int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
-  const int device = current_device("cuMemAlloc");
-  const std::size_t whole = (bytes + 4095) / 4096 * 4096 + 4096;
-  const int file = static_cast<int>(memfd_create("fake_device", 0));
-  if (file < 0 || ftruncate(file, static_cast<off_t>(whole)) != 0) return 2;
-  void* const hidden = mmap(nullptr, whole, PROT_NONE, MAP_SHARED, file, 0);
-  void* const alias = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  *address = reinterpret_cast<std::uintptr_t>(hidden);
-  const std::lock_guard lock(driver().mutex);
-  driver().allocations[*address] = {bytes, static_cast<std::byte*>(alias), device};
-  return success;
+  Allocation memory{bytes, nullptr, current_device("cuMemAlloc"), 0, false};
+  memory.file = static_cast<int>(memfd_create("fake_device", 0));
+  if (memory.file < 0 || ftruncate(memory.file, static_cast<off_t>(memory.whole())) != 0) return out_of_memory;
+  *address = map_memory(memory, memory.file);
+  return *address == 0 ? out_of_memory : success;
 }
 
 int cuMemFree_v2(std::uintptr_t address) {
   const std::lock_guard lock(driver().mutex);
   const auto found = driver().allocations.find(address);
   if (found == driver().allocations.end()) wrong_use("cuMemFree", "memory that was not allocated");
-  const std::size_t whole = (found->second.bytes + 4095) / 4096 * 4096 + 4096;
-  munmap(reinterpret_cast<void*>(address), whole);
-  munmap(found->second.alias, whole);
+  if (found->second.file == 0) wrong_use("cuMemFree", "memory of another process");
+  check_nobody_has_open("cuMemFree", found->second);
+  close(found->second.file);
+  unmap_memory(address, found->second);
   driver().allocations.erase(found);
   return success;
 }
 
 int cuMemAllocAsync(std::uintptr_t* address, std::size_t bytes, void* stream) {
   stream_at("cuMemAllocAsync", stream);
-  return cuMemAlloc_v2(address, bytes);
+  const int error = cuMemAlloc_v2(address, bytes);
+  if (error == success) {
+    const std::lock_guard lock(driver().mutex);
+    driver().allocations[*address].is_pooled = true;
+  }
+  return error;
 }
 
 int cuMemFreeAsync(std::uintptr_t address, void* stream) {
@@ -227,7 +211,7 @@ int cuStreamQuery(void* stream) { return stream_at("cuStreamQuery", stream).is_i
 
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   const auto waited = event_at("cuStreamWaitEvent", event);
-  const std::uint64_t number = waited->recorded;
+  const std::uint64_t number = waited->recorded();
   stream_at("cuStreamWaitEvent", stream).put([=] { waited->wait_for(number); });
   return success;
 }
@@ -237,36 +221,24 @@ int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return success;
 }
 
-int cuEventCreate(void** event, unsigned) {
-  current_device("cuEventCreate");
-  const auto made = std::make_shared<Event>();
-  const std::lock_guard lock(driver().mutex);
-  driver().events[made.get()] = made;
-  *event = made.get();
-  return success;
-}
-
 int cuEventRecord(void* event, void* stream) {
   const auto recorded = event_at("cuEventRecord", event);
-  const std::uint64_t number = ++recorded->recorded;
+  const std::uint64_t number = recorded->record();
   stream_at("cuEventRecord", stream).put([=] { recorded->reach(number); });
   return success;
 }
 
-int cuEventQuery(void* event) {
-  const auto asked = event_at("cuEventQuery", event);
-  const std::lock_guard lock(asked->mutex);
-  return asked->reached >= asked->recorded ? success : not_ready;
-}
+int cuEventQuery(void* event) { return event_at("cuEventQuery", event)->is_reached() ? success : not_ready; }
 
 int cuEventSynchronize(void* event) {
   const auto waited = event_at("cuEventSynchronize", event);
-  waited->wait_for(waited->recorded);
+  waited->wait_for(waited->recorded());
   return success;
 }
 
 int cuEventDestroy_v2(void* event) {
-  event_at("cuEventDestroy", event);
+  const auto destroyed = event_at("cuEventDestroy", event);
+  if (destroyed->file != 0) close(destroyed->file);
   const std::lock_guard lock(driver().mutex);
   driver().events.erase(event);
   return success;

@@ -1,0 +1,195 @@
+"""NCCL's operations for ranks that share one device, made of copies and of one kernel. No kernel waits for another process."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+from shim.core.engines.nccl.communicator import Communicator
+from shim.core.engines.nccl.driver import Driver, Stream
+from shim.core.engines.nccl.one_device.kernels import MOST_RANKS, SCALED, Kernels
+from shim.core.engines.nccl.one_device.meeting import Meeting
+from shim.core.engines.nccl.one_device.pools import HALF
+from shim.core.engines.nccl.one_device.turns import Turns
+from shim.errors import EngineError
+
+__all__ = ["OneDevice"]
+
+_SUM = 0
+_BFLOAT16 = 9
+_BYTES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)  # of an element, by NCCL's dtypes
+_FACTORS = {6: "e", 7: "f", 8: "d", _BFLOAT16: "H"}
+_LARGEST = struct.Struct("q")
+
+
+class _Scaled(NamedTuple):
+    """The operation that adds what each rank has multiplied with its *factor*."""
+
+    factor: float
+
+
+class _Message(NamedTuple):
+    """What goes to the rank *peer*, or comes from there."""
+
+    at: int
+    size: int
+    peer: int
+
+
+class OneDevice(Communicator):
+    """The ranks that come to *meeting*, all on the current device, whose number here is *number*. See ``Communicator``."""
+
+    lock = (
+        nullcontext()
+    )  # the ranks wait for each other, and hold nothing meanwhile that another one of their operations needs
+
+    def __init__(self, cuda: Driver, number: int, meeting: Meeting) -> None:
+        self._cuda = cuda
+        self.rank, self.size = meeting.rank, len(meeting.members)
+        lacks = f"there are {self.size} ranks, and {MOST_RANKS} at most" if self.size > MOST_RANKS else ""
+        try:
+            self._kernels = Kernels(cuda, number)
+        except EngineError as error:
+            lacks = str(error)
+        self._turns = Turns(cuda, meeting, lacks)
+        self.stream = Stream(cuda)
+        self._messages: tuple[list[_Message], list[_Message]] | None = None  # of a group: those sent, those received
+
+    def launch(self, function: str, *arguments: Any) -> None:
+        _OPERATIONS[function](self, *arguments)
+
+    @contextmanager
+    def group(self, stream: Any) -> Iterator[None]:
+        """See ``Communicator``. All ranks exchange the messages in the end: some may have none."""
+        self._messages = [], []
+        try:
+            yield
+            self._exchange(*self._messages, stream)
+        finally:
+            self._messages = None
+
+    @contextmanager
+    def scaled_sum(self, dtype: int, factor: Any) -> Iterator[_Scaled]:
+        (value,) = struct.unpack(_FACTORS[dtype], factor.raw)
+        if dtype == _BFLOAT16:
+            (value,) = struct.unpack("f", struct.pack("I", value << 16))
+        yield _Scaled(value)
+
+    def failure(self) -> str:
+        return ""
+
+    def abort(self) -> None:
+        """See ``Communicator``. There is nothing to end: on the device nothing waits for a rank that has not come."""
+
+    def destroy(self) -> None:
+        self._turns.end()
+
+    def release(self) -> None:
+        self._turns.release()
+        super().release()
+
+    def _copy(self, target: int, source: int, size: int, stream: Any) -> None:
+        if size and target != source:
+            self._cuda.call("cuMemcpyDtoDAsync_v2", target, source, size, stream)
+
+    def _give(self, pool: int, source: int, count: int, dtype: int, op: Any, stream: Any) -> None:
+        """Copy elements that are to be reduced into this rank's pool, multiplied if *op* says so."""
+        if isinstance(op, _Scaled):
+            self._kernels.combine(pool, [source], count, dtype, SCALED, stream, op.factor)
+        else:
+            self._copy(pool, source, count * _BYTES[dtype], stream)
+
+    def _take(self, target: int, pools: Sequence[int], count: int, dtype: int, op: Any, stream: Any) -> None:
+        """Reduce the elements at *pools*."""
+        self._kernels.combine(target, pools, count, dtype, _SUM if isinstance(op, _Scaled) else op, stream)
+
+    def _all_reduce(self, source: int, target: int, count: int, dtype: int, op: Any, stream: Any) -> None:
+        self._reduce(source, target, count, dtype, op, self.rank, stream)
+
+    def _reduce(self, source: int, target: int, count: int, dtype: int, op: Any, root: int, stream: Any) -> None:
+        width = _BYTES[dtype]
+        for first, part in _pieces(count, HALF // width):
+            at = first * width
+            with self._turns.turn(stream) as turn:
+                self._give(turn.mine, source + at, part, dtype, op, stream)
+                pools, _ = turn.meet()
+                if self.rank == root:
+                    self._take(target + at, pools, part, dtype, op, stream)
+
+    def _reduce_scatter(self, source: int, target: int, count: int, dtype: int, op: Any, stream: Any) -> None:
+        width = _BYTES[dtype]
+        for first, part in _pieces(count, HALF // width // self.size):
+            with self._turns.turn(stream) as turn:
+                for rank in range(self.size):
+                    given = source + (rank * count + first) * width
+                    self._give(turn.mine + rank * part * width, given, part, dtype, op, stream)
+                pools, _ = turn.meet()
+                mine = [pool + self.rank * part * width for pool in pools]
+                self._take(target + first * width, mine, part, dtype, op, stream)
+
+    def _broadcast(self, source: int, target: int, count: int, dtype: int, root: int, stream: Any) -> None:
+        for at, part in _pieces(count * _BYTES[dtype], HALF):
+            with self._turns.turn(stream) as turn:
+                if self.rank == root:
+                    self._copy(turn.mine, source + at, part, stream)
+                    self._copy(target + at, source + at, part, stream)
+                pools, _ = turn.meet()
+                if self.rank != root:
+                    self._copy(target + at, pools[root], part, stream)
+
+    def _all_gather(self, source: int, target: int, count: int, dtype: int, stream: Any) -> None:
+        size = count * _BYTES[dtype]
+        for at, part in _pieces(size, HALF):
+            with self._turns.turn(stream) as turn:
+                self._copy(turn.mine, source + at, part, stream)
+                pools, _ = turn.meet()
+                for rank, pool in enumerate(pools):
+                    self._copy(target + rank * size + at, pool, part, stream)
+
+    def _send(self, at: int, count: int, dtype: int, peer: int, stream: Any) -> None:
+        message = _Message(at, count * _BYTES[dtype], peer)
+        if self._messages is None:
+            self._exchange([message], [], stream)
+        else:
+            self._messages[0].append(message)
+
+    def _receive(self, at: int, count: int, dtype: int, peer: int, stream: Any) -> None:
+        message = _Message(at, count * _BYTES[dtype], peer)
+        if self._messages is None:
+            self._exchange([], [message], stream)
+        else:
+            self._messages[1].append(message)
+
+    def _exchange(self, sends: Sequence[_Message], receives: Sequence[_Message], stream: Any) -> None:
+        """Pass on messages, one at most from each rank to each, through a room of its own in the sender's pool."""
+        room, at = HALF // self.size // 8 * 8, 0
+        largest = max((message.size for message in sends), default=0)
+        while at == 0 or at < largest:
+            with self._turns.turn(stream) as turn:
+                for message in sends:
+                    part = max(0, min(room, message.size - at))
+                    self._copy(turn.mine + message.peer * room, message.at + at, part, stream)
+                pools, said = turn.meet(_LARGEST.pack(largest))
+                largest = max(size for one in said for size in _LARGEST.unpack(one))
+                for message in receives:
+                    part = max(0, min(room, message.size - at))
+                    self._copy(message.at + at, pools[message.peer] + self.rank * room, part, stream)
+            at += room
+
+
+_OPERATIONS: dict[str, Callable[..., None]] = {
+    "ncclAllReduce": OneDevice._all_reduce,
+    "ncclReduce": OneDevice._reduce,
+    "ncclReduceScatter": OneDevice._reduce_scatter,
+    "ncclBroadcast": OneDevice._broadcast,
+    "ncclAllGather": OneDevice._all_gather,
+    "ncclSend": OneDevice._send,
+    "ncclRecv": OneDevice._receive,
+}
+
+
+def _pieces(whole: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut *whole* into pieces of *most*: where each begins, and how long it is."""
+    return ((first, min(most, whole - first)) for first in range(0, whole, most))

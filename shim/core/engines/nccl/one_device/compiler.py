@@ -1,0 +1,83 @@
+"""NVIDIA's compiler for the device's code, NVRTC, by its C functions. torch and CuPy need it too, and bring it."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from functools import cache
+from typing import Any
+
+from shim.core.engines.nccl.loading import functions_of, loaded, of_wheels
+from shim.errors import EngineError
+
+__all__ = ["Compiler", "compiler"]
+
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "nvrtcGetNumSupportedArchs": (POINTER(c_int),),
+    "nvrtcGetSupportedArchs": (POINTER(c_int),),
+    "nvrtcCreateProgram": (POINTER(c_void_p), c_char_p, c_char_p, c_int, c_void_p, c_void_p),
+    "nvrtcCompileProgram": (c_void_p, c_int, POINTER(c_char_p)),
+    "nvrtcGetProgramLogSize": (c_void_p, POINTER(c_size_t)),
+    "nvrtcGetProgramLog": (c_void_p, c_char_p),
+    "nvrtcGetCUBINSize": (c_void_p, POINTER(c_size_t)),
+    "nvrtcGetCUBIN": (c_void_p, c_char_p),
+    "nvrtcGetPTXSize": (c_void_p, POINTER(c_size_t)),
+    "nvrtcGetPTX": (c_void_p, c_char_p),
+    "nvrtcDestroyProgram": (POINTER(c_void_p),),
+}
+_WHEELS = ("nvidia.cuda_nvrtc", "nvidia.cu13")
+
+
+class Compiler:
+    """The compiler in the file *path*. Raises EngineError for what it refuses."""
+
+    def __init__(self, path: str) -> None:
+        self._functions = functions_of(path, _SIGNATURES)
+        self._functions.nvrtcGetErrorString.restype = c_char_p
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        error = getattr(self._functions, function)(*arguments)
+        if error:
+            raise EngineError(f"{function} failed: {self._functions.nvrtcGetErrorString(error).decode()}")
+
+    def compile(self, source: str, defined: dict[str, int], capability: int) -> bytes:
+        """Return what CUDA's driver loads, of *source* with the macros *defined*, for devices of *capability* (90 is 9.0)."""
+        known = max((one for one in self._capabilities() if one <= capability), default=capability)
+        kind = "CUBIN" if known == capability else "PTX"  # which the driver compiles for newer devices
+        arch = f"--gpu-architecture={'sm' if kind == 'CUBIN' else 'compute'}_{known}"
+        options = [arch.encode(), *(f"-D{name}={value}".encode() for name, value in defined.items())]
+        program = c_void_p()
+        self._call("nvrtcCreateProgram", byref(program), source.encode(), b"combine.cu", 0, None, None)
+        try:
+            if self._functions.nvrtcCompileProgram(program, len(options), (c_char_p * len(options))(*options)):
+                log = self._text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+                raise EngineError(f"NVRTC cannot compile for compute capability {capability / 10:.1f}: {log}")
+            return self._text(program, kind)
+        finally:
+            self._call("nvrtcDestroyProgram", byref(program))
+
+    def _capabilities(self) -> list[int]:
+        count = c_int()
+        self._call("nvrtcGetNumSupportedArchs", byref(count))
+        found = (c_int * count.value)()
+        self._call("nvrtcGetSupportedArchs", found)
+        return list(found)
+
+    def _text(self, program: c_void_p, kind: str) -> bytes:
+        size = c_size_t()
+        self._call(f"nvrtcGet{kind}Size", program, byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        self._call(f"nvrtcGet{kind}", program, text)
+        return text.raw
+
+
+@cache
+def compiler() -> Compiler:
+    """Return the compiler of this process. Raises EngineError where there is none."""
+    found = loaded("libnvrtc.so") or of_wheels(_WHEELS, "libnvrtc.so*")
+    if not found:
+        raise EngineError(
+            "ranks that share a device need NVRTC, and it is neither loaded nor installed\n"
+            "Install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc for CUDA 13, or import torch or CuPy first."
+        )
+    return Compiler(found[0])
