@@ -30,7 +30,7 @@ __all__ = [
     "scatter",
 ]
 
-COLLECTIVE_TAG = 1 << 32  # no user's tag, which has 32 bits; an engine that stands on another one may use the three after it
+COLLECTIVE_TAG = 1 << 32  # no user's tag, which has 32 bits; the three after it are for engines on top of another one
 
 _PIECE = 1 << 20  # bytes of each rank that are combined at once; whole elements of every dtype
 

@@ -22,6 +22,7 @@ _NO_ERRORS = (0, 7)  # success, and in progress
 class Communicator(ABC):
     """Puts operations on streams of the current device, which is the one that its *stream* is for."""
 
+    description: str
     lock: AbstractContextManager[object]  # which has to be held for a launch
     stream: Stream  # for operations that are not on the caller's own
 
@@ -61,6 +62,7 @@ class NcclCommunicator(Communicator):
 
     def __init__(self, nccl: Nccl, cuda: Driver, identity: bytes | bytearray, size: int, rank: int) -> None:
         self._nccl = nccl
+        self.description = f"NCCL {nccl.version} of {nccl.path}"
         self._handle = c_void_p()
         nccl.call("ncclCommInitRank", byref(self._handle), size, UniqueId.from_buffer_copy(identity), rank)
         self.stream = Stream(cuda)

@@ -104,6 +104,12 @@ class Communicators:
         self.check_intact()
         return self._made[key]
 
+    @property
+    def description(self) -> str:
+        """What the collectives go over, as far as it is known by now."""
+        made = self._made.get(ALL_RANKS)
+        return "NCCL, or what its ranks share" if made is None else made.description
+
     def event_on(self, stream: int) -> Event:
         """Return an event behind what is on *stream* now: what comes there later may itself wait for the operation."""
         with self.on_device():

@@ -18,7 +18,7 @@ from shim.errors import EngineError
 __all__ = ["Driver", "Event", "IpcHandle", "Stream", "driver", "find_driver"]
 
 
-class Uuid(Structure):
+class _Uuid(Structure):
     """What names a device, or a part of one, on every host."""
 
     _fields_ = (("bytes", c_ubyte * 16),)
@@ -33,7 +33,7 @@ class IpcHandle(Structure):
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuInit": (c_uint,),
     "cuDeviceGet": (POINTER(c_int), c_int),
-    "cuDeviceGetUuid_v2": (POINTER(Uuid), c_int),
+    "cuDeviceGetUuid_v2": (POINTER(_Uuid), c_int),
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
     "cuCtxPushCurrent_v2": (c_void_p,),
@@ -105,7 +105,7 @@ class Driver:
 
     def identity_of(self, number: int) -> bytes:
         """Return what names device *number* on every host, in 16 bytes."""
-        found = Uuid()
+        found = _Uuid()
         self.call("cuDeviceGetUuid_v2", byref(found), self._device(number))
         return bytes(found)
 

@@ -129,8 +129,7 @@ class NcclEngine(LayeredEngine):
 
     def figures(self) -> str:
         """See ``Engine``."""
-        nccl = self.communicators.nccl
-        return f"NCCL {nccl.version} of {nccl.path}"
+        return self.communicators.description
 
     def close(self, why: str = "") -> None:
         """See ``Engine``; *under* is not closed. Waits for what is on the device, unless the group ends because of *why*."""

@@ -12,7 +12,7 @@ from shim.core.engines.nccl.communicator import Communicator, NcclCommunicator, 
 from shim.core.engines.nccl.library import UniqueId
 from shim.core.engines.nccl.one_device.communicator import OneDevice
 from shim.core.engines.nccl.one_device.meeting import Meeting
-from shim.errors import UnsupportedError
+from shim.errors import EngineError
 
 if TYPE_CHECKING:
     from shim.core.engines.nccl.communicators import Communicators
@@ -26,7 +26,7 @@ _DEVICE_BYTES = 17
 
 
 def between_all(communicators: Communicators) -> Communicator:
-    """Return the communicator of all ranks, which all of them make at once. Raises UnsupportedError where some of them share a device."""
+    """Return the communicator of all ranks, which all of them make at once. Raises EngineError where some of them share a device."""
     under, rank, size = communicators.under, communicators.rank, communicators.size
     device, answer = bytearray(_device_of(communicators)), bytearray(1 + sizeof(UniqueId))
     if rank == 0:
@@ -43,7 +43,7 @@ def between_all(communicators: Communicators) -> Communicator:
         under.send(device, 0, COLLECTIVE_TAG, True)
         under.receive(answer, 0, COLLECTIVE_TAG, True)
     if answer.startswith(_ON_SOME):
-        raise UnsupportedError(
+        raise EngineError(
             "some ranks of the group share a device, and others have another one\n"
             'Have all of them use one device, or each one its own, or make the group with backend="gloo".'
         )

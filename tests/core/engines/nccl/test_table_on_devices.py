@@ -26,7 +26,11 @@ def test_the_table_on_fake_devices(rank: int, operation: Operation, shares: bool
     group = groups.enter_world(ME, "test")
     try:
         agrees_with_the_oracle(
-            group, operation, lambda array: FakeTensor(array, 0 if shares else rank), FakeTensor.values, without=NOT_FAKED
+            group,
+            operation,
+            lambda array: FakeTensor(array, 0 if shares else rank),
+            FakeTensor.values,
+            without=NOT_FAKED,
         )
     finally:
         groups.leave_world("test")

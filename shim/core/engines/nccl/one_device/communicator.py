@@ -41,9 +41,8 @@ class _Message(NamedTuple):
 class OneDevice(Communicator):
     """The ranks that come to *meeting*, all on the current device, whose number here is *number*. See ``Communicator``."""
 
-    lock = (
-        nullcontext()
-    )  # the ranks wait for each other, and hold nothing meanwhile that another one of their operations needs
+    description = "whose ranks share a device"
+    lock = nullcontext()  # ranks that wait for each other hold nothing that another operation of theirs needs
 
     def __init__(self, cuda: Driver, number: int, meeting: Meeting) -> None:
         self._cuda = cuda

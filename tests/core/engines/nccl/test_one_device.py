@@ -1,0 +1,207 @@
+"""Ranks that share a device: what their operations go over, and what is left of it. The table itself is in test_table_on_devices."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_device import FakeTensor, Stream, check, load, on_stream, world
+from gates import Gate
+
+import shim
+from shim.conformance import oracle
+from shim.core import calls
+from shim.core.callers import Caller
+from shim.core.engines.nccl.one_device import communicator, kernels, pools
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import EngineError, MismatchError
+
+ME = Caller("test", input="tensor", output="result")
+SUM = ReduceOp.SUM
+
+
+def all_collectives(group: Any, rank: int, size: int, count: int) -> None:
+    """Carry out each with *count* elements for each rank on device 0, and compare."""
+    inputs = [np.random.default_rng(one).integers(0, 9, count * size).astype("float32") for one in range(size)]
+    parts = [oracle.cut(one, [count] * size) for one in inputs]
+    mine, whole, part = FakeTensor(inputs[rank]), FakeTensor(inputs[0]), FakeTensor(parts[0][0])
+    calls.all_reduce(ME, group, whole, mine, SUM, now=True)
+    check(whole, sum(inputs))
+    calls.reduce_scatter(ME, group, part, mine, SUM, now=True, whole=True)
+    check(part, oracle.cut(sum(inputs), [count] * size)[rank])
+    calls.reduce(ME, group, whole, mine, ReduceOp.MAX, 1, now=True)
+    check(whole, np.max(inputs, axis=0) if rank == 1 else sum(inputs))
+    calls.all_gather(ME, group, whole, FakeTensor(parts[rank][0]), now=True, whole=True)
+    check(whole, np.concatenate([one[0] for one in parts]))
+    calls.all_to_all(ME, group, whole, mine, now=True)
+    check(whole, np.concatenate([one[rank] for one in parts]))
+    calls.gather(ME, group, whole if rank == 0 else None, FakeTensor(parts[rank][1]), 0, now=True)
+    if rank == 0:
+        check(whole, np.concatenate([one[1] for one in parts]))
+    calls.scatter(ME, group, part, mine if rank == 1 else None, 1, now=True)
+    check(part, parts[1][rank])
+    calls.broadcast(ME, group, mine, 1, now=True)
+    check(mine, inputs[1])
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("count", [1, 5, 64, 1000])
+def test_what_does_not_fit_into_a_pool_goes_in_pieces(
+    rank: int, world_size: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (communicator, pools):
+        monkeypatch.setattr(module, "HALF", 192)
+    with world() as group:
+        all_collectives(group, rank, world_size, count)
+        sent, received = FakeTensor(np.full(count, 1.0 + rank)), FakeTensor(np.zeros(count))
+        works = [
+            calls.send(ME, group, sent, (rank + 1) % world_size),
+            calls.receive(ME, group, received, (rank - 1) % world_size),
+        ]
+        for work in works:
+            work.start()
+        all_collectives(group, rank, world_size, 7)
+        for work in works:
+            work.wait()
+        check(received, np.full(count, 1.0 + (rank - 1) % world_size))
+
+
+@pytest.mark.ranks(2)
+def test_the_engine_says_so(rank: int) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.ones(3))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        assert "for tensors on cuda: engine nccl, whose ranks share a device" in shim.explain()
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_short_floats_are_rounded_to_the_nearest(rank: int, dtype: str) -> None:
+    """All numbers are added to some other ones, as float32, in which the sum of two is exact or rounded once."""
+    import ml_dtypes
+
+    kind = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
+    bits = np.arange(1 << 16, dtype="uint16")
+    inputs = [bits.view(kind), np.random.default_rng(1).permutation(bits).view(kind)]
+    with np.errstate(all="ignore"):
+        expected = (inputs[0].astype("float32") + inputs[1].astype("float32")).astype(kind)
+    with world() as group:
+        tensor = FakeTensor(inputs[rank])
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        found = tensor.values()
+        wrong = np.flatnonzero((found != expected) & ~(np.isnan(found) & np.isnan(expected)))
+        assert wrong.size == 0, [(inputs[0][at], inputs[1][at], found[at], expected[at]) for at in wrong[:5]]
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("op", [ReduceOp.MAX, ReduceOp.MIN])
+def test_a_nan_is_what_comes_of_a_nan(rank: int, op: ReduceOp) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.array([np.nan, 1.0, 2.0] if rank == 0 else [1.0, np.nan, 3.0]))
+        calls.all_reduce(ME, group, tensor, tensor, op, now=True)
+        assert np.isnan(tensor.values()).tolist() == [True, True, False]
+
+
+@pytest.mark.ranks(3)
+def test_some_ranks_on_one_device_are_refused_on_all(rank: int) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.ones(3), rank // 2)
+        with pytest.raises(EngineError, match="some ranks of the group share a device") as caught:
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        assert 'backend="gloo"' in str(caught.value)
+
+
+@pytest.mark.ranks(2)
+def test_nccl_takes_them_where_it_is_told_to(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1")
+    with world() as group:
+        tensor = FakeTensor(np.ones(3))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 2.0))
+        assert "engine nccl, NCCL 2.29.7" in shim.explain()
+
+
+@pytest.mark.ranks(2)
+def test_what_one_rank_lacks_is_told_to_all(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking() -> None:
+        raise EngineError("NVRTC is not there")
+
+    if rank == 1:
+        monkeypatch.setattr(kernels, "compiler", lacking)
+    with world() as group:
+        tensor = FakeTensor(np.ones(3))
+        with pytest.raises(EngineError, match="ranks share a device, and rank 1 cannot: NVRTC is not there"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+
+
+@pytest.mark.ranks(2)
+def test_host_and_device_are_told_apart_as_ever(rank: int) -> None:
+    with world() as group:
+        tensor: Any = FakeTensor(np.ones(3)) if rank == 0 else np.ones(3)
+        with pytest.raises(MismatchError, match="cuda on rank 0, cpu on rank 1"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+
+
+@pytest.mark.ranks(2)
+def test_nobody_waits_for_the_device(rank: int) -> None:
+    """The stream of rank 1 is busy until it is let go, after both ranks have made their calls."""
+    with world() as group:
+        stream, gate, tensor = Stream(0), Gate(), FakeTensor(np.full(3, 1.0 + rank))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 3.0))
+        if rank == 1:
+            gate.close(stream)
+        with on_stream(stream):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.start()
+            work.wait()
+            assert load().cuStreamQuery(stream.handle) != 0
+        calls.barrier(ME, group, now=True)
+        gate.open()
+        stream.synchronize()
+        check(tensor, np.full(3, 12.0))
+
+
+@pytest.mark.ranks(2)
+def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int) -> None:
+    """Calls on another stream would fill the pools anew meanwhile."""
+    with world() as group:
+        late, other, gate = Stream(0), Stream(0), Gate()
+        tensors = [FakeTensor(np.full(3, 10.0 * turn + rank)) for turn in range(4)]
+        calls.all_reduce(ME, group, tensors[0], tensors[0], SUM, now=True)
+        check(tensors[0], np.full(3, 1.0))
+        if rank == 1:
+            gate.close(late)
+        for tensor, stream in zip(tensors[1:], (late, other, other), strict=True):
+            with on_stream(stream):
+                calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        calls.barrier(ME, group, now=True)
+        time.sleep(0.1)  # in which the streams do what they may
+        gate.open()
+        for turn, tensor in enumerate(tensors):
+            check(tensor, np.full(3, 20.0 * turn + 1))
+
+
+@pytest.mark.ranks(2)
+def test_nothing_is_left_of_a_group(rank: int) -> None:
+    def left() -> tuple[int, int]:
+        gc.collect()
+        files = len(list(Path("/proc/self/fd").iterdir()))
+        return Path("/proc/self/maps").read_text().count("memfd:fake_device"), files
+
+    counts = []
+    for _ in range(3):  # of which the first one opens what the process keeps
+        with world() as group:
+            tensor = FakeTensor(np.ones(3))
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+            calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
+            within = left()
+            del group, tensor
+        counts.append(left())
+        assert counts[-1] < within
+    assert counts[1] == counts[2]
