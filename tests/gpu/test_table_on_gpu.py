@@ -1,4 +1,4 @@
-"""Every collective of the table with random CUDA tensors: one rank by NCCL, and several on one GPU through host memory."""
+"""Every collective of the table with random CUDA tensors: one rank by NCCL, and several on one GPU by what they share and through host memory."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def carry_out(operation: Operation, kind: str, backend: str, engine: str) -> Non
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
 def test_the_table_by_nccl(kind: str, operation: Operation) -> None:
     carry_out(operation, kind, "nccl", "nccl")
+
+
+@pytest.mark.ranks(2, 4)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_the_table_on_one_device(kind: str, operation: Operation) -> None:
+    carry_out(operation, kind, "nccl", "nccl, whose ranks share a device")
 
 
 @pytest.mark.ranks(2, 4)

@@ -27,6 +27,10 @@ TOLD = {
     "destroyed_reduce_op": "ncclRedOpDestroy: an operation that is none",
     "different_counts": "the ranks' calls differ: the real one would hang",
     "different_sizes_of_a_message": "another size than was sent: the real one would hang",
+    "freed_while_another_process_has_it_open": "cuMemFree: memory that another process has open",
+    "opened_by_its_own_process": "cuIpcOpen: what this process has made itself",
+    "exported_memory_of_a_stream": "cuIpcGetMemHandle: memory of cuMemAllocAsync",
+    "exported_event_that_is_for_one_process": "cuIpcGetEventHandle: an event that was not made for other processes",
 }
 
 

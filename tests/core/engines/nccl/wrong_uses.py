@@ -18,7 +18,7 @@ from fake_device import Stream, load
 
 load()
 
-from shim.core.engines.nccl.driver import driver  # noqa: E402  # the fakes come first
+from shim.core.engines.nccl.driver import Event, IpcHandle, driver  # noqa: E402  # the fakes come first
 from shim.core.engines.nccl.library import Nccl, UniqueId, library  # noqa: E402
 
 FLOAT, BYTES = 7, 4
@@ -150,10 +150,53 @@ def different_sizes_of_a_message() -> None:
     two_ranks(exchange)
 
 
+def forked(body: Callable[[bytes], None]) -> None:
+    """Export 64 bytes, and be another process too, which gets by what to open them."""
+    cuda, at, handle = driver(), c_void_p(), IpcHandle()
+    with cuda.on(0):
+        cuda.call("cuMemAlloc_v2", byref(at), 64)
+        cuda.call("cuIpcGetMemHandle", byref(handle), at)
+        body(bytes(handle))
+        cuda.call("cuMemFree_v2", at)
+
+
+def freed_while_another_process_has_it_open() -> None:
+    def open_elsewhere(handle: bytes) -> None:
+        ours, theirs = os.pipe()
+        if os.fork() == 0:
+            there = c_void_p()
+            with driver().on(0):
+                driver().call("cuIpcOpenMemHandle_v2", byref(there), IpcHandle.from_buffer_copy(handle), 1)
+            os.write(theirs, b"1")
+            threading.Event().wait(5.0)
+            os._exit(0)
+        os.read(ours, 1)
+
+    forked(open_elsewhere)
+
+
+def opened_by_its_own_process() -> None:
+    forked(
+        lambda handle: driver().call("cuIpcOpenMemHandle_v2", byref(c_void_p()), IpcHandle.from_buffer_copy(handle), 1)
+    )
+
+
+def exported_memory_of_a_stream() -> None:
+    cuda, at = driver(), c_void_p()
+    with cuda.on(0):
+        cuda.call("cuMemAllocAsync", byref(at), 64, None)
+        cuda.call("cuIpcGetMemHandle", byref(IpcHandle()), at)
+
+
+def exported_event_that_is_for_one_process() -> None:
+    with driver().on(0):
+        Event(driver()).export()
+
+
 USES = {
     name: use for name, use in list(globals().items()) if callable(use) and getattr(use, "__module__", "") == __name__
 }
-for _name in ("communicator", "sum_up", "two_ranks"):
+for _name in ("communicator", "forked", "sum_up", "two_ranks"):
     del USES[_name]
 
 
