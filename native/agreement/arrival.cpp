@@ -85,8 +85,16 @@ void wait_for_arrivals(Group& group, std::uint64_t sequence) {
   const auto arrived = [&group, sequence](int rank) {
     return group.arrival(rank, sequence).sequence.load() >= sequence;
   };
-  for (int peer = 0; peer < group.size(); ++peer)
-    if (peer != group.rank()) group.wait_for(peer, arrived);
+  if (group.carrier == nullptr) {
+    for (int peer = 0; peer < group.size(); ++peer)
+      if (peer != group.rank()) group.wait_for(peer, arrived);
+  } else {  // in one wait: an arrival that is heard of as the others are asked where they are is no progress
+    group.wait_for(group.rank(), [&group, &arrived](int rank) {
+      for (int peer = 0; rank == group.rank() && peer < group.size(); ++peer)
+        if (peer != rank && !arrived(peer)) return false;
+      return rank == group.rank() || arrived(rank);
+    });
+  }
   group.confirmed = sequence;
   group.steps_over = group.steps;  // who has arrived has ended the operation before
 }

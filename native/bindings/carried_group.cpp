@@ -119,6 +119,8 @@ class CarriedGroup final : public PyGroup {
     check_rank("rank", rank, group().size());
     group().mark_lost(rank, how);
   }
+  // Where this process answers others of its host.
+  std::string address() const { return group().note(group().rank()).address.read(); }
   std::uint64_t sequence() const { return newest_call(group(), group().rank()); }
   void leave(const std::string& why) {
     if (group().is_of_this_process()) group().leave(why);
@@ -165,6 +167,7 @@ void define_carried_group(nb::module_& module) {
       .def("mark_lost", &CarriedGroup::mark_lost, "rank"_a, "how"_a)
       .def("check_rank_present", &CarriedGroup::check_rank_present, "rank"_a)
       .def("give_up", &CarriedGroup::give_up, "why"_a)
+      .def("address", &CarriedGroup::address)
       .def("sequence", &CarriedGroup::sequence)
       .def("leave", &CarriedGroup::leave, "why"_a = "")
       .def("timeout", &CarriedGroup::timeout);

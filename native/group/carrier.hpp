@@ -27,6 +27,8 @@ class Carrier {
   virtual void ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) = 0;
   // Where the program of another rank was when all were asked, which has left no note: "is at train.py:12 in step".
   virtual std::string whereabouts(int rank) = 0;
+  // Which ranks wait for each other in a circle, in whatever groups: as of told_circle, nothing without one.
+  virtual std::string circle() = 0;
 };
 
 }  // namespace shim

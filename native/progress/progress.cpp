@@ -198,7 +198,7 @@ Progress::Item Progress::take_item() {
 
 void Progress::count_started(int more) {
   started_.fetch_add(more);
-  started_operations.fetch_add(more);
+  if (!group_.is_part_of_another) started_operations.fetch_add(more);  // which the program has not started
 }
 
 void Progress::carry_out(const Item& item) {

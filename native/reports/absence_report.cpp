@@ -68,7 +68,9 @@ class Report {
 std::string report_of(const Group& group, const std::vector<int>& asked) {
   const auto deadline = Clock::now() + patience;
   // First of all: those that wait may all give up at this moment.
-  const std::string circle = circle_report(group.note(group.rank()).address.read(), deadline);
+  const std::string circle = group.carrier != nullptr
+                                 ? group.carrier->circle()
+                                 : circle_report(group.note(group.rank()).address.read(), deadline);
   std::vector<int> order = asked;  // those that matter first, where not all can be told of
   for (int rank = 0; rank < group.size(); ++rank)
     if (std::find(asked.begin(), asked.end(), rank) == asked.end()) order.push_back(rank);

@@ -19,7 +19,7 @@ from shim.errors import CollectiveTimeoutError, DeviceTensorError, PeerLostError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["Caller", "program_place", "user_place", "warn_user"]
+__all__ = ["Caller", "user_place", "warn_user"]
 
 _ROLE = re.compile(r"\{(\w+)\}")
 
@@ -101,14 +101,6 @@ def _of_both(error: ShimError, raised: Exception) -> ShimError:
 def user_place() -> str:
     """Return the line that called into this project, as *file:line in function*; empty where there is none."""
     frame: FrameType | None = sys._getframe(0)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "shim":
-        frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
-
-
-def program_place() -> str:
-    """Return the line at which the main thread's program is, as *file:line in function*; empty where it is in none."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "shim":
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

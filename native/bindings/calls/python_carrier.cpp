@@ -76,4 +76,10 @@ std::string PythonCarrier::whereabouts(int rank) {
   return said.is_valid() ? nb::cast<std::string>(nb::str(said)) : "does not answer";
 }
 
+std::string PythonCarrier::circle() {
+  const PythonLock lock;
+  const nb::object said = tell("circle");
+  return said.is_valid() ? nb::cast<std::string>(nb::str(said)) : "";
+}
+
 }  // namespace shim::bindings

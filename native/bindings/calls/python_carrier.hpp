@@ -26,6 +26,7 @@ class PythonCarrier final : public Carrier {
   void ask_all() override;
   void ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) override;
   std::string whereabouts(int rank) override;
+  std::string circle() override;
 
  private:
   template <class... Arguments>

@@ -66,6 +66,7 @@ class RelayedWords final : public Carrier {
     relay_.tell_others(group_, [&](Group& other) { other.take_ending(group_.rank(), state, cause, reason, has_left); });
   }
   std::string whereabouts(int) override { return "is somewhere"; }
+  std::string circle() override { return {}; }
 
  private:
   Relay& relay_;

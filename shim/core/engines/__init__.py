@@ -11,6 +11,7 @@ from shim.core.engines.choosing import (
     open_engine,
     serves_devices,
     settled,
+    take_settings,
     usual,
 )
 from shim.core.engines.place import Place
@@ -25,5 +26,6 @@ __all__ = [
     "open_engine",
     "serves_devices",
     "settled",
+    "take_settings",
     "usual",
 ]

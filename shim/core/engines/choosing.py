@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.exchanges import exchange_at
+from shim.core.job.stall_warning import chosen_stall_warning
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
 
@@ -35,6 +36,7 @@ __all__ = [
     "refusal_of",
     "serves_devices",
     "settled",
+    "take_settings",
     "usual",
 ]
 
@@ -167,10 +169,8 @@ def refusal_of(several_hosts: str, name: str = _USUAL) -> UnsupportedError:
 
 
 def _library(launcher: str) -> str:
-    said = Variables(os.environ).get(_ACROSS)
+    said = _said_across(Variables(os.environ))
     if said is not None:
-        if said not in _LIBRARIES:
-            raise ArgumentError(f"{_ACROSS} must be one of {', '.join(_LIBRARIES)}, got {said!r}")
         return said
     order = ["mpi", "gloo"] if launcher in _MPI_LAUNCHERS else ["gloo", "mpi"]
     for library in order:
@@ -180,6 +180,20 @@ def _library(launcher: str) -> str:
         "the ranks are on several hosts, and neither torch, whose gloo could connect them, nor mpi4py is installed\n"
         "Install one of them on every host."
     )
+
+
+def _said_across(variables: Variables) -> str | None:
+    said = variables.get(_ACROSS)
+    if said not in (None, *_LIBRARIES):
+        raise ArgumentError(f"{_ACROSS} must be one of {', '.join(_LIBRARIES)}, got {said!r}")
+    return said
+
+
+def _said_stage(variables: Variables) -> str | None:
+    said = variables.get(_STAGE)
+    if said not in (None, "host"):
+        raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
+    return said
 
 
 def _chosen(backend: str) -> Choice:
@@ -197,6 +211,16 @@ def _chosen(backend: str) -> Choice:
 def _named(text: str, reason: str) -> Choice:
     before = _TRACED if text.startswith(_TRACED) else ""
     return Choice(text.removeprefix(before), reason, before, is_said=True)
+
+
+def take_settings() -> None:
+    """Take what the environment says of this process's engines. Raises ArgumentError for what it cannot say, also where nothing would ask for it."""
+    from shim._native import set_stall_warning  # here: without the engine, core can be imported
+
+    variables = Variables(os.environ)
+    set_stall_warning(chosen_stall_warning(variables))
+    _said_across(variables)
+    _said_stage(variables)
 
 
 def open_engine(place: Place, choice: Choice) -> Engine:
@@ -254,11 +278,9 @@ def open_within_host(place: Place) -> Any:
 def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: int, backend: str = "") -> Any:
     """Return what carries out calls for tensors where *error* says, of a group of *backend* that *engine* serves in host memory.
 
-    Raises ArgumentError for a wrong ``SHIM_STAGE``, and DeviceTensorError, with what would help, where nothing serves the device.
+    Raises DeviceTensorError, with what would help, where nothing serves the device.
     """
-    said = Variables(os.environ).get(_STAGE)
-    if said not in (None, "host"):
-        raise ArgumentError(f"{_STAGE} must be host, got {said!r}")
+    said = _said_stage(Variables(os.environ))
     kind, what = error.device[0], str(error).partition("\n")[0]
     library = _library_of_device(backend, kind)
     itself = getattr(

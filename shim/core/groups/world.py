@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from shim.core.callers import Caller
-from shim.core.engines import Choice, Place, choose, choose_in, open_engine, settled, usual
+from shim.core.engines import Choice, Place, choose, choose_in, open_engine, settled, take_settings, usual
 from shim.core.groups import last_words
 from shim.core.groups.agreement import agree, check_members, count_name, has_lost_ranks, members_of, refusals_told
 from shim.core.groups.connections import connection_for, hosts_of
@@ -145,6 +145,7 @@ def _place_of(
     me: Job, key: str, name: str, backend: str, timeout: float, is_world: bool = True
 ) -> tuple[Place, Choice]:
     """Return where the ranks of *me*'s job meet, and for which engine: over a network they meet for that already."""
+    take_settings()
     choice = choose(backend, me.several_hosts, me.launcher)
     control = connection_for(me, choice, timeout, is_world)
     hosts = hosts_of(control, me.size)

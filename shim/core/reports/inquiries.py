@@ -17,7 +17,7 @@ from typing import Any
 
 from shim._native import ask_process, process_state, protocol_version
 
-__all__ = ["GroupFacts", "LostRank", "ProcessFacts", "WaitFacts", "ask_all"]
+__all__ = ["GroupFacts", "LostRank", "ProcessFacts", "WaitFacts", "ask_all", "groups_in"]
 
 _SOCKETS = Path("/proc/net/unix")
 
@@ -99,16 +99,23 @@ def _addresses(user: int) -> Iterator[str]:
 def _ask(address: str, timeout: float) -> ProcessFacts:
     pid = int(address.split("-")[3])
     said, place = ask_process(address, timeout)
-    facts: dict[str, Any] = json.loads(said.decode(errors="replace")) if said else {}
-    is_understood = facts.get("protocol") == protocol_version  # another one's facts may be others
+    groups = groups_in(said.decode(errors="replace"))
     return ProcessFacts(
         pid=pid,
         command=_command(pid),
         state=process_state(pid),
-        answers=is_understood,
+        answers=groups is not None,
         place=None if place is None else place.decode(errors="replace"),
-        groups=tuple(_group(group) for group in facts["groups"]) if is_understood else (),
+        groups=groups or (),
     )
+
+
+def groups_in(said: str) -> tuple[GroupFacts, ...] | None:
+    """Return the groups in the facts that a process has *said*; None where it did not answer, or has another version of these facts."""
+    facts: dict[str, Any] = json.loads(said) if said else {}
+    if facts.get("protocol") != protocol_version:
+        return None
+    return tuple(_group(group) for group in facts["groups"])
 
 
 def _group(facts: dict[str, Any]) -> GroupFacts:

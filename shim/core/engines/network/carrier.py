@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from shim.core.callers import program_place
 from shim.core.engines.network.drive import Drive
 from shim.core.engines.network.link import LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
+from shim.core.engines.network.waits import answer_for, circle_told, longest_wait, said_at
 from shim.errors import ShimError, StateError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
 _PATIENCE = 0.05  # seconds for which an arrival is waited for at once; later a thread waits, and the native group
 _PATIENCE_IN_FAILURE = 5.0  # seconds until a link's failure counts as its own, and not as the sign of a lost rank
 _ANSWER = 1.0  # seconds for the others to say where they are
-_PATIENCE_WITH_TIMEOUT = 1.5  # seconds that ranks with one timeout may be apart, with the questions that they ask then
+_PATIENCE_WITH_TIMEOUT = 2.0  # seconds that ranks with one timeout may be apart, with the questions that they ask then
 _ON_ITS_WAY = 0.4  # seconds for an arrival of a rank that left before it saw the end of its exchange
 _FOR_MESSAGES = 5.0  # seconds for those that a rank has sent before it left
 _PAUSE = 0.005  # seconds between two looks for them
@@ -60,6 +60,7 @@ class Carrier:
         self._are_carried = False  # whether a thread carries on with them, the caller's or one of their own
         self.is_closed = False
         self._whereabouts: dict[int, str] = {}
+        self._address = ""  # where this process answers others of its host
         self.left: set[int] = set()  # group ranks that have said so
         self._is_somebody_gone = False  # whose arrival cannot come
         self.messages: Messages | None = None  # of the group on this rank
@@ -82,7 +83,9 @@ class Carrier:
         self._group = group
         for rank, member in enumerate(self._ranks):
             group.take_process(rank, self._control.peers[member].pid)
+        self._address = group.address()
         self._control.answer(self._topic, self._answer)
+        answer_for(self._control, self._address)
         self._control.listen(self._topic, self._hear)
         self._forget_gone = self._control.when_gone(self._see_gone)  # which tells of those that have gone, too
 
@@ -147,6 +150,13 @@ class Carrier:
         """Return where *rank* said it is when all were asked."""
         return self._whereabouts.get(rank, "does not answer")
 
+    def circle(self) -> str:
+        """Return which ranks wait for each other in a circle, in whatever groups of the job."""
+        with suppress(ShimError):
+            silent = {member for rank, member in enumerate(self._ranks) if rank not in self._whereabouts}
+            return circle_told(self._control, self._address, silent)
+        return ""
+
     # what others say
 
     def _hear(self, member: int, said: bytes) -> None:
@@ -208,13 +218,13 @@ class Carrier:
             group.mark_lost(rank, self._control.ending_of(member))
 
     def _answer(self, member: int, question: bytes) -> bytes:
-        """Say what this rank waits for, or else where its program is, and the call that it has arrived with."""
+        """Say what this rank waits for, here and elsewhere, or where its program is, and the call that it has arrived with."""
         del member, question
         group = self._group
         if group is None or self.is_closed:
             return b"{}"
         sequence = group.sequence()
-        told: dict[str, Any] = {"note": group.note(), "at": program_place()}
+        told: dict[str, Any] = {"note": group.note(), "said": said_at(self._address)}
         if sequence > 0:
             told["arrival"] = group.arrival(sequence).hex()
             told["tables"] = group.tables(sequence).hex()
@@ -226,8 +236,7 @@ class Carrier:
         if group is None or not told:
             return
         group.take_note(rank, *(told["note"] or ("", "", 0.0)))
-        place = told["at"]
-        self._whereabouts[rank] = f"is at {place}" if place else "is in no line of its program"
+        self._whereabouts[rank] = longest_wait(told["said"])
         if "arrival" in told:
             group.take_arrival(rank, bytes.fromhex(told["arrival"]), bytes.fromhex(told["tables"]))
 

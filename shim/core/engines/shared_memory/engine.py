@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from shim._native import Group, set_cross_memory_from, set_stall_warning
+from shim._native import Group, set_cross_memory_from
 from shim.core.engines.base import Engine
 from shim.core.engines.place import Place
 from shim.core.engines.shared_memory.settings import (
     NEVER,
     chosen_cross_memory,
-    chosen_stall_warning,
     measurements_folder,
 )
 from shim.core.job.variables import Variables
@@ -53,7 +52,6 @@ class SharedMemoryEngine(Group):
         variables = Variables(os.environ)
         folder = measurements_folder(variables)
         if world is None:
-            set_stall_warning(chosen_stall_warning(variables))
             set_cross_memory_from(chosen_cross_memory(variables))
             share_from_now_on(chosen_to_share(variables))
         origin = place.origin.as_tuple()

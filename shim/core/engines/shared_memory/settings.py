@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 
 from shim.core.job.variables import Variables, checked_bytes
-from shim.errors import ArgumentError
 
-__all__ = ["NEVER", "chosen_cross_memory", "chosen_stall_warning", "measurements_folder"]
+__all__ = ["NEVER", "chosen_cross_memory", "measurements_folder"]
 
 NEVER = 1 << 48  # more bytes than a message can have
-_USUAL_STALL_WARNING = "10"  # seconds
 
 
 def chosen_cross_memory(variables: Variables) -> int:
@@ -25,18 +22,6 @@ def chosen_cross_memory(variables: Variables) -> int:
     if text == "off":
         return NEVER
     return checked_bytes("SHIM_CROSS_MEMORY", text, "off")
-
-
-def chosen_stall_warning(variables: Variables) -> float:
-    """Return the seconds that ``SHIM_STALL_WARNING`` gives, 10 where it is not set; 0 means never. Raises ArgumentError for what is no time."""
-    text = variables.get("SHIM_STALL_WARNING") or _USUAL_STALL_WARNING
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise ArgumentError(f"SHIM_STALL_WARNING must be a number of seconds, 0 for no warning, got {text!r}")
-    return seconds
 
 
 def measurements_folder(variables: Variables) -> str | None:
