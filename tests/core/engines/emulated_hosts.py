@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
@@ -13,7 +14,7 @@ import shim
 from shim.conformance.oracle import Array
 from shim.conformance.soak import rank as soak
 from shim.conformance.soak.comparing import difference
-from shim.core import groups
+from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.errors import ShimError
 
@@ -64,9 +65,29 @@ def carry_out(engine: str, hosts: int, era: soak.Era) -> tuple[soak.Found, str]:
         return found, shim.explain()
 
 
-def refused_number(hosts: str) -> str:
-    """Return what is said of such a number of hosts."""
-    told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": hosts}
+def wait_in_a_circle(engine: str) -> tuple[str, float]:
+    """Return what is told on rank 0, which waits in one group for ranks that wait in another one for it, and after how many seconds.
+
+    It asks the others where they are before its time is up, as it warns of the wait.
+    """
+    with played(engine, 2), mock.patch.dict(os.environ, {"SHIM_STALL_WARNING": "1.5"}):
+        world = groups.enter_world(ME, "test", timeout=60.0)
+        pairs = groups.new_group(ME, world.ranks, name="pairs", timeout=2.0 if world.rank == 0 else 60.0)
+        calls.barrier(ME, world).wait()
+        told, began = "", time.monotonic()
+        if world.rank == 0:
+            try:
+                calls.barrier(ME, pairs).wait()
+            except ShimError as error:
+                told = str(error)
+        seconds = time.monotonic() - began
+        calls.barrier(ME, world).wait()
+        return told, seconds
+
+
+def refused(variable: str, value: str) -> str:
+    """Return what is said of *value* for *variable*."""
+    told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": "2", variable: value}
     with mock.patch.dict(os.environ, told):
         try:
             groups.enter_world(ME, "test", timeout=5.0)

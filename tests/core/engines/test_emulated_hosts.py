@@ -61,8 +61,27 @@ def test_shared_memory_within_hosts_and_gloo_between(pool: RankPool, hosts: int)
 
 @pytest.mark.parametrize("hosts", ["0", "-1", "two"])
 def test_no_number_of_hosts(hosts: str, pool: RankPool) -> None:
-    for outcome in pool.run(emulated_hosts.refused_number, hosts, deadline=30.0):
+    for outcome in pool.run(emulated_hosts.refused, "SHIM_EMULATED_HOSTS", hosts, deadline=30.0):
         assert outcome.value.startswith("ArgumentError: test: SHIM_EMULATED_HOSTS must be a number from 1 on, got")
+
+
+@pytest.mark.parametrize("variable", ["SHIM_STALL_WARNING", "SHIM_ACROSS", "SHIM_STAGE"])
+def test_values_that_are_none(variable: str, pool: RankPool) -> None:
+    for outcome in pool.run(emulated_hosts.refused, variable, "nonsense", deadline=30.0):
+        assert outcome.value.startswith(f"ArgumentError: test: {variable} must be ")
+
+
+@pytest.mark.parametrize("engine", ["c10d", "hierarchical"])
+def test_ranks_that_wait_in_a_circle(engine: str, pool: RankPool) -> None:
+    """The timeout is that of the whole wait, although the others are asked meanwhile where they are."""
+    outcomes = pool.run(emulated_hosts.wait_in_a_circle, engine, deadline=60.0)
+    assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
+    told, seconds = outcomes[0].value
+    assert seconds < 3.2
+    assert "operation 1 of the group made no progress for 2 s" in told
+    assert "rank 0 waits in group 'pairs' for rank 1, which waits in group 'world' for rank 0: they wait" in told
+    assert "emulated_hosts.py" in told
+    assert "(of group 'world')" in told
 
 
 def test_gloo_alone(pool: RankPool) -> None:
