@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Mapping
 from types import FrameType

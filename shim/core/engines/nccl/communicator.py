@@ -31,8 +31,8 @@ class Communicator(ABC):
         """Put what NCCL's *function* does on a stream. The *arguments* are that function's, but for the communicator; the last one is the stream."""
 
     @abstractmethod
-    def group(self, stream: Any) -> AbstractContextManager[object]:
-        """Have what is launched within, all on *stream*, carried out as one."""
+    def group(self, stream: Any, has_messages: bool) -> AbstractContextManager[object]:
+        """Have what is launched within, all on *stream*, carried out as one. It *has messages* on some ranks, or on none."""
 
     @abstractmethod
     def scaled_sum(self, dtype: int, factor: Any) -> AbstractContextManager[Any]:
@@ -70,7 +70,7 @@ class NcclCommunicator(Communicator):
     def launch(self, function: str, *arguments: Any) -> None:
         self._nccl.call(function, *arguments[:-1], self._handle, arguments[-1])
 
-    def group(self, stream: Any) -> AbstractContextManager[object]:
+    def group(self, stream: Any, has_messages: bool) -> AbstractContextManager[object]:
         return self._nccl.group()
 
     @contextmanager

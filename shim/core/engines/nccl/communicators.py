@@ -101,6 +101,8 @@ class Communicators:
                     self._made[key] = made
                     if self._failure is not None:  # which has come meanwhile
                         self._abort_all()
+                if self._is_closed.is_set():
+                    self._release()
         self.check_intact()
         return self._made[key]
 
@@ -138,15 +140,16 @@ class Communicators:
         return end
 
     def _look_after(self) -> None:
+        self.cuda.let_thread_look()
         while not self._is_closed.wait(_BETWEEN_LOOKS):
-            if not self._made:
+            if self.device is None:
                 continue
             try:
                 with self.on_device():
                     self._let_go()
                 self._fail_if_lost()
             except EngineError as error:  # of a device that is beyond help
-                self._end(error)
+                self.end(error)
 
     def _let_go(self) -> bool:
         """Let the tensors go that no stream uses any more, and tell whether there are none left."""
@@ -164,18 +167,18 @@ class Communicators:
             endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
             error = PeerLostError(f"operations on devices were ended: {'; '.join(endings)}")
             error.ranks = tuple(lost)
-            self._end(error)
+            self.end(error)
         elif not self.under.is_usable():
-            self._end(EngineError("operations on devices were ended: a call of the group has failed"))
+            self.end(EngineError("operations on devices were ended: a call of the group has failed"))
         for made in list(self._made.values()):
             if failure := made.failure():
-                self._end(EngineError(failure))
+                self.end(EngineError(failure))
                 return
 
     def _others(self) -> Iterator[int]:
         return (rank for rank in range(self.size) if rank != self.rank)
 
-    def _end(self, error: ShimError) -> None:
+    def end(self, error: ShimError) -> None:
         """End all operations, and refuse more with *error*. A launch from which NCCL does not return is ended by this too."""
         is_alone = LAUNCHING.acquire(timeout=_FOR_A_LAUNCH)
         try:
@@ -219,20 +222,25 @@ class Communicators:
         with LAUNCHING:
             self._failure = self._failure or StateError("the group was closed")
         if why:
-            self._end(EngineError(why))
+            self.end(EngineError(why))
         with self.on_device():
             self._await_under_way()
             self.cuda.call("cuCtxSynchronize")
-        with LAUNCHING, self.on_device():
-            for key in sorted(self._made):  # in the same order on all ranks, who wait for each other
+        for key in sorted(self._made):  # in the same order on all ranks, who wait for each other
+            with self._made[key].lock, self.on_device():
                 self._made[key].destroy()
-            for one in (*self._made.values(), *self._ended):
-                one.release()
-            self._made.clear()
+            self._ended.append(self._made[key])
+        self._made.clear()
+        self._release()
+
+    def _release(self) -> None:
+        with self.on_device():
+            while self._ended:
+                self._ended.pop().release()
 
     def _await_under_way(self) -> None:
         began = time.monotonic()
         while not self._let_go() and self._made:
             if time.monotonic() - began > _AFTER_LEAVING and any(self.under.has_left(rank) for rank in self._others()):
-                self._end(PeerLostError("operations on devices were ended: another rank has left without its part"))
+                self.end(PeerLostError("operations on devices were ended: another rank has left without its part"))
             time.sleep(0.001)

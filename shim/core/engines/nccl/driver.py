@@ -25,7 +25,7 @@ class _Uuid(Structure):
 
 
 class IpcHandle(Structure):
-    """By what another process opens memory, or an event, of this one."""
+    """What another process opens memory of this one with."""
 
     _fields_ = (("reserved", c_ubyte * 64),)
 
@@ -45,6 +45,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemFreeAsync": (c_void_p, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuStreamCreate": (POINTER(c_void_p), c_uint),
+    "cuStreamIsCapturing": (c_void_p, POINTER(c_int)),
+    "cuThreadExchangeStreamCaptureMode": (POINTER(c_int),),
     "cuStreamDestroy_v2": (c_void_p,),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuEventCreate": (POINTER(c_void_p), c_uint),
@@ -54,8 +56,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuIpcGetMemHandle": (POINTER(IpcHandle), c_void_p),
     "cuIpcOpenMemHandle_v2": (POINTER(c_void_p), IpcHandle, c_uint),
     "cuIpcCloseMemHandle": (c_void_p,),
-    "cuIpcGetEventHandle": (POINTER(IpcHandle), c_void_p),
-    "cuIpcOpenEventHandle": (POINTER(c_void_p), IpcHandle),
     "cuModuleLoadData": (POINTER(c_void_p), c_char_p),
     "cuModuleGetFunction": (POINTER(c_void_p), c_void_p, c_char_p),
     "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
@@ -63,7 +63,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 _NON_BLOCKING = 1  # of a stream: the legacy default stream does not wait for it, nor it for that
 _NO_TIMING = 2  # of an event
-_FOR_PROCESSES = 4  # of an event: another process may open it
+_RELAXED = 2  # of a thread's mode of capture
 _MAJOR, _MINOR = 75, 76  # attributes of a device
 _NOT_READY = 600
 
@@ -138,6 +138,16 @@ class Driver:
             raise EngineError(f"CUDA's cuEventQuery failed: {self._text_of(error)}")
         return bool(error == 0)
 
+    def is_capturing(self, stream: Any) -> bool:
+        """Tell whether what is put on *stream* becomes part of a graph, and is not done."""
+        status = c_int()
+        self.call("cuStreamIsCapturing", stream, byref(status))
+        return status.value != 0
+
+    def let_thread_look(self) -> None:
+        """Let this thread ask about events while another one captures a graph, which that would end otherwise."""
+        self.call("cuThreadExchangeStreamCaptureMode", byref(c_int(_RELAXED)))
+
     def forget(self, event: c_void_p) -> None:
         """Let *event* go, unless this is a forked child, in which CUDA does not work."""
         if os.getpid() == self._process:
@@ -158,26 +168,14 @@ class Stream:
 
 
 class Event:
-    """A point in a stream of the current device that others can wait for, also other processes if it is *shared* or *opened* from one.
-
-    ``is_cut_off`` says that what it is behind was ended before.
-    """
+    """A point in a stream of the current device that others can wait for. ``is_cut_off`` says that what it is behind was ended before."""
 
     is_cut_off = False
 
-    def __init__(self, cuda: Driver, shared: bool = False, opened: IpcHandle | None = None) -> None:
+    def __init__(self, cuda: Driver) -> None:
         self._cuda = cuda
         self.handle = c_void_p()
-        if opened is None:
-            cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING | _FOR_PROCESSES * shared)
-        else:
-            cuda.call("cuIpcOpenEventHandle", byref(self.handle), opened)
-
-    def export(self) -> IpcHandle:
-        """Return by what other processes open this one, which is *shared*."""
-        handle = IpcHandle()
-        self._cuda.call("cuIpcGetEventHandle", byref(handle), self.handle)
-        return handle
+        cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING)
 
     def record(self, stream: Any) -> None:
         """Have it be behind what is in *stream* now."""

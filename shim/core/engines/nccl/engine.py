@@ -97,9 +97,9 @@ class NcclEngine(LayeredEngine):
         """Call one of NCCL's functions that put an operation on a stream."""
         self.communicator.launch(function, *arguments, self._stream)
 
-    def group(self) -> AbstractContextManager[object]:
-        """Have what is launched within carried out as one."""
-        return self.communicator.group(self._stream)
+    def group(self, has_messages: bool) -> AbstractContextManager[object]:
+        """Have what is launched within carried out as one. See ``Communicator``."""
+        return self.communicator.group(self._stream, has_messages)
 
     @contextmanager
     def room(self, size: int) -> Iterator[int]:

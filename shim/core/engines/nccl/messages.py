@@ -16,10 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.base import check_call
-from shim.core.engines.nccl.communicator import new_identity
 from shim.core.engines.nccl.sharing import between_two
 from shim.core.engines.network.threads import begin_thread
-from shim.errors import CollectiveTimeoutError, MismatchError, ShimError, UnsupportedError
+from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Message", "Messages"]
 
-# The message's number and bytes, its dtype, and what its communicator is made of.
-_HEADER = struct.Struct("qq32s128s")
+_HEADER = struct.Struct("qq32s")  # the message's number, bytes and dtype
 _BYTE = 1  # NCCL's uint8
 _BETWEEN_LOOKS = 0.1  # seconds
 
@@ -41,7 +39,6 @@ class _Direction:
     def __init__(self) -> None:
         self.beginning = threading.Lock()
         self.begun = 0
-        self.identity = b""
         self._turn = 0
         self._changed = threading.Condition()
 
@@ -152,17 +149,21 @@ class Message:
     def source_rank(self) -> int:
         return self._source
 
-    def _put_behind(self, function: str, key: tuple[int, int], identity: bytes, at: int, size: int) -> Event:
+    def _put_behind(self, function: str, key: tuple[int, int], at: int, size: int) -> Event:
         """Call one of NCCL's functions for the message on the stream of its direction, and return its end. At 0, nobody wants it."""
         communicators = self._communicators
         is_receiver = int(communicators.rank == key[1])
-        made = communicators.of(key, partial(between_two, communicators, key, identity))
-        stream = made.stream.handle
-        with communicators.launching(made):
-            self._begin.make_wait(stream)
-            with nullcontext(at) if at or not size else communicators.cuda.room(size, stream) as place:
-                made.launch(function, place, size, _BYTE, 1 - is_receiver, stream)
-            return communicators.end_of(stream, self._request)
+        try:
+            made = communicators.of(key, partial(between_two, communicators, key))
+            stream = made.stream.handle
+            with communicators.launching(made):
+                self._begin.make_wait(stream)
+                with nullcontext(at) if at or not size else communicators.cuda.room(size, stream) as place:
+                    made.launch(function, place, size, _BYTE, 1 - is_receiver, stream)
+                return communicators.end_of(stream, self._request)
+        except BaseException as error:  # the next message of the direction would take this one's place on one rank
+            communicators.end(EngineError(f"a message on a device has failed: {error or type(error).__name__}"))
+            raise
 
 
 class _Send(Message):
@@ -172,9 +173,8 @@ class _Send(Message):
         self._key = (self._communicators.rank, self._peer)
         direction = self._messages.directions[self._key]
         with direction.beginning:
-            direction.identity = direction.identity or new_identity(self._communicators.nccl)
-            self._number, self._identity = direction.begun, direction.identity
-            header = _HEADER.pack(self._number, size, self._request.dtype.encode(), self._identity)
+            self._number = direction.begun
+            header = _HEADER.pack(self._number, size, self._request.dtype.encode())
             work: Any = self._messages.under.send(bytearray(header), self._peer, self._tag, False)
             work.start()
             direction.begun += 1
@@ -183,7 +183,7 @@ class _Send(Message):
     def _put(self) -> Event:
         ((at, size),) = self._request.input_places
         with self._messages.directions[self._key].in_turn(self._number, self._communicators):
-            return self._put_behind("ncclSend", self._key, self._identity, at, size)
+            return self._put_behind("ncclSend", self._key, at, size)
 
 
 class _Receive(Message):
@@ -196,13 +196,13 @@ class _Receive(Message):
     def _put(self) -> Event:
         ((at, room),) = self._request.output_places
         self._source = self._header.source_rank()
-        number, size, dtype, identity = _HEADER.unpack(self._room)
+        number, size, dtype = _HEADER.unpack(self._room)
         key = (self._source, self._communicators.rank)
         named = dtype.rstrip(b"\0").decode()
         fits = (size, named) == (room, self._request.dtype)
         with self._messages.directions[key].in_turn(number, self._communicators):
             # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
-            end = self._put_behind("ncclRecv", key, identity, at if fits else 0, size)
+            end = self._put_behind("ncclRecv", key, at if fits else 0, size)
         if not fits:
             raise MismatchError(
                 f"{{tensor}} must be as what rank {self._source} sent, {size} bytes of {named}, got {room} bytes of {self._request.dtype}"

@@ -60,14 +60,14 @@ def all_gather(engine: NcclEngine, request: Request) -> None:
                 for rank, (target, _) in enumerate(targets):
                     engine.copy(target, whole + rank * size, size)
         return
-    with engine.group():
+    with engine.group(has_messages=False):
         for rank, (target, part) in enumerate(targets):
             engine.launch("ncclBroadcast", source if rank == engine.rank else target, target, part, _BYTE, rank)
 
 
 def gather(engine: NcclEngine, request: Request) -> None:
     ((source, size),) = request.input_places
-    with engine.group():
+    with engine.group(has_messages=True):
         if size:  # what is empty is not sent, as it is not received either
             engine.launch("ncclSend", source, size, _BYTE, request.root)
         if engine.rank == request.root:
@@ -76,7 +76,7 @@ def gather(engine: NcclEngine, request: Request) -> None:
 
 def scatter(engine: NcclEngine, request: Request) -> None:
     ((target, size),) = request.output_places
-    with engine.group():
+    with engine.group(has_messages=True):
         if size:
             engine.launch("ncclRecv", target, size, _BYTE, request.root)
         if engine.rank == request.root:
@@ -93,14 +93,14 @@ def reduce_scatter(engine: NcclEngine, request: Request) -> None:
                         engine.copy(whole + rank * size, source, size)
                 engine.launch("ncclReduceScatter", whole, target, size // width, dtype, op)
             return
-        with engine.group():
+        with engine.group(has_messages=False):
             for rank, (source, part) in enumerate(sources):
                 to = target if rank == engine.rank else source  # which is not written
                 engine.launch("ncclReduce", source, to, part // width, dtype, op, rank)
 
 
 def all_to_all(engine: NcclEngine, request: Request) -> None:
-    with engine.group():
+    with engine.group(has_messages=True):
         _send_all(engine, request.input_places)
         _receive_all(engine, request.output_places)
 

@@ -23,6 +23,8 @@ __all__ = ["between_all", "between_two"]
 _OF_ALL, _UPWARDS, _DOWNWARDS = (COLLECTIVE_TAG + number for number in (1, 2, 3))
 _OVER_NCCL, _ON_ONE_DEVICE, _ON_SOME = b"n", b"o", b"s"
 _DEVICE_BYTES = 17
+_SHARES_DEVICES = 23000  # the first NCCL that can be told to
+_HALF_FOR_ALL, _HALF_FOR_MESSAGES = 8 << 20, 1 << 20  # bytes of a pool's
 
 
 def between_all(communicators: Communicators) -> Communicator:
@@ -49,22 +51,26 @@ def between_all(communicators: Communicators) -> Communicator:
         )
     if answer.startswith(_ON_ONE_DEVICE):
         meeting = Meeting(under, range(size), rank, _OF_ALL)
-        return OneDevice(communicators.cuda, communicators.number, meeting)
+        return OneDevice(communicators.cuda, communicators.number, meeting, communicators.check_intact, _HALF_FOR_ALL)
     return NcclCommunicator(communicators.nccl, communicators.cuda, answer[1:], size, rank)
 
 
-def between_two(communicators: Communicators, key: tuple[int, int], identity: bytes) -> Communicator:
-    """Return the communicator for messages from one rank to another, *key*, which both make at once; over NCCL by *identity*."""
+def between_two(communicators: Communicators, key: tuple[int, int]) -> Communicator:
+    """Return the communicator for messages from one rank to another, *key*, which both make at once."""
     rank = key.index(communicators.rank)
     meeting = Meeting(communicators.under, key, rank, _UPWARDS if key[0] < key[1] else _DOWNWARDS)
     if _kind_of(meeting.exchange(_device_of(communicators))) == _ON_ONE_DEVICE:
-        return OneDevice(communicators.cuda, communicators.number, meeting)
-    return NcclCommunicator(communicators.nccl, communicators.cuda, identity, 2, rank)
+        return OneDevice(
+            communicators.cuda, communicators.number, meeting, communicators.check_intact, _HALF_FOR_MESSAGES
+        )
+    identity = new_identity(communicators.nccl) if rank == 0 else bytes(sizeof(UniqueId))
+    return NcclCommunicator(communicators.nccl, communicators.cuda, meeting.exchange(identity)[0], 2, rank)
 
 
 def _device_of(communicators: Communicators) -> bytes:
     """Return what names this rank's device, and whether NCCL has been told that it may be shared."""
-    may_share = os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE", "0") != "0"
+    is_told = os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE", "0") != "0"
+    may_share = is_told and communicators.nccl.version_number >= _SHARES_DEVICES
     return communicators.cuda.identity_of(communicators.number) + bytes([may_share])
 
 

@@ -7,14 +7,11 @@ import pytest
 
 from shim.launch.pool import RankPool
 
-SHARES = pytest.mark.parametrize("shares", [False, True], ids=["own devices", "one device"])
 
-
-@SHARES
 @pytest.mark.parametrize("leaves_at_once", [False, True])
-def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool, shares: bool) -> None:
+def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool) -> None:
     with RankPool(2) as pool:
-        survivor, _ = pool.run(dying_rank.lose_a_rank, leaves_at_once, shares, deadline=20.0)
+        survivor, _ = pool.run(dying_rank.lose_a_rank, leaves_at_once, deadline=20.0)
         assert survivor.error is None, survivor.error
         seconds, told = survivor.value
         assert seconds < 2.0
@@ -22,10 +19,19 @@ def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool, shar
         assert "was killed by SIGKILL" in told
 
 
-@SHARES
-def test_a_rank_that_gives_up_does_not_wait_for_the_others_and_tells_them(shares: bool) -> None:
+def test_survivors_that_share_a_device_have_it_back() -> None:
     with RankPool(2) as pool:
-        left, other = pool.run(dying_rank.give_up, shares, deadline=20.0)
+        survivor, _ = pool.run(dying_rank.lose_a_rank_that_shares, deadline=20.0)
+        assert survivor.error is None, survivor.error
+        seconds, told = survivor.value
+        assert seconds < 2.0
+        assert "rank 1" in told
+        assert "was killed by SIGKILL" in told
+
+
+def test_a_rank_that_gives_up_does_not_wait_for_the_others_and_tells_them() -> None:
+    with RankPool(2) as pool:
+        left, other = pool.run(dying_rank.give_up, deadline=20.0)
         assert (left.error, other.error) == (None, None)
         assert max(left.value[0], other.value[0]) < 2.0
         assert "KeyError: 'weight'" in other.value[1]

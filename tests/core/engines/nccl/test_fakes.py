@@ -30,7 +30,6 @@ TOLD = {
     "freed_while_another_process_has_it_open": "cuMemFree: memory that another process has open",
     "opened_by_its_own_process": "cuIpcOpen: what this process has made itself",
     "exported_memory_of_a_stream": "cuIpcGetMemHandle: memory of cuMemAllocAsync",
-    "exported_event_that_is_for_one_process": "cuIpcGetEventHandle: an event that was not made for other processes",
 }
 
 

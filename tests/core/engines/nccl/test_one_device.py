@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from gates import Gate
 
 import shim
 from shim.conformance import oracle
-from shim.core import calls
+from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.nccl.one_device import communicator, kernels, pools
+from shim.core.engines.nccl import sharing
+from shim.core.engines.nccl.library import library
+from shim.core.engines.nccl.one_device import kernels
+from shim.core.engines.nccl.one_device.communicator import OneDevice
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import EngineError, MismatchError
+from shim.errors import EngineError, MismatchError, ShimError
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
@@ -53,8 +57,8 @@ def all_collectives(group: Any, rank: int, size: int, count: int) -> None:
 def test_what_does_not_fit_into_a_pool_goes_in_pieces(
     rank: int, world_size: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (communicator, pools):
-        monkeypatch.setattr(module, "HALF", 192)
+    for name in ("_HALF_FOR_ALL", "_HALF_FOR_MESSAGES"):
+        monkeypatch.setattr(sharing, name, 192)
     with world() as group:
         all_collectives(group, rank, world_size, count)
         sent, received = FakeTensor(np.full(count, 1.0 + rank)), FakeTensor(np.zeros(count))
@@ -118,11 +122,13 @@ def test_some_ranks_on_one_device_are_refused_on_all(rank: int) -> None:
 @pytest.mark.ranks(2)
 def test_nccl_takes_them_where_it_is_told_to(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1")
+    load()
+    monkeypatch.setattr(library(), "version_number", 23000)
     with world() as group:
         tensor = FakeTensor(np.ones(3))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 2.0))
-        assert "engine nccl, NCCL 2.29.7" in shim.explain()
+        assert "engine nccl, NCCL 2." in shim.explain()
 
 
 @pytest.mark.ranks(2)
@@ -147,44 +153,97 @@ def test_host_and_device_are_told_apart_as_ever(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_nobody_waits_for_the_device(rank: int) -> None:
-    """The stream of rank 1 is busy until it is let go, after both ranks have made their calls."""
+def test_a_call_comes_after_what_is_on_the_stream(rank: int) -> None:
+    """The stream of rank 1 is busy until it is let go, a while after the calls have begun."""
     with world() as group:
         stream, gate, tensor = Stream(0), Gate(), FakeTensor(np.full(3, 1.0 + rank))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        check(tensor, np.full(3, 3.0))
         if rank == 1:
             gate.close(stream)
+            threading.Timer(0.2, gate.open).start()
         with on_stream(stream):
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
             work = calls.all_reduce(ME, group, tensor, tensor, SUM)
             work.start()
             work.wait()
-            assert load().cuStreamQuery(stream.handle) != 0
-        calls.barrier(ME, group, now=True)
-        gate.open()
         stream.synchronize()
         check(tensor, np.full(3, 12.0))
 
 
 @pytest.mark.ranks(2)
-def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int) -> None:
+def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls on another stream would fill the pools anew meanwhile."""
+    take = OneDevice._take
+    late, other, gate = Stream(0), Stream(0), Gate()
+
+    def take_late(*arguments: Any) -> None:
+        if rank == 1 and arguments[-1] == late.handle.value:
+            gate.close(late)
+            threading.Timer(0.2, gate.open).start()
+        take(*arguments)
+
     with world() as group:
-        late, other, gate = Stream(0), Stream(0), Gate()
         tensors = [FakeTensor(np.full(3, 10.0 * turn + rank)) for turn in range(4)]
         calls.all_reduce(ME, group, tensors[0], tensors[0], SUM, now=True)
-        check(tensors[0], np.full(3, 1.0))
-        if rank == 1:
-            gate.close(late)
+        monkeypatch.setattr(OneDevice, "_take", take_late)
         for tensor, stream in zip(tensors[1:], (late, other, other), strict=True):
             with on_stream(stream):
                 calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        calls.barrier(ME, group, now=True)
-        time.sleep(0.1)  # in which the streams do what they may
-        gate.open()
         for turn, tensor in enumerate(tensors):
             check(tensor, np.full(3, 20.0 * turn + 1))
+
+
+@pytest.mark.ranks(2)
+def test_a_rank_that_closes_is_not_taken_for_one_that_comes_to_the_call(rank: int) -> None:
+    with world() as group:
+        tensor = FakeTensor(np.full(3, 1.0 + rank))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 3.0))
+        work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+        if rank == 0:
+            work.start()
+        else:
+            time.sleep(0.3)
+            with pytest.raises(ShimError):
+                work.wait()
+            check(tensor, np.full(3, 3.0))
+
+
+@pytest.mark.ranks(2)
+def test_a_message_that_fails_is_not_followed_by_others(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one would be received in its place."""
+    with world() as group:
+        tensor = FakeTensor(np.full(3, 1.0))
+        calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
+
+        def failing(*_: object) -> None:
+            raise EngineError("no memory")
+
+        if rank == 1:
+            monkeypatch.setattr(OneDevice, "launch", failing)
+            with pytest.raises(EngineError, match="no memory"):
+                calls.receive(ME, group, tensor, 0, now=True)
+            monkeypatch.undo()
+            with pytest.raises(EngineError, match="a message on a device has failed: no memory"):
+                calls.receive(ME, group, tensor, 0, now=True)
+        else:
+            work = calls.send(ME, group, tensor, 1)
+            work.start()
+            calls.send(ME, group, tensor, 1).start()
+            time.sleep(0.3)
+            with pytest.raises(ShimError):
+                work.wait(5.0)
+
+
+@pytest.mark.ranks(2)
+def test_groups_may_be_closed_in_any_order(rank: int) -> None:
+    with world():
+        made = [groups.new_group(ME, (0, 1), name=name) for name in ("one", "two")]
+        tensor = FakeTensor(np.ones(3))
+        for group in made:
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        for group in made[:: 1 - 2 * rank]:
+            groups.close_group(group)
 
 
 @pytest.mark.ranks(2)
@@ -204,4 +263,4 @@ def test_nothing_is_left_of_a_group(rank: int) -> None:
             del group, tensor
         counts.append(left())
         assert counts[-1] < within
-    assert counts[1] == counts[2]
+    assert counts[2] <= counts[1]

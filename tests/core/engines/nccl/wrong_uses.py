@@ -18,7 +18,7 @@ from fake_device import Stream, load
 
 load()
 
-from shim.core.engines.nccl.driver import Event, IpcHandle, driver  # noqa: E402  # the fakes come first
+from shim.core.engines.nccl.driver import IpcHandle, driver  # noqa: E402  # the fakes come first
 from shim.core.engines.nccl.library import Nccl, UniqueId, library  # noqa: E402
 
 FLOAT, BYTES = 7, 4
@@ -186,11 +186,6 @@ def exported_memory_of_a_stream() -> None:
     with cuda.on(0):
         cuda.call("cuMemAllocAsync", byref(at), 64, None)
         cuda.call("cuIpcGetMemHandle", byref(IpcHandle()), at)
-
-
-def exported_event_that_is_for_one_process() -> None:
-    with driver().on(0):
-        Event(driver()).export()
 
 
 USES = {

@@ -1,8 +1,6 @@
 // Combines the elements of several areas of memory, one by one. DTYPE and OP are NCCL's numbers; OP 5 multiplies with the
 // factor. Nothing is included, so that the compiler needs no headers of CUDA's.
 
-#define MOST_RANKS 64
-
 enum { SUM, PRODUCT, MAXIMUM, MINIMUM, AVERAGE, SCALED };
 
 union Bits {

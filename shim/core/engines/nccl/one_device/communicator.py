@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
+from shim._native import dtype_bytes
 from shim.core.engines.nccl.communicator import Communicator
 from shim.core.engines.nccl.driver import Driver, Stream
+from shim.core.engines.nccl.library import DTYPES
 from shim.core.engines.nccl.one_device.kernels import MOST_RANKS, SCALED, Kernels
 from shim.core.engines.nccl.one_device.meeting import Meeting
-from shim.core.engines.nccl.one_device.pools import HALF
 from shim.core.engines.nccl.one_device.turns import Turns
 from shim.errors import EngineError
 
@@ -19,9 +20,8 @@ __all__ = ["OneDevice"]
 
 _SUM = 0
 _BFLOAT16 = 9
-_BYTES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)  # of an element, by NCCL's dtypes
+_BYTES = {number: dtype_bytes(name) for name, number in DTYPES.items()}  # of an element
 _FACTORS = {6: "e", 7: "f", 8: "d", _BFLOAT16: "H"}
-_LARGEST = struct.Struct("q")
 
 
 class _Scaled(NamedTuple):
@@ -39,20 +39,20 @@ class _Message(NamedTuple):
 
 
 class OneDevice(Communicator):
-    """The ranks that come to *meeting*, all on the current device, whose number here is *number*. See ``Communicator``."""
+    """The ranks that come to *meeting*, all on the current device, whose number here is *number*. See ``Communicator``, and ``Turns`` for *check* and *half*."""
 
     description = "whose ranks share a device"
-    lock = nullcontext()  # ranks that wait for each other hold nothing that another operation of theirs needs
+    lock = nullcontext()  # a turn has one, which is free while the ranks wait for each other
 
-    def __init__(self, cuda: Driver, number: int, meeting: Meeting) -> None:
-        self._cuda = cuda
+    def __init__(self, cuda: Driver, number: int, meeting: Meeting, check: Callable[[], None], half: int) -> None:
+        self._cuda, self._half = cuda, half
         self.rank, self.size = meeting.rank, len(meeting.members)
         lacks = f"there are {self.size} ranks, and {MOST_RANKS} at most" if self.size > MOST_RANKS else ""
         try:
             self._kernels = Kernels(cuda, number)
         except EngineError as error:
             lacks = str(error)
-        self._turns = Turns(cuda, meeting, lacks)
+        self._turns = Turns(cuda, meeting, half, check, lacks)
         self.stream = Stream(cuda)
         self._messages: tuple[list[_Message], list[_Message]] | None = None  # of a group: those sent, those received
 
@@ -60,8 +60,11 @@ class OneDevice(Communicator):
         _OPERATIONS[function](self, *arguments)
 
     @contextmanager
-    def group(self, stream: Any) -> Iterator[None]:
+    def group(self, stream: Any, has_messages: bool) -> Iterator[None]:
         """See ``Communicator``. All ranks exchange the messages in the end: some may have none."""
+        if not has_messages:
+            yield
+            return
         self._messages = [], []
         try:
             yield
@@ -109,7 +112,7 @@ class OneDevice(Communicator):
 
     def _reduce(self, source: int, target: int, count: int, dtype: int, op: Any, root: int, stream: Any) -> None:
         width = _BYTES[dtype]
-        for first, part in _pieces(count, HALF // width):
+        for first, part in _pieces(count, self._half // width):
             at = first * width
             with self._turns.turn(stream) as turn:
                 self._give(turn.mine, source + at, part, dtype, op, stream)
@@ -119,7 +122,7 @@ class OneDevice(Communicator):
 
     def _reduce_scatter(self, source: int, target: int, count: int, dtype: int, op: Any, stream: Any) -> None:
         width = _BYTES[dtype]
-        for first, part in _pieces(count, HALF // width // self.size):
+        for first, part in _pieces(count, self._half // width // self.size):
             with self._turns.turn(stream) as turn:
                 for rank in range(self.size):
                     given = source + (rank * count + first) * width
@@ -129,7 +132,7 @@ class OneDevice(Communicator):
                 self._take(target + first * width, mine, part, dtype, op, stream)
 
     def _broadcast(self, source: int, target: int, count: int, dtype: int, root: int, stream: Any) -> None:
-        for at, part in _pieces(count * _BYTES[dtype], HALF):
+        for at, part in _pieces(count * _BYTES[dtype], self._half):
             with self._turns.turn(stream) as turn:
                 if self.rank == root:
                     self._copy(turn.mine, source + at, part, stream)
@@ -140,7 +143,7 @@ class OneDevice(Communicator):
 
     def _all_gather(self, source: int, target: int, count: int, dtype: int, stream: Any) -> None:
         size = count * _BYTES[dtype]
-        for at, part in _pieces(size, HALF):
+        for at, part in _pieces(size, self._half):
             with self._turns.turn(stream) as turn:
                 self._copy(turn.mine, source + at, part, stream)
                 pools, _ = turn.meet()
@@ -163,15 +166,15 @@ class OneDevice(Communicator):
 
     def _exchange(self, sends: Sequence[_Message], receives: Sequence[_Message], stream: Any) -> None:
         """Pass on messages, one at most from each rank to each, through a room of its own in the sender's pool."""
-        room, at = HALF // self.size // 8 * 8, 0
+        room, at = self._half // self.size // 8 * 8, 0
         largest = max((message.size for message in sends), default=0)
         while at == 0 or at < largest:
             with self._turns.turn(stream) as turn:
                 for message in sends:
                     part = max(0, min(room, message.size - at))
                     self._copy(turn.mine + message.peer * room, message.at + at, part, stream)
-                pools, said = turn.meet(_LARGEST.pack(largest))
-                largest = max(size for one in said for size in _LARGEST.unpack(one))
+                pools, said = turn.meet(largest)
+                largest = max(said)
                 for message in receives:
                     part = max(0, min(room, message.size - at))
                     self._copy(message.at + at, pools[message.peer] + self.rank * room, part, stream)

@@ -1,8 +1,9 @@
-"""NVIDIA's compiler for the device's code, NVRTC, by its C functions. torch and CuPy need it too, and bring it."""
+"""NVIDIA's compiler for the device's code, NVRTC, by its C functions. torch's packages for CUDA bring it along."""
 
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from functools import cache
 from typing import Any
@@ -25,6 +26,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "nvrtcGetPTX": (c_void_p, c_char_p),
     "nvrtcDestroyProgram": (POINTER(c_void_p),),
 }
+_OF_THE_SYSTEM = ("libnvrtc.so.13", "libnvrtc.so.12")  # two of them do each other no harm
 _WHEELS = ("nvidia.cuda_nvrtc", "nvidia.cu13")
 
 
@@ -56,6 +58,14 @@ class Compiler:
         finally:
             self._call("nvrtcDestroyProgram", byref(program))
 
+    def check(self, capability: int) -> None:
+        """Raise EngineError where this compiler does not know devices of *capability* any more."""
+        oldest = min(self._capabilities())
+        if capability < oldest:
+            raise EngineError(
+                f"this NVRTC compiles for compute capability {oldest / 10:.1f} and newer, and the device has {capability / 10:.1f}"
+            )
+
     def _capabilities(self) -> list[int]:
         count = c_int()
         self._call("nvrtcGetNumSupportedArchs", byref(count))
@@ -74,10 +84,10 @@ class Compiler:
 @cache
 def compiler() -> Compiler:
     """Return the compiler of this process. Raises EngineError where there is none."""
-    found = loaded("libnvrtc.so") or of_wheels(_WHEELS, "libnvrtc.so*")
-    if not found:
-        raise EngineError(
-            "ranks that share a device need NVRTC, and it is neither loaded nor installed\n"
-            "Install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc for CUDA 13, or import torch or CuPy first."
-        )
-    return Compiler(found[0])
+    for path in (*loaded("libnvrtc.so"), *of_wheels(_WHEELS, "libnvrtc.so*"), *_OF_THE_SYSTEM):
+        with suppress(EngineError):
+            return Compiler(path)
+    raise EngineError(
+        "ranks that share a device need NVRTC, and none can be loaded\n"
+        "Install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc for CUDA 13."
+    )

@@ -29,6 +29,7 @@ class Kernels:
     def __init__(self, cuda: Driver, number: int) -> None:
         self._cuda, self._number = cuda, number
         self._compiler = compiler()
+        self._compiler.check(cuda.capability_of(number))
 
     def combine(
         self, target: int, sources: Sequence[int], count: int, dtype: int, op: int, stream: Any, factor: float = 1.0
@@ -47,7 +48,9 @@ class Kernels:
         key = (self._number, dtype, op)
         if key not in _functions:
             code = self._compiler.compile(
-                _SOURCE.read_text(), {"DTYPE": dtype, "OP": op}, self._cuda.capability_of(self._number)
+                _SOURCE.read_text(),
+                {"DTYPE": dtype, "OP": op, "MOST_RANKS": MOST_RANKS},
+                self._cuda.capability_of(self._number),
             )
             module, function = c_void_p(), c_void_p()
             self._cuda.call("cuModuleLoadData", byref(module), code)

@@ -31,5 +31,5 @@ class Meeting:
         return [bytes(one) for one in given]
 
     def is_alone(self) -> bool:
-        """Tell whether all other ranks are gone."""
-        return all(self.under.is_gone(member) for rank, member in enumerate(self.members) if rank != self.rank)
+        """Tell whether the processes of all other ranks have ended."""
+        return all(self.under.has_ended(member) for rank, member in enumerate(self.members) if rank != self.rank)

@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 from ctypes import byref, c_void_p, sizeof
-from typing import NamedTuple
 
-from shim.core.engines.nccl.driver import Driver, Event, IpcHandle
+from shim.core.engines.nccl.driver import Driver, IpcHandle
 
-__all__ = ["HALF", "HANDLES", "Half", "OpenedPool", "OwnPool"]
+__all__ = ["HANDLE_BYTES", "OpenedPool", "OwnPool"]
 
-HALF = 8 << 20  # bytes: one is filled while the other one is still read
-HANDLES = 5 * sizeof(IpcHandle)  # bytes of a pool's
+HANDLE_BYTES = sizeof(IpcHandle)
 _PEER_ACCESS = 1
 
 
-class Half(NamedTuple):
-    """Half of a pool, and how far its use has come: its owner *filled* it, and has *read* the same half of every pool."""
-
-    at: int
-    filled: Event
-    read: Event
-
-
 class OwnPool:
-    """This rank's pool, on the current device."""
+    """A pool of *size* bytes of this rank's, on the current device."""
 
-    def __init__(self, cuda: Driver) -> None:
+    def __init__(self, cuda: Driver, size: int) -> None:
         self._cuda = cuda
         self._at = c_void_p()
-        cuda.call("cuMemAlloc_v2", byref(self._at), 2 * HALF)
-        self.halves = [
-            Half((self._at.value or 0) + half * HALF, Event(cuda, shared=True), Event(cuda, shared=True))
-            for half in range(2)
-        ]
+        cuda.call("cuMemAlloc_v2", byref(self._at), size)
+        self.at = self._at.value or 0
 
     def export(self) -> bytes:
-        """Return by what the other processes open it, in HANDLES bytes."""
-        memory = IpcHandle()
-        self._cuda.call("cuIpcGetMemHandle", byref(memory), self._at)
-        events = (event.export() for half in self.halves for event in (half.filled, half.read))
-        return b"".join(bytes(handle) for handle in (memory, *events))
+        """Return what other processes open it with, in HANDLE_BYTES."""
+        handle = IpcHandle()
+        self._cuda.call("cuIpcGetMemHandle", byref(handle), self._at)
+        return bytes(handle)
 
     def close(self) -> None:
         """Free it; no other process has it open."""
@@ -47,18 +33,13 @@ class OwnPool:
 
 
 class OpenedPool:
-    """The pool of another process, by its *handles*."""
+    """The pool of another process, which has exported it as *handle*."""
 
-    def __init__(self, cuda: Driver, handles: bytes) -> None:
+    def __init__(self, cuda: Driver, handle: bytes) -> None:
         self._cuda = cuda
         self._at = c_void_p()
-        size = sizeof(IpcHandle)
-        memory, *events = (IpcHandle.from_buffer_copy(handles, at) for at in range(0, HANDLES, size))
-        cuda.call("cuIpcOpenMemHandle_v2", byref(self._at), memory, _PEER_ACCESS)
-        opened = [Event(cuda, opened=event) for event in events]
-        self.halves = [
-            Half((self._at.value or 0) + half * HALF, opened[2 * half], opened[2 * half + 1]) for half in range(2)
-        ]
+        cuda.call("cuIpcOpenMemHandle_v2", byref(self._at), IpcHandle.from_buffer_copy(handle), _PEER_ACCESS)
+        self.at = self._at.value or 0
 
     def close(self) -> None:
         """Let its owner free it."""

@@ -1,106 +1,151 @@
 """How ranks that share a device pass on data in turns.
 
-In each turn a rank fills half of its pool; the ranks meet in host memory, after which their streams may wait for the others' events;
-and it reads what is in all pools. The halves alternate, so that one meeting is enough: who comes to the next one has put on its stream
-what it reads in this half.
+In each turn a rank fills half of its pool, and waits until the device has done so. Then the ranks meet in host memory, and each reads
+what is in all pools. The halves alternate, so that one meeting is enough: who comes to the next one waits until its reads of this one
+are done. Nothing on the device waits for another process, which may die.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from shim.core.engines.nccl.driver import Driver
+from shim.core.engines.nccl.driver import Driver, Event
 from shim.core.engines.nccl.one_device.meeting import Meeting
-from shim.core.engines.nccl.one_device.pools import HANDLES, Half, OpenedPool, OwnPool
-from shim.errors import EngineError, ShimError
+from shim.core.engines.nccl.one_device.pools import HANDLE_BYTES, OpenedPool, OwnPool
+from shim.errors import EngineError, ShimError, UnsupportedError
 
 __all__ = ["Turn", "Turns"]
 
-_HAS_POOL, _LACKS_ONE = b"\1", b"\0"
+_READY, _NOT_READY = b"\1", b"\0"
 _FOR_AN_ERROR = 1024  # bytes
-_FOR_CLOSING = 30.0  # seconds that the others have to close what they have open
+_WORD = struct.Struct("<Bqq")  # a turn or the end, the number of the turn, what is said in it
+_TURN, _END = 1, 2
+_FOR_CLOSING = 2.0  # seconds that the others have to close what they have open
+_SPIN = 0.001  # seconds of looking at the device without a pause
 
 
 class Turn:
-    """One turn on *stream*: fill the memory at ``mine``, then ``meet``."""
+    """This rank's part in one turn: fill the memory at ``mine``, then ``meet``."""
 
-    def __init__(self, halves: list[Half], meeting: Meeting, stream: Any) -> None:
-        self._halves, self._meeting, self._stream = halves, meeting, stream
-        self.mine = halves[meeting.rank].at
+    def __init__(self, turns: Turns, stream: Any) -> None:
+        self._turns, self._stream = turns, stream
+        self.mine = turns.half_of(turns.rank)
 
-    def meet(self, said: bytes = b"\0") -> tuple[list[int], list[bytes]]:
-        """Return where each rank's data is for what is put on the stream from now on, and what each rank has *said*."""
-        self._halves[self._meeting.rank].filled.record(self._stream)
-        answers = self._meeting.exchange(said)
-        for half in self._halves:
-            half.filled.make_wait(self._stream)
-        return [half.at for half in self._halves], answers
+    def meet(self, said: int = 0) -> tuple[list[int], list[int]]:
+        """Return where each rank's data is, which may be read now, and the number that each rank has *said*."""
+        return self._turns.meet(self._stream, said)
 
 
 class Turns:
-    """The pools of the ranks that come to *meeting*, on the current device of each, and their turns.
+    """The pools, of two halves of *half* bytes, of the ranks that come to *meeting*, all on the current device, and their turns.
 
-    This rank *lacks* something that it needs, or nothing. Raises EngineError on all ranks where one of them cannot take part.
+    This rank *lacks* something that it needs, or nothing. Raises EngineError on all ranks where one of them cannot take part. *check*
+    raises what has ended this rank's operations on devices.
     """
 
-    def __init__(self, cuda: Driver, meeting: Meeting, lacks: str = "") -> None:
-        self._meeting = meeting
+    def __init__(self, cuda: Driver, meeting: Meeting, half: int, check: Callable[[], None], lacks: str = "") -> None:
+        self._cuda, self._meeting, self._half, self._check = cuda, meeting, half, check
+        self.rank = meeting.rank
         self._number = 0  # of the turn
+        self._using = threading.Lock()  # the pools, which are not closed meanwhile
+        self._filled, self._read = Event(cuda), Event(cuda)
         self._own: OwnPool | None = None
         self._opened: dict[int, OpenedPool] = {}
         self._is_open_elsewhere = False
-        answers = meeting.exchange(self._prepare(cuda, lacks))
-        for rank, answer in enumerate(answers):
-            if answer.startswith(_LACKS_ONE):
-                reason = answer.strip(_LACKS_ONE).decode(errors="replace")
-                self.release()
-                raise EngineError(f"ranks share a device, and rank {meeting.members[rank]} cannot: {reason}")
-        self._is_open_elsewhere = True
-        for rank, answer in enumerate(answers):
-            if rank != meeting.rank:
-                self._opened[rank] = OpenedPool(cuda, answer[1 : 1 + HANDLES])
-        pools = [self._opened.get(rank, self._own) for rank in range(len(answers))]
-        self._halves = [[pool.halves[half] for pool in pools if pool] for half in range(2)]
+        self._open_pools(lacks)
 
-    def _prepare(self, cuda: Driver, lacks: str) -> bytes:
-        """Make this rank's pool, and return what the others have to know."""
-        handles = b""
-        if not lacks:
-            try:
-                self._own = OwnPool(cuda)
-                handles = self._own.export()
-            except EngineError as error:
-                lacks = str(error)
-        said = _HAS_POOL + handles if not lacks else _LACKS_ONE + lacks.encode()[: _FOR_AN_ERROR - 1]
-        return said.ljust(_FOR_AN_ERROR, b"\0")
+    def _open_pools(self, lacks: str) -> None:
+        try:
+            said = b""
+            if not lacks:
+                self._own = OwnPool(self._cuda, 2 * self._half)
+                said = self._own.export()
+        except EngineError as error:
+            lacks = str(error)
+        handles = self._exchange_ready(said, lacks)
+        self._is_open_elsewhere = True
+        try:
+            for rank, handle in enumerate(handles):
+                if rank != self.rank:
+                    self._opened[rank] = OpenedPool(self._cuda, handle[:HANDLE_BYTES])
+        except EngineError as error:
+            lacks = f"the memory of another process cannot be opened: {error}"
+        self._exchange_ready(b"", lacks)
+
+    def _exchange_ready(self, mine: bytes, lacks: str) -> list[bytes]:
+        """Return what the ranks say, none of which *lacks* anything."""
+        word = _NOT_READY + lacks.encode()[: _FOR_AN_ERROR - 1] if lacks else _READY + mine
+        answers = self._meeting.exchange(word.ljust(_FOR_AN_ERROR, b"\0"))
+        for rank, answer in enumerate(answers):
+            if answer.startswith(_NOT_READY):
+                self.release()
+                reason = answer.strip(b"\0").decode(errors="replace")
+                raise EngineError(f"ranks share a device, and rank {self._meeting.members[rank]} cannot: {reason}")
+        return [answer[1:] for answer in answers]
+
+    def half_of(self, rank: int) -> int:
+        """Return where *rank*'s half of this turn is."""
+        pool = self._own if rank == self.rank else self._opened[rank]
+        assert pool is not None
+        return pool.at + self._number % 2 * self._half
 
     @contextmanager
     def turn(self, stream: Any) -> Iterator[Turn]:
-        """Give this rank's next turn, which all ranks have at once."""
-        halves = self._halves[self._number % 2]
-        for half in halves:
-            half.read.make_wait(stream)
-        yield Turn(halves, self._meeting, stream)
-        halves[self._meeting.rank].read.record(stream)
-        self._number += 1
+        """Give this rank's next turn, with what it copies on *stream*; all ranks have it at once."""
+        if self._cuda.is_capturing(stream):
+            raise UnsupportedError("operations of ranks that share a device cannot be captured in a CUDA graph")
+        with self._using:
+            self._check()
+            yield Turn(self, stream)
+            self._read.record(stream)
+            self._number += 1
+
+    def meet(self, stream: Any, said: int) -> tuple[list[int], list[int]]:
+        """See ``Turn``."""
+        self._filled.record(stream)
+        word = _WORD.pack(_TURN, self._number, said)
+        self._using.release()  # while others are waited for, the group may be closed
+        try:
+            self._await(self._filled)
+            self._await(self._read)  # of the turn before, whose halves are filled in the next one
+            answers = [_WORD.unpack(one) for one in self._meeting.exchange(word)]
+        finally:
+            self._using.acquire()
+        self._check()
+        for rank, (kind, number, _) in enumerate(answers):
+            if (kind, number) != (_TURN, self._number):
+                gone = f"rank {self._meeting.members[rank]} has ended the group, or an operation of it"
+                raise EngineError(f"{gone}\nThe group can no longer be used.")
+        return [self.half_of(rank) for rank in range(len(answers))], [number for _, _, number in answers]
+
+    def _await(self, event: Event) -> None:
+        began = time.monotonic()
+        while not event.is_reached():
+            self._check()
+            time.sleep(0.0 if time.monotonic() - began < _SPIN else 0.00005)
 
     def end(self) -> None:
         """Close what is the others', and wait until they have done so."""
-        self._close_opened()
+        with self._using:
+            self._close_opened()
         try:
-            self._meeting.exchange(b"\0", _FOR_CLOSING)
+            answers = self._meeting.exchange(_WORD.pack(_END, self._number, 0), _FOR_CLOSING)
         except ShimError:
             return
-        self._is_open_elsewhere = False
+        self._is_open_elsewhere = any(_WORD.unpack(one)[0] != _END for one in answers)
 
     def release(self) -> None:
         """Free this rank's pool. CUDA does not allow that while other processes have it open: then it stays until this one ends."""
-        self._close_opened()
-        if self._own is not None and (not self._is_open_elsewhere or self._meeting.is_alone()):
-            self._own.close()
-        self._own = None
+        with self._using:
+            self._close_opened()
+            if self._own is not None and (not self._is_open_elsewhere or self._meeting.is_alone()):
+                self._own.close()
+            self._own = None
 
     def _close_opened(self) -> None:
         while self._opened:

@@ -209,9 +209,21 @@ int cuStreamSynchronize(void* stream) {
 
 int cuStreamQuery(void* stream) { return stream_at("cuStreamQuery", stream).is_idle() ? success : not_ready; }
 
+int cuStreamIsCapturing(void* stream, int* status) {
+  stream_at("cuStreamIsCapturing", stream);
+  *status = 0;
+  return success;
+}
+
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  static thread_local int current = 0;
+  std::swap(current, *mode);
+  return success;
+}
+
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   const auto waited = event_at("cuStreamWaitEvent", event);
-  const std::uint64_t number = waited->recorded();
+  const std::uint64_t number = waited->recorded;
   stream_at("cuStreamWaitEvent", stream).put([=] { waited->wait_for(number); });
   return success;
 }
@@ -221,24 +233,36 @@ int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return success;
 }
 
+int cuEventCreate(void** event, unsigned) {
+  current_device("cuEventCreate");
+  const auto made = std::make_shared<Event>();
+  const std::lock_guard lock(driver().mutex);
+  driver().events[made.get()] = made;
+  *event = made.get();
+  return success;
+}
+
 int cuEventRecord(void* event, void* stream) {
   const auto recorded = event_at("cuEventRecord", event);
-  const std::uint64_t number = recorded->record();
+  const std::uint64_t number = ++recorded->recorded;
   stream_at("cuEventRecord", stream).put([=] { recorded->reach(number); });
   return success;
 }
 
-int cuEventQuery(void* event) { return event_at("cuEventQuery", event)->is_reached() ? success : not_ready; }
+int cuEventQuery(void* event) {
+  const auto asked = event_at("cuEventQuery", event);
+  const std::lock_guard lock(asked->mutex);
+  return asked->reached >= asked->recorded ? success : not_ready;
+}
 
 int cuEventSynchronize(void* event) {
   const auto waited = event_at("cuEventSynchronize", event);
-  waited->wait_for(waited->recorded());
+  waited->wait_for(waited->recorded);
   return success;
 }
 
 int cuEventDestroy_v2(void* event) {
-  const auto destroyed = event_at("cuEventDestroy", event);
-  if (destroyed->file != 0) close(destroyed->file);
+  event_at("cuEventDestroy", event);
   const std::lock_guard lock(driver().mutex);
   driver().events.erase(event);
   return success;

@@ -1,4 +1,4 @@
-// What the fake driver has for other processes: memory and events that they open. A handle names the file that keeps one.
+// What the fake driver has for other processes: memory that they open. A handle names the file that keeps it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 
 #include "driver.hpp"
 #include "fake_cuda.hpp"
+#include "processes.hpp"
 
 struct IpcHandle {
   int process, file, device;
@@ -21,7 +22,6 @@ namespace fake {
 namespace {
 
 constexpr int most_openers = 64, peer_access = 1;
-constexpr unsigned no_timing = 2, for_processes = 4;
 
 // In the page behind memory: the processes that have it open.
 std::atomic<int>* openers_of(const Allocation& memory) {
@@ -38,17 +38,6 @@ int opened_file(const IpcHandle& handle) {
   if (handle.process == getpid()) wrong_use("cuIpcOpen", "what this process has made itself");
   const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
   return open(path.c_str(), O_RDWR);
-}
-
-Progress* progress_in(int file) {
-  void* const at = mmap(nullptr, Allocation::page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  return at == MAP_FAILED ? nullptr : static_cast<Progress*>(at);
-}
-
-void add_event(void** handle, std::shared_ptr<Event> event) {
-  const std::lock_guard lock(driver().mutex);
-  *handle = event.get();
-  driver().events[event.get()] = std::move(event);
 }
 
 }  // namespace
@@ -109,34 +98,6 @@ int cuIpcCloseMemHandle(std::uintptr_t address) {
   replace_opener(found->second, static_cast<int>(getpid()), 0);
   unmap_memory(address, found->second);
   driver().allocations.erase(found);
-  return success;
-}
-
-int cuEventCreate(void** event, unsigned flags) {
-  current_device("cuEventCreate");
-  if ((flags & for_processes) == 0) {
-    add_event(event, std::make_shared<Event>());
-    return success;
-  }
-  if ((flags & no_timing) == 0) return invalid_value;
-  const int file = static_cast<int>(memfd_create("fake_event", 0));
-  if (file < 0 || ftruncate(file, Allocation::page) != 0) return out_of_memory;
-  add_event(event, std::make_shared<Event>(progress_in(file), file));
-  return success;
-}
-
-int cuIpcGetEventHandle(IpcHandle* handle, void* event) {
-  const auto exported = event_at("cuIpcGetEventHandle", event);
-  if (exported->file == 0) wrong_use("cuIpcGetEventHandle", "an event that was not made for other processes");
-  *handle = {static_cast<int>(getpid()), exported->file, 0, 0, {}};
-  return success;
-}
-
-int cuIpcOpenEventHandle(void** event, IpcHandle handle) {
-  const int file = opened_file(handle);
-  if (file < 0) return invalid_value;
-  add_event(event, std::make_shared<Event>(progress_in(file), 0));
-  close(file);
   return success;
 }
 

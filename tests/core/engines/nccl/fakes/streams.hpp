@@ -1,17 +1,12 @@
 // Streams and events of the fake CUDA driver.
 #pragma once
 
-#include <unistd.h>
-
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
-
-#include "processes.hpp"
 
 namespace fake {
 
@@ -62,47 +57,20 @@ class Stream {
   std::thread thread_;
 };
 
-// How far an event has come. Other processes share that of one that is made for them.
-struct Progress {
-  std::atomic<std::uint64_t> recorded, reached;
-  std::atomic<int> process;  // that has recorded it
-};
+struct Event {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t recorded = 0, reached = 0;
 
-class Event {
- public:
-  // Of this process alone.
-  Event() = default;
-  // In memory that a file keeps, which has the number `file` in the process that made it; 0 in others.
-  Event(Progress* shared, int file) : file(file), progress_(shared), is_shared_(true) {}
-
-  std::uint64_t record() {
-    progress_->process = static_cast<int>(getpid());
-    return ++progress_->recorded;
-  }
-  std::uint64_t recorded() const { return progress_->recorded; }
   void reach(std::uint64_t number) {
-    const std::lock_guard lock(mutex_);
-    progress_->reached = number;
-    changed_.notify_all();
+    const std::lock_guard lock(mutex);
+    reached = number;
+    changed.notify_all();
   }
-  bool is_reached() const { return progress_->reached >= progress_->recorded; }
   void wait_for(std::uint64_t number) {
-    if (is_shared_) {  // a process that has died does not keep others
-      while (progress_->reached < number && is_alive(progress_->process)) usleep(50);
-      return;
-    }
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return progress_->reached >= number; });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return reached >= number; });
   }
-
-  const int file = 0;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Progress own_{};
-  Progress* const progress_ = &own_;
-  const bool is_shared_ = false;
 };
 
 }  // namespace fake
