@@ -124,7 +124,9 @@ class Door:
         guest.said += data
         if not data:
             if not guest.said and sock.family != socket.AF_UNIX:
-                self.note(f"a process at {guest.address} looked for another job (is SHIM_SECRET the same there?)")
+                self.note(
+                    f"a process at {guest.address} looked for another job (are SHIM_SECRET and the address, as it is written, the same there?)"
+                )
             self._turn_away(sock)
         elif len(guest.said) >= JOIN_SIZE:
             self._judge(sock, guest)

@@ -20,7 +20,7 @@ _SILENT = 0.3  # seconds after which a server that says nothing is another progr
 _CONNECTING = 3.0
 _NEXT = 0.05  # seconds after which the next place is tried, too: a port's other owner costs no more
 _LONGEST_PAUSE = 0.25
-_OTHER_JOB = "another job (is SHIM_SECRET the same there?)"
+_OTHER_JOB = "another job (are SHIM_SECRET and the address, as it is written, the same there?)"
 
 
 def seconds_left(deadline: float) -> float:

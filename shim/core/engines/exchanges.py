@@ -35,8 +35,13 @@ def exchange_at(place: Place, step: str, ranks: Sequence[int] | None = None) -> 
 
 
 def _lost(place: Place, control: Control, error: PeerLostError) -> PeerLostError:
-    """Return the error of a member that went before the group was there: the one that died, before those that left, perhaps for that."""
-    gone = [member for member in place.ranks if control.is_gone(member)] or [place.ranks[0]]
+    """Return the error of a member that went before the group was there: the one that died, before those that left, perhaps for that.
+
+    It is *error* itself where that tells of no member, but of rank 0's process, without which the ranks do not hear of each other.
+    """
+    gone = [member for member in place.ranks if control.is_gone(member)]
+    if not gone:
+        return error
     first = min(gone, key=control.has_left)
     name = f"rank {first}"
     told = f"{name} of the world went before group {place.name!r} was formed: {name}{control.ending_of(first)}"

@@ -154,11 +154,11 @@ def test_a_dtype_that_numpy_has_only_with_an_extension_is_told() -> None:
 
 @pytest.mark.ranks(2)
 @pytest.mark.engine("shared_memory")
-def test_nothing_is_left_of_a_thousand_tensors(rank: int, world_size: int) -> None:
+def test_nothing_is_left_of_many_tensors(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")
     try:
         seen = set()
-        for cycle in range(1000):
+        for cycle in range(300):
             tensor, gathered = shim.empty(10_000, "float32"), shim.empty(20_000, "float32")
             tensor[:] = rank + cycle
             calls.all_gather(ME, group, gathered, tensor).wait()

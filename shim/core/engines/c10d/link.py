@@ -194,9 +194,12 @@ class GlooLink(Link):
         else:
             self._is_awaited.set()  # nor does any other rank take headers here
         self._parts.close()
-        if not is_clean:  # its destructor would wait for transfers that never end; the process's end does not
-            self._group.abort()
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+        group = self._group  # which a neighbour's thread may let go meanwhile
+        if (
+            not is_clean and group is not None
+        ):  # its destructor would wait for transfers that never end; the process's end does not
+            group.abort()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
             self._is_awaited.set()
         for link in list(_lingering):
             if link._group is None and not any(thread.is_alive() for thread in link._threads):

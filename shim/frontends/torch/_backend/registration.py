@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from shim.errors import ArgumentError
+
 __all__ = ["register"]
 
 
@@ -22,7 +24,10 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-    if os.environ.get("SHIM_TORCH_BACKEND", "0") not in ("", "0"):
+    said = os.environ.get("SHIM_TORCH_BACKEND") or "0"
+    if said not in ("0", "1"):
+        raise ArgumentError(f"SHIM_TORCH_BACKEND must be 0 or 1, got {said!r}")
+    if said == "1":
         from shim.frontends.torch._backend.serving import serve
 
         serve()

@@ -62,7 +62,7 @@ def refuse_device(caller: Caller, name: str, device: Any) -> None:
         if one is not None and not str(one).startswith("cpu"):
             raise caller.explain(
                 UnsupportedError(
-                    f"{name} must be None or the CPU: the torch frontend's engine works on host memory, got {device!r}"
+                    f"{name} must be None or the CPU{'' if accelerator() else ', as torch has no accelerator here'}, got {device!r}"
                 )
             )
 
@@ -93,7 +93,9 @@ def _is_for_devices_alone(backend: str) -> bool:
 
 
 def _check_device_ids(caller: Caller, device_ids: Any) -> None:
-    """Raise for what is neither a number nor a list of such or of the CPU."""
+    """Raise for what is neither a number from 0 on nor a list of such or of the CPU."""
     for one in device_ids if isinstance(device_ids, (list, tuple)) else [device_ids]:
         if not isinstance(one, int):
             refuse_device(caller, "device_ids", one)
+        elif one < 0:
+            raise caller.explain(ArgumentError(f"device_ids must be numbers from 0 on, got {device_ids!r}"))

@@ -1,4 +1,4 @@
-"""NCCL's operations for ranks that share one device, made of copies and of one kernel. No kernel waits for another process."""
+"""NCCL's operations for ranks that share one device, made of copies and of one kernel."""
 
 from __future__ import annotations
 
