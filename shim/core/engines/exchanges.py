@@ -41,6 +41,7 @@ def _lost(place: Place, control: Control, error: PeerLostError) -> PeerLostError
     """
     gone = [member for member in place.ranks if control.is_gone(member)]
     if not gone:
+        error.ranks = ()
         return error
     first = min(gone, key=control.has_left)
     name = f"rank {first}"

@@ -40,6 +40,19 @@ def test_a_process_that_imports_torch_alone(served: str, backend: str, group: st
     assert told == f"{group} {backend} [1.0, 1.0]"
 
 
+def test_a_value_that_is_none_is_told() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import torch"],
+        env={**os.environ, "SHIM_TORCH_BACKEND": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert "SHIM_TORCH_BACKEND must be 0 or 1, got 'off'" in ended.stderr
+
+
 @pytest.mark.parametrize("served", ["", "1"])
 @pytest.mark.parametrize("first", ["import torch, shim.torch_backend", "import shim.torch_backend, torch"])
 def test_the_order_of_imports_makes_no_difference(served: str, first: str) -> None:
