@@ -30,7 +30,9 @@ def place_of(gone: dict[int, str]) -> Place:
 
 
 def test_a_member_that_died_comes_before_one_that_left() -> None:
-    with pytest.raises(PeerLostError, match="rank 3 of the world went before group 'some' was formed: rank 3 died") as told:
+    with pytest.raises(
+        PeerLostError, match="rank 3 of the world went before group 'some' was formed: rank 3 died"
+    ) as told:
         exchange_at(place_of({2: " left", 3: " died"}), "meet")(b"")
     assert told.value.ranks == (2,)
 
