@@ -22,7 +22,7 @@ def test_a_call_is_ordered_on_the_current_stream(rank: int, async_op: bool) -> N
     try:
         tensor = torch.ones(1 << 20, device="cuda")
         gathered = [torch.zeros_like(tensor)]
-        dist.all_gather(gathered, tensor)  # makes the communicator
+        dist.all_gather(gathered, tensor)  # connects the ranks
         torch.cuda.synchronize()
         with torch.cuda.stream(torch.cuda.Stream()) as _:
             stream = torch.cuda.current_stream()

@@ -49,7 +49,7 @@ def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, in
     if op is not None:
         yield number, width, op
         return
-    with engine.communicator.scaled_sum(number, _scalar(dtype, request.factor)) as made:
+    with engine.link.scaled_sum(number, _scalar(dtype, request.factor)) as made:
         yield number, width, made
 
 

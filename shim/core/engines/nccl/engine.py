@@ -12,11 +12,11 @@ from shim.core.engines.base import Request, Tensor
 from shim.core.engines.layered import LayeredEngine
 from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
-from shim.core.engines.nccl.communicator import Communicator
-from shim.core.engines.nccl.communicators import ALL_RANKS, Communicators, check_libraries
+from shim.core.engines.nccl.device_link import DeviceLink
+from shim.core.engines.nccl.device_links import ALL_RANKS, DeviceLinks, check_libraries
 from shim.core.engines.nccl.driver import Event
+from shim.core.engines.nccl.link_choice import between_all
 from shim.core.engines.nccl.messages import Messages
-from shim.core.engines.nccl.sharing import between_all
 from shim.core.engines.nccl.work import DeviceWork, EndEvent
 from shim.core.reduce_ops import ReduceOp
 
@@ -43,11 +43,11 @@ class NcclEngine(LayeredEngine):
 
     def __init__(self, under: Engine, rank: int, size: int) -> None:
         super().__init__(under, rank, size)
-        self.communicators = Communicators(under, rank, size)
-        self.cuda = self.communicators.cuda
-        self._messages = Messages(under, self.communicators)
+        self.links = DeviceLinks(under, rank, size)
+        self.cuda = self.links.cuda
+        self._messages = Messages(under, self.links)
         # Of the operation that is being put on a stream, of which there is one at a time.
-        self.communicator: Communicator
+        self.link: DeviceLink
         self._stream: Any = None
 
     @staticmethod
@@ -59,13 +59,13 @@ class NcclEngine(LayeredEngine):
         """See ``Engine``. The operation is ordered on the stream that is the caller's current one now, and not finished."""
         if request.dtype and request.collective in _REDUCING:
             check(request.dtype, ReduceOp(request.op), request.factor)
-        self.communicators.settle_device(request.device_number)
+        self.links.settle_device(request.device_number)
         if now:
             return self.under.arrive(request, partial(self._launch_on, request.current_stream(), move), True)
         ending = EndEvent()
-        begin = self.communicators.event_on(request.current_stream())
+        begin = self.links.event_on(request.current_stream())
         agreement = self.under.arrive(request, partial(self._launch_after, begin, move, ending), False)
-        return DeviceWork(self.communicators, request, agreement, ending)
+        return DeviceWork(self.links, request, agreement, ending)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """See ``Engine``. It has no tensors, and no device."""
@@ -82,24 +82,24 @@ class NcclEngine(LayeredEngine):
         with self._launching(own):
             begin.make_wait(own)
             move(request)
-            ending.event = self.communicators.end_of(own, request)
+            ending.event = self.links.end_of(own, request)
 
     @contextmanager
     def _launching(self, stream: Any) -> Iterator[None]:
-        self.communicator, self._stream = self._of_all_ranks(), stream
-        with self.communicators.launching(self.communicator):
+        self.link, self._stream = self._of_all_ranks(), stream
+        with self.links.launching(self.link):
             yield
 
-    def _of_all_ranks(self) -> Communicator:
-        return self.communicators.of(ALL_RANKS, partial(between_all, self.communicators))
+    def _of_all_ranks(self) -> DeviceLink:
+        return self.links.of(ALL_RANKS, partial(between_all, self.links))
 
     def launch(self, function: str, *arguments: Any) -> None:
         """Call one of NCCL's functions that put an operation on a stream."""
-        self.communicator.launch(function, *arguments, self._stream)
+        self.link.launch(function, *arguments, self._stream)
 
     def group(self, has_messages: bool) -> AbstractContextManager[object]:
-        """Have what is launched within carried out as one. See ``Communicator``."""
-        return self.communicator.group(self._stream, has_messages)
+        """Have what is launched within carried out as one. See ``DeviceLink``."""
+        return self.link.group(self._stream, has_messages)
 
     @contextmanager
     def room(self, size: int) -> Iterator[int]:
@@ -129,8 +129,8 @@ class NcclEngine(LayeredEngine):
 
     def figures(self) -> str:
         """See ``Engine``."""
-        return self.communicators.description
+        return self.links.description
 
     def close(self, why: str = "") -> None:
         """See ``Engine``; *under* is not closed. Waits for what is on the device, unless the group ends because of *why*."""
-        self.communicators.close(why)
+        self.links.close(why)

@@ -1,7 +1,7 @@
 """Messages of tensors on devices. The host carries a header, by which sender and receiver find each other; then NCCL carries the data.
 
 The header goes as any message of the group's engine in host memory does, so that tags, and receives from any rank, mean what they mean
-there. Each direction between two ranks has a communicator and a stream of its own: data one way does not wait for data the other way.
+there. Each direction between two ranks has a link and a stream of its own: data one way does not wait for data the other way.
 The messages of one direction go one after the other, in the order in which they were begun, whatever their tags.
 """
 
@@ -16,14 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.base import check_call
-from shim.core.engines.nccl.sharing import between_two
+from shim.core.engines.nccl.link_choice import between_two
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
-    from shim.core.engines.nccl.communicators import Communicators
+    from shim.core.engines.nccl.device_links import DeviceLinks
     from shim.core.engines.nccl.driver import Event
 
 __all__ = ["Message", "Messages"]
@@ -43,11 +43,11 @@ class _Direction:
         self._changed = threading.Condition()
 
     @contextmanager
-    def in_turn(self, number: int, communicators: Communicators) -> Iterator[None]:
-        """Wait for the messages before *number*, and let the next one go afterwards. Raises what has ended the communicators meanwhile."""
+    def in_turn(self, number: int, links: DeviceLinks) -> Iterator[None]:
+        """Wait for the messages before *number*, and let the next one go afterwards. Raises what has ended the links meanwhile."""
         with self._changed:
             while self._turn < number:
-                communicators.check_intact()
+                links.check_intact()
                 self._changed.wait(_BETWEEN_LOOKS)
         try:
             yield
@@ -60,30 +60,30 @@ class _Direction:
 class Messages:
     """The messages of one rank in the group that *under* serves in host memory."""
 
-    def __init__(self, under: Engine, communicators: Communicators) -> None:
-        self.under, self.communicators = under, communicators
+    def __init__(self, under: Engine, links: DeviceLinks) -> None:
+        self.under, self.links = under, links
         # By the sender and the receiver.
         self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(_Direction)
 
     def send(self, tensor: Any, peer: int, tag: int) -> Message:
         """Prepare a send."""
-        rank, size = self.communicators.rank, self.communicators.size
+        rank, size = self.links.rank, self.links.size
         request = check_call("broadcast", rank, size, inputs=tensor, root=rank, devices=True)
         self._check(request, peer)
         return _Send(self, request, peer, tag)
 
     def receive(self, tensor: Any, peer: int | None, tag: int) -> Message:
         """Prepare a receive."""
-        rank, size = self.communicators.rank, self.communicators.size
+        rank, size = self.links.rank, self.links.size
         other = (rank + 1) % size  # than this rank: the tensor is written
         request = check_call("broadcast", rank, size, inputs=tensor, root=other, devices=True)
         self._check(request, other if peer is None else peer)
         return _Receive(self, request, peer, tag)
 
     def _check(self, request: Request, peer: int) -> None:
-        if peer == self.communicators.rank:
+        if peer == self.links.rank:
             raise UnsupportedError("{peer} must be another rank for tensors on a device\nCopy the tensor instead.")
-        self.communicators.settle_device(request.device_number)
+        self.links.settle_device(request.device_number)
 
 
 class Message:
@@ -91,8 +91,8 @@ class Message:
 
     def __init__(self, messages: Messages, request: Request, peer: int | None, tag: int) -> None:
         self._messages, self._request, self._peer, self._tag = messages, request, peer, tag
-        self._communicators = messages.communicators
-        self._begin = self._communicators.event_on(request.current_stream())
+        self._links = messages.links
+        self._begin = self._links.event_on(request.current_stream())
         self._header: Any = None  # the work that carries it
         self._is_over = threading.Event()
         self._end: Event | None = None
@@ -132,7 +132,7 @@ class Message:
         if self._error is not None:
             raise self._error
         assert self._end is not None
-        self._communicators.order_after(self._end, self._request)
+        self._links.order_after(self._end, self._request)
 
     def hold_memory(self) -> None:
         """Do nothing: it holds its tensor."""
@@ -141,7 +141,7 @@ class Message:
         """Do nothing: messages of one direction follow each other."""
 
     def is_completed(self) -> bool:
-        return self._is_over.is_set() and (self._end is None or self._communicators.is_reached(self._end))
+        return self._is_over.is_set() and (self._end is None or self._links.is_reached(self._end))
 
     def exception(self) -> ShimError | None:
         return self._error if isinstance(self._error, ShimError) else None
@@ -151,18 +151,18 @@ class Message:
 
     def _put_behind(self, function: str, key: tuple[int, int], at: int, size: int) -> Event:
         """Call one of NCCL's functions for the message on the stream of its direction, and return its end. At 0, nobody wants it."""
-        communicators = self._communicators
-        is_receiver = int(communicators.rank == key[1])
+        links = self._links
+        is_receiver = int(links.rank == key[1])
         try:
-            made = communicators.of(key, partial(between_two, communicators, key))
+            made = links.of(key, partial(between_two, links, key))
             stream = made.stream.handle
-            with communicators.launching(made):
+            with links.launching(made):
                 self._begin.make_wait(stream)
-                with nullcontext(at) if at or not size else communicators.cuda.room(size, stream) as place:
+                with nullcontext(at) if at or not size else links.cuda.room(size, stream) as place:
                     made.launch(function, place, size, _BYTE, 1 - is_receiver, stream)
-                return communicators.end_of(stream, self._request)
+                return links.end_of(stream, self._request)
         except BaseException as error:  # the next message of the direction would take this one's place on one rank
-            communicators.end(EngineError(f"a message on a device has failed: {error or type(error).__name__}"))
+            links.end(EngineError(f"a message on a device has failed: {error or type(error).__name__}"))
             raise
 
 
@@ -170,7 +170,7 @@ class _Send(Message):
     def _begin_header(self) -> Any:
         assert self._peer is not None
         ((_, size),) = self._request.input_places
-        self._key = (self._communicators.rank, self._peer)
+        self._key = (self._links.rank, self._peer)
         direction = self._messages.directions[self._key]
         with direction.beginning:
             self._number = direction.begun
@@ -182,7 +182,7 @@ class _Send(Message):
 
     def _put(self) -> Event:
         ((at, size),) = self._request.input_places
-        with self._messages.directions[self._key].in_turn(self._number, self._communicators):
+        with self._messages.directions[self._key].in_turn(self._number, self._links):
             return self._put_behind("ncclSend", self._key, at, size)
 
 
@@ -197,10 +197,10 @@ class _Receive(Message):
         ((at, room),) = self._request.output_places
         self._source = self._header.source_rank()
         number, size, dtype = _HEADER.unpack(self._room)
-        key = (self._source, self._communicators.rank)
+        key = (self._source, self._links.rank)
         named = dtype.rstrip(b"\0").decode()
         fits = (size, named) == (room, self._request.dtype)
-        with self._messages.directions[key].in_turn(number, self._communicators):
+        with self._messages.directions[key].in_turn(number, self._links):
             # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
             end = self._put_behind("ncclRecv", key, at if fits else 0, size)
         if not fits:

@@ -9,7 +9,7 @@ from shim.errors import ShimError
 
 if TYPE_CHECKING:
     from shim._native import Request
-    from shim.core.engines.nccl.communicators import Communicators
+    from shim.core.engines.nccl.device_links import DeviceLinks
     from shim.core.engines.nccl.driver import Event
 
 __all__ = ["DeviceWork", "EndEvent"]
@@ -27,9 +27,9 @@ class DeviceWork:
     *agreement* is the work of the engine in host memory, which ends when the operation is on that stream; *ending* then has its event.
     """
 
-    def __init__(self, communicators: Communicators, request: Request, agreement: Any, ending: EndEvent) -> None:
+    def __init__(self, links: DeviceLinks, request: Request, agreement: Any, ending: EndEvent) -> None:
         self.under = agreement
-        self._communicators, self._request, self._ending = communicators, request, ending
+        self._links, self._request, self._ending = links, request, ending
 
     def start(self) -> None:
         self.under.start()
@@ -37,7 +37,7 @@ class DeviceWork:
     def wait(self, timeout: float = -1.0) -> None:
         self.under.wait(timeout)
         if self._ending.event is not None:
-            self._communicators.order_after(self._ending.event, self._request)
+            self._links.order_after(self._ending.event, self._request)
 
     def hold_memory(self) -> None:
         self.under.hold_memory()
@@ -47,7 +47,7 @@ class DeviceWork:
 
     def is_completed(self) -> bool:
         return bool(self.under.is_completed()) and (
-            self._ending.event is None or self._communicators.is_reached(self._ending.event)
+            self._ending.event is None or self._links.is_reached(self._ending.event)
         )
 
     def exception(self) -> ShimError | None:

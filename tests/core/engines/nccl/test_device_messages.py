@@ -13,7 +13,7 @@ from fake_device import FakeTensor, check, world
 from shim._native import dtype_bytes
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.engines.nccl import communicators, messages
+from shim.core.engines.nccl import device_links, messages
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import MismatchError, TensorError
 
@@ -123,8 +123,8 @@ def test_a_tensor_is_let_go_when_its_message_has_ended(rank: int) -> None:
         tensor.values()
         seen = weakref.ref(tensor)
         del tensor, work
-        until = communicators.time.monotonic() + 5.0
-        while seen() is not None and communicators.time.monotonic() < until:
+        until = device_links.time.monotonic() + 5.0
+        while seen() is not None and device_links.time.monotonic() < until:
             gc.collect()
         assert seen() is None
 
@@ -132,16 +132,16 @@ def test_a_tensor_is_let_go_when_its_message_has_ended(rank: int) -> None:
 @pytest.mark.ranks(2)
 def test_a_message_to_a_rank_that_has_left_is_ended(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It had been agreed on: the receiver has left between that and its part of the transfer."""
-    monkeypatch.setattr(communicators, "_AFTER_LEAVING", 0.2)
+    monkeypatch.setattr(device_links, "_AFTER_LEAVING", 0.2)
     with world() as group:
         tensor = FakeTensor(np.ones(3), rank)
         calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
         engine = group._of_devices["cuda"]
-        made = engine.communicators.of((0, 1), None)
+        made = engine.links.of((0, 1), None)
         if rank == 0:
-            with engine.communicators.launching(made):
+            with engine.links.launching(made):
                 made.launch("ncclSend", *tensor_place(tensor), 1, 1, made.stream.handle)
-                engine.communicators.end_of(made.stream.handle, tensor)  # type: ignore[arg-type]  # which it keeps
+                engine.links.end_of(made.stream.handle, tensor)  # type: ignore[arg-type]  # which it keeps
         calls.barrier(ME, group).wait()
 
 

@@ -237,7 +237,7 @@ def test_an_operation_is_ordered_on_the_current_stream(rank: int) -> None:
     with world() as group:
         stream, gate = Stream(rank), Gate()
         tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)  # makes the communicator
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)  # connects the ranks
         check(tensor, np.full(3, 3.0))
         gate.close(stream)
         with on_stream(stream):

@@ -17,10 +17,10 @@ import shim
 from shim.conformance import oracle
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.nccl import sharing
+from shim.core.engines.nccl import link_choice
 from shim.core.engines.nccl.library import library
 from shim.core.engines.nccl.one_device import kernels
-from shim.core.engines.nccl.one_device.communicator import OneDevice
+from shim.core.engines.nccl.one_device.link import OneDeviceLink
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import EngineError, MismatchError, ShimError
 
@@ -58,7 +58,7 @@ def test_what_does_not_fit_into_a_pool_goes_in_pieces(
     rank: int, world_size: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_HALF_FOR_ALL", "_HALF_FOR_MESSAGES"):
-        monkeypatch.setattr(sharing, name, 192)
+        monkeypatch.setattr(link_choice, name, 192)
     with world() as group:
         all_collectives(group, rank, world_size, count)
         sent, received = FakeTensor(np.full(count, 1.0 + rank)), FakeTensor(np.zeros(count))
@@ -158,6 +158,7 @@ def test_a_call_comes_after_what_is_on_the_stream(rank: int) -> None:
     with world() as group:
         stream, gate, tensor = Stream(0), Gate(), FakeTensor(np.full(3, 1.0 + rank))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 3.0))  # on another stream, for which the next call does not wait
         if rank == 1:
             gate.close(stream)
             threading.Timer(0.2, gate.open).start()
@@ -173,7 +174,7 @@ def test_a_call_comes_after_what_is_on_the_stream(rank: int) -> None:
 @pytest.mark.ranks(2)
 def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls on another stream would fill the pools anew meanwhile."""
-    take = OneDevice._take
+    take = OneDeviceLink._take
     late, other, gate = Stream(0), Stream(0), Gate()
 
     def take_late(*arguments: Any) -> None:
@@ -185,7 +186,7 @@ def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int, monkeypatch: py
     with world() as group:
         tensors = [FakeTensor(np.full(3, 10.0 * turn + rank)) for turn in range(4)]
         calls.all_reduce(ME, group, tensors[0], tensors[0], SUM, now=True)
-        monkeypatch.setattr(OneDevice, "_take", take_late)
+        monkeypatch.setattr(OneDeviceLink, "_take", take_late)
         for tensor, stream in zip(tensors[1:], (late, other, other), strict=True):
             with on_stream(stream):
                 calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
@@ -220,7 +221,7 @@ def test_a_message_that_fails_is_not_followed_by_others(rank: int, monkeypatch: 
             raise EngineError("no memory")
 
         if rank == 1:
-            monkeypatch.setattr(OneDevice, "launch", failing)
+            monkeypatch.setattr(OneDeviceLink, "launch", failing)
             with pytest.raises(EngineError, match="no memory"):
                 calls.receive(ME, group, tensor, 0, now=True)
             monkeypatch.undo()

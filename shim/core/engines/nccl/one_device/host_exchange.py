@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
 
-__all__ = ["Meeting"]
+__all__ = ["HostExchange"]
 
 
-class Meeting:
+class HostExchange:
     """The ranks *members* of the group that *under* serves, of which the caller is number *rank*. Nobody else uses *tag* between them."""
 
     def __init__(self, under: Engine, members: Sequence[int], rank: int, tag: int) -> None:

@@ -8,15 +8,15 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from shim._native import dtype_bytes
-from shim.core.engines.nccl.communicator import Communicator
+from shim.core.engines.nccl.device_link import DeviceLink
 from shim.core.engines.nccl.driver import Driver, Stream
 from shim.core.engines.nccl.library import DTYPES
+from shim.core.engines.nccl.one_device.host_exchange import HostExchange
 from shim.core.engines.nccl.one_device.kernels import MOST_RANKS, SCALED, Kernels
-from shim.core.engines.nccl.one_device.meeting import Meeting
-from shim.core.engines.nccl.one_device.turns import Turns
+from shim.core.engines.nccl.one_device.pool_turns import Turns
 from shim.errors import EngineError
 
-__all__ = ["OneDevice"]
+__all__ = ["OneDeviceLink"]
 
 _SUM = 0
 _BFLOAT16 = 9
@@ -38,21 +38,23 @@ class _Message(NamedTuple):
     peer: int
 
 
-class OneDevice(Communicator):
-    """The ranks that come to *meeting*, all on the current device, whose number here is *number*. See ``Communicator``, and ``Turns`` for *check* and *half*."""
+class OneDeviceLink(DeviceLink):
+    """The ranks that come to *processes*, all on the current device, whose number here is *number*. See ``DeviceLink``, and ``Turns`` for *check* and *half*."""
 
     description = "whose ranks share a device"
     lock = nullcontext()  # a turn has one, which is free while the ranks wait for each other
 
-    def __init__(self, cuda: Driver, number: int, meeting: Meeting, check: Callable[[], None], half: int) -> None:
+    def __init__(
+        self, cuda: Driver, number: int, processes: HostExchange, check: Callable[[], None], half: int
+    ) -> None:
         self._cuda, self._half = cuda, half
-        self.rank, self.size = meeting.rank, len(meeting.members)
+        self.rank, self.size = processes.rank, len(processes.members)
         lacks = f"there are {self.size} ranks, and {MOST_RANKS} at most" if self.size > MOST_RANKS else ""
         try:
             self._kernels = Kernels(cuda, number)
         except EngineError as error:
             lacks = str(error)
-        self._turns = Turns(cuda, meeting, half, check, lacks)
+        self._turns = Turns(cuda, processes, half, check, lacks)
         self.stream = Stream(cuda)
         self._messages: tuple[list[_Message], list[_Message]] | None = None  # of a group: those sent, those received
 
@@ -61,7 +63,7 @@ class OneDevice(Communicator):
 
     @contextmanager
     def group(self, stream: Any, has_messages: bool) -> Iterator[None]:
-        """See ``Communicator``. All ranks exchange the messages in the end: some may have none."""
+        """See ``DeviceLink``. All ranks exchange the messages in the end: some may have none."""
         if not has_messages:
             yield
             return
@@ -83,7 +85,7 @@ class OneDevice(Communicator):
         return ""
 
     def abort(self) -> None:
-        """See ``Communicator``. There is nothing to end: on the device nothing waits for a rank that has not come."""
+        """See ``DeviceLink``. There is nothing to end: on the device nothing waits for a rank that has not come."""
 
     def destroy(self) -> None:
         self._turns.end()
@@ -182,13 +184,13 @@ class OneDevice(Communicator):
 
 
 _OPERATIONS: dict[str, Callable[..., None]] = {
-    "ncclAllReduce": OneDevice._all_reduce,
-    "ncclReduce": OneDevice._reduce,
-    "ncclReduceScatter": OneDevice._reduce_scatter,
-    "ncclBroadcast": OneDevice._broadcast,
-    "ncclAllGather": OneDevice._all_gather,
-    "ncclSend": OneDevice._send,
-    "ncclRecv": OneDevice._receive,
+    "ncclAllReduce": OneDeviceLink._all_reduce,
+    "ncclReduce": OneDeviceLink._reduce,
+    "ncclReduceScatter": OneDeviceLink._reduce_scatter,
+    "ncclBroadcast": OneDeviceLink._broadcast,
+    "ncclAllGather": OneDeviceLink._all_gather,
+    "ncclSend": OneDeviceLink._send,
+    "ncclRecv": OneDeviceLink._receive,
 }
 
 

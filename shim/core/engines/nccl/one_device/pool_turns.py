@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from shim.core.engines.nccl.driver import Driver, Event
-from shim.core.engines.nccl.one_device.meeting import Meeting
+from shim.core.engines.nccl.one_device.host_exchange import HostExchange
 from shim.core.engines.nccl.one_device.pools import HANDLE_BYTES, OpenedPool, OwnPool
 from shim.errors import EngineError, ShimError, UnsupportedError
 
@@ -42,15 +42,17 @@ class Turn:
 
 
 class Turns:
-    """The pools, of two halves of *half* bytes, of the ranks that come to *meeting*, all on the current device, and their turns.
+    """The pools, of two halves of *half* bytes, of the ranks that come to *processes*, all on the current device, and their turns.
 
     This rank *lacks* something that it needs, or nothing. Raises EngineError on all ranks where one of them cannot take part. *check*
     raises what has ended this rank's operations on devices.
     """
 
-    def __init__(self, cuda: Driver, meeting: Meeting, half: int, check: Callable[[], None], lacks: str = "") -> None:
-        self._cuda, self._meeting, self._half, self._check = cuda, meeting, half, check
-        self.rank = meeting.rank
+    def __init__(
+        self, cuda: Driver, processes: HostExchange, half: int, check: Callable[[], None], lacks: str = ""
+    ) -> None:
+        self._cuda, self._processes, self._half, self._check = cuda, processes, half, check
+        self.rank = processes.rank
         self._number = 0  # of the turn
         self._using = threading.Lock()  # the pools, which are not closed meanwhile
         self._filled, self._read = Event(cuda), Event(cuda)
@@ -80,12 +82,12 @@ class Turns:
     def _exchange_ready(self, mine: bytes, lacks: str) -> list[bytes]:
         """Return what the ranks say, none of which *lacks* anything."""
         word = _NOT_READY + lacks.encode()[: _FOR_AN_ERROR - 1] if lacks else _READY + mine
-        answers = self._meeting.exchange(word.ljust(_FOR_AN_ERROR, b"\0"))
+        answers = self._processes.exchange(word.ljust(_FOR_AN_ERROR, b"\0"))
         for rank, answer in enumerate(answers):
             if answer.startswith(_NOT_READY):
                 self.release()
                 reason = answer.strip(b"\0").decode(errors="replace")
-                raise EngineError(f"ranks share a device, and rank {self._meeting.members[rank]} cannot: {reason}")
+                raise EngineError(f"ranks share a device, and rank {self._processes.members[rank]} cannot: {reason}")
         return [answer[1:] for answer in answers]
 
     def half_of(self, rank: int) -> int:
@@ -113,13 +115,13 @@ class Turns:
         try:
             self._await(self._filled)
             self._await(self._read)  # of the turn before, whose halves are filled in the next one
-            answers = [_WORD.unpack(one) for one in self._meeting.exchange(word)]
+            answers = [_WORD.unpack(one) for one in self._processes.exchange(word)]
         finally:
             self._using.acquire()
         self._check()
         for rank, (kind, number, _) in enumerate(answers):
             if (kind, number) != (_TURN, self._number):
-                gone = f"rank {self._meeting.members[rank]} has ended the group, or an operation of it"
+                gone = f"rank {self._processes.members[rank]} has ended the group, or an operation of it"
                 raise EngineError(f"{gone}\nThe group can no longer be used.")
         return [self.half_of(rank) for rank in range(len(answers))], [number for _, _, number in answers]
 
@@ -134,7 +136,7 @@ class Turns:
         with self._using:
             self._close_opened()
         try:
-            answers = self._meeting.exchange(_WORD.pack(_END, self._number, 0), _FOR_CLOSING)
+            answers = self._processes.exchange(_WORD.pack(_END, self._number, 0), _FOR_CLOSING)
         except ShimError:
             return
         self._is_open_elsewhere = any(_WORD.unpack(one)[0] != _END for one in answers)
@@ -143,7 +145,7 @@ class Turns:
         """Free this rank's pool. CUDA does not allow that while other processes have it open: then it stays until this one ends."""
         with self._using:
             self._close_opened()
-            if self._own is not None and (not self._is_open_elsewhere or self._meeting.is_alone()):
+            if self._own is not None and (not self._is_open_elsewhere or self._processes.is_alone()):
                 self._own.close()
             self._own = None
 

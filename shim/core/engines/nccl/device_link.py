@@ -12,14 +12,14 @@ from typing import Any
 from shim.core.engines.nccl.driver import Driver, Stream
 from shim.core.engines.nccl.library import Nccl, UniqueId
 
-__all__ = ["LAUNCHING", "Communicator", "NcclCommunicator", "new_identity"]
+__all__ = ["LAUNCHING", "DeviceLink", "NcclLink", "new_identity"]
 
-LAUNCHING = threading.RLock()  # of the process: NCCL wants no launches at once, on different communicators either
+LAUNCHING = threading.RLock()  # of the process: NCCL wants no launches at once, on different links either
 _ON_HOST = 1  # of a factor: NCCL reads it at once
 _NO_ERRORS = (0, 7)  # success, and in progress
 
 
-class Communicator(ABC):
+class DeviceLink(ABC):
     """Puts operations on streams of the current device, which is the one that its *stream* is for."""
 
     description: str
@@ -55,7 +55,7 @@ class Communicator(ABC):
         self.stream.close()
 
 
-class NcclCommunicator(Communicator):
+class NcclLink(DeviceLink):
     """One of NCCL's: rank *rank* among *size* that have the same *identity*."""
 
     lock = LAUNCHING

@@ -1,4 +1,4 @@
-"""The communicators of one group: made when they are first needed, watched, and ended all together."""
+"""The links of one group: made when they are first needed, watched, and ended all together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.nccl.communicator import LAUNCHING, Communicator
+from shim.core.engines.nccl.device_link import LAUNCHING, DeviceLink
 from shim.core.engines.nccl.driver import Event, driver, find_driver
 from shim.core.engines.nccl.library import library
 from shim.core.engines.network.threads import begin_thread
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = ["ALL_RANKS", "Communicators", "check_libraries"]
+__all__ = ["ALL_RANKS", "DeviceLinks", "check_libraries"]
 
 ALL_RANKS = (-1, -1)  # in place of a message's two ranks
 _BETWEEN_LOOKS = 0.1  # seconds
@@ -28,7 +28,7 @@ _FOR_A_LAUNCH = 1.0  # seconds that NCCL's functions have to return before an ab
 _AFTER_LEAVING = (
     30.0  # seconds that closing waits for operations with a rank that has left, whose part may be under way
 )
-_GROUPS_ABORTS = 22200  # the first NCCL that aborts several communicators at once
+_GROUPS_ABORTS = 22200  # the first NCCL that aborts several links at once
 
 
 def check_libraries() -> None:
@@ -37,8 +37,8 @@ def check_libraries() -> None:
     find_driver()
 
 
-class Communicators:
-    """The communicators of rank *rank* in the group that *under* serves in host memory, all for one device.
+class DeviceLinks:
+    """The links of rank *rank* in the group that *under* serves in host memory, all for one device.
 
     A thread ends them when a rank is lost, for which their kernels would wait for ever, and when NCCL reports an error.
     """
@@ -48,17 +48,17 @@ class Communicators:
         self.nccl, self.cuda = library(), driver()
         self.process = os.getpid()
         self.device: int | None = None  # the number of this rank's
-        self._made: dict[tuple[int, int], Communicator] = {}
-        self._ended: list[Communicator] = []
+        self._made: dict[tuple[int, int], DeviceLink] = {}
+        self._ended: list[DeviceLink] = []
         self._keeping = threading.Lock()  # of what follows
         # By the stream that uses the tensors.
         self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(deque)
-        self._failure: ShimError | None = None  # which has ended the communicators
+        self._failure: ShimError | None = None  # which has ended the links
         self._is_closed = threading.Event()
         self._watch = begin_thread("shim nccl watch", self._look_after)
 
     def settle_device(self, number: int) -> None:
-        """Keep to the device of the first call, whose communicator all ranks would have to make anew for another."""
+        """Keep to the device of the first call, whose links all ranks would have to make anew for another."""
         if self.device is None:
             self.device = number
         if self.device != number:
@@ -80,19 +80,19 @@ class Communicators:
             yield
 
     @contextmanager
-    def launching(self, by: Communicator) -> Iterator[None]:
-        """Have nobody else launch or end anything meanwhile, as far as *by* needs that. Raises what has ended the communicators."""
+    def launching(self, by: DeviceLink) -> Iterator[None]:
+        """Have nobody else launch or end anything meanwhile, as far as *by* needs that. Raises what has ended the links."""
         with by.lock, self.on_device():
             self.check_intact()
             yield
 
     def check_intact(self) -> None:
-        """Raise what has ended the communicators, after which the outputs of operations are undefined."""
+        """Raise what has ended the links, after which the outputs of operations are undefined."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
-    def of(self, key: tuple[int, int], make: Callable[[], Communicator]) -> Communicator:
-        """Return the communicator called *key*, for which all its ranks call *make* when it is first needed."""
+    def of(self, key: tuple[int, int], make: Callable[[], DeviceLink]) -> DeviceLink:
+        """Return the link called *key*, for which all its ranks call *make* when it is first needed."""
         if key not in self._made:
             self.check_intact()
             with self.on_device():
@@ -161,7 +161,7 @@ class Communicators:
             return not any(self._under_way.values())
 
     def _fail_if_lost(self) -> None:
-        """End the communicators if a rank is lost, or NCCL reports an error."""
+        """End the links if a rank is lost, or NCCL reports an error."""
         lost = [rank for rank in self._others() if self.under.is_gone(rank) and not self.under.has_left(rank)]
         if lost:
             endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
