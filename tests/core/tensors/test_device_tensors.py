@@ -85,9 +85,10 @@ def test_an_item_of_a_list_is_named(rank: int) -> None:
 
 @pytest.mark.ranks(1)
 def test_another_way_than_the_host_is_no_way(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHIM_STAGE", "disk")
-    with world() as group, pytest.raises(ArgumentError, match="SHIM_STAGE must be host, got 'disk'"):
-        calls.broadcast(ME, group, ones(2), 0)
+    with world() as group:
+        monkeypatch.setenv("SHIM_STAGE", "disk")
+        with pytest.raises(ArgumentError, match="SHIM_STAGE must be host, got 'disk'"):
+            calls.broadcast(ME, group, ones(2), 0)
 
 
 @pytest.mark.ranks(2)
