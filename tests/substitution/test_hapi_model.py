@@ -61,6 +61,7 @@ def assert_runs(program: str, folder: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+@pytest.mark.nightly
 def test_training_and_evaluation_are_those_on_paddles_own_groups(tmp_path: Path) -> None:
     assert_runs(EVALUATION, tmp_path)
 

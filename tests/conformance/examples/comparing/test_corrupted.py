@@ -57,7 +57,10 @@ def test_what_a_corruption_is(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
+@pytest.mark.parametrize(
+    "framework",
+    ["torch", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("paddle", "mindspore"))],
+)
 def test_every_value_shown_is_compared(framework: str, every: int) -> None:
     records = read_records(framework, version_of(framework))
     examples = [

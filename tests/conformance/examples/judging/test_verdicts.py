@@ -76,7 +76,10 @@ def test_an_empty_evidence_proves_nothing() -> None:
     assert judge(outcome("anything"), record).verdict is Verdict.FAIL
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework",  # CI's run of all examples finds what has no record
+    [pytest.param(name, marks=[] if name == "torch" else pytest.mark.nightly) for name in FRAMEWORKS],
+)
 def test_the_record_is_of_the_installed_examples(framework: str) -> None:
     records = read_records(framework, version_of(framework))
     assert {name: record.text for name, record in records.items()} == {
