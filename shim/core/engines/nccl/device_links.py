@@ -226,11 +226,12 @@ class DeviceLinks:
         with self.on_device():
             self._await_under_way()
             self.cuda.call("cuCtxSynchronize")
-        for key in sorted(self._made):  # in the same order on all ranks, who wait for each other
-            with self._made[key].lock, self.on_device():
-                self._made[key].destroy()
-            self._ended.append(self._made[key])
-        self._made.clear()
+        for key, link in sorted(self._made.items()):  # in the same order on all ranks, who wait for each other
+            if key in self._made:  # the watch may end them meanwhile
+                with link.lock, self.on_device():
+                    link.destroy()
+            if self._made.pop(key, None) is not None:
+                self._ended.append(link)
         self._release()
 
     def _release(self) -> None:

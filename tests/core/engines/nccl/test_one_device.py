@@ -248,6 +248,22 @@ def test_groups_may_be_closed_in_any_order(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
+def test_a_loss_that_is_seen_while_a_group_is_closed_ends_its_links_once(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[OneDeviceLink] = []
+    with world() as group:
+        tensor = FakeTensor(np.ones(3))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
+        links = group._of_devices["cuda"].links
+        release = OneDeviceLink.release
+        monkeypatch.setattr(OneDeviceLink, "destroy", lambda link: links.end(EngineError("a rank is lost")))
+        monkeypatch.setattr(OneDeviceLink, "release", lambda link: (released.append(link), release(link)))
+    assert len(released) == len(set(map(id, released))) == 2
+
+
+@pytest.mark.ranks(2)
 def test_nothing_is_left_of_a_group(rank: int) -> None:
     def left() -> tuple[int, int]:
         gc.collect()

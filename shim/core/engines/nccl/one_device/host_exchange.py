@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,9 @@ class HostExchange:
         ] + [self.under.receive(given[rank], self.members[rank], self.tag, False) for rank in others]
         for work in works:
             work.start()
+        deadline = time.monotonic() + timeout
         for work in works:
-            work.wait(timeout)
+            work.wait(-1.0 if timeout < 0 else max(0.0, deadline - time.monotonic()))
         return [bytes(one) for one in given]
 
     def is_alone(self) -> bool:
