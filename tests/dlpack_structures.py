@@ -24,8 +24,8 @@ class ManagedTensor(ctypes.Structure):
 
 
 _names: dict[bytes, Any] = {}  # kept: a capsule does not
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+# A function of our own: frameworks give ctypes.pythonapi's other types of arguments.
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, *(ctypes.c_void_p,) * 3)(("PyCapsule_New", ctypes.pythonapi))
 
 
 def capsule_of(structure: ctypes.Structure, name: bytes) -> Any:
