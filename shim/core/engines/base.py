@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim._native import Request, check_call, set_reader_chooser
 from shim.core import tensors
 from shim.core.engines import defaults
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import EngineWork
+
+if TYPE_CHECKING:
+    from shim.core.control import Control
 
 __all__ = ["Engine", "Request", "Splits", "Tensor", "Tensors", "check_call"]
 
@@ -47,10 +50,13 @@ class Engine(ABC):
     size: int
     moves: ClassVar[ModuleType] = defaults  # has a function for each collective, which moves its data
     reaches_devices: ClassVar[bool] = False  # or its tensors are all in host memory
+    control: Control | None = None  # the world's connections, where its ranks are on several hosts
     seal_key: bytes = b""  # for what is unpickled, where others than the ranks may write to the group's connections
 
-    def _checked(self, collective: str, **call: Any) -> Request:
-        return check_call(collective, self.rank, self.size, devices=self.reaches_devices, **call)
+    def _carry_out(self, collective: str, now: bool, **call: Any) -> EngineWork | None:
+        """Prepare the operation that one of the methods below was called for, as ``check_call`` takes *call*, or carry it out *now*."""
+        request = check_call(collective, self.rank, self.size, devices=self.reaches_devices, **call)
+        return self.arrive(request, partial(getattr(self.moves, collective), self), now)
 
     @abstractmethod
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
@@ -64,43 +70,39 @@ class Engine(ABC):
 
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
         """Copy the root's tensor to all."""
-        request = self._checked("broadcast", inputs=tensor, root=root)
-        return self.arrive(request, partial(self.moves.broadcast, self), now)
+        return self._carry_out("broadcast", now, inputs=tensor, root=root)
 
     def all_reduce(
         self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs into every rank's output."""
-        request = self._checked("all_reduce", outputs=output, inputs=input, op=op, factor=factor)
-        return self.arrive(request, partial(self.moves.all_reduce, self), now)
+        return self._carry_out("all_reduce", now, outputs=output, inputs=input, op=op, factor=factor)
 
     def reduce(
         self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs; ``output`` is read on the root alone, and no other rank's memory is written."""
-        request = self._checked("reduce", outputs=output, inputs=input, op=op, factor=factor, root=root)
-        return self.arrive(request, partial(self.moves.reduce, self), now)
+        return self._carry_out("reduce", now, outputs=output, inputs=input, op=op, factor=factor, root=root)
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of every rank's outputs."""
-        request = self._checked("all_gather", outputs=outputs, inputs=input, output_splits=output_splits, whole=whole)
-        return self.arrive(request, partial(self.moves.all_gather, self), now)
+        return self._carry_out(
+            "all_gather", now, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
+        )
 
     def gather(
         self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of the root's outputs."""
-        request = self._checked("gather", outputs=outputs, inputs=input, output_splits=output_splits, root=root)
-        return self.arrive(request, partial(self.moves.gather, self), now)
+        return self._carry_out("gather", now, outputs=outputs, inputs=input, output_splits=output_splits, root=root)
 
     def scatter(
         self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
     ) -> EngineWork | None:
         """Copy each rank's part of the root's inputs into its output."""
-        request = self._checked("scatter", outputs=output, inputs=inputs, input_splits=input_splits, root=root)
-        return self.arrive(request, partial(self.moves.scatter, self), now)
+        return self._carry_out("scatter", now, outputs=output, inputs=inputs, input_splits=input_splits, root=root)
 
     def reduce_scatter(
         self,
@@ -113,8 +115,9 @@ class Engine(ABC):
         whole: bool = False,
     ) -> EngineWork | None:
         """Combine all ranks' inputs and give each rank its part."""
-        request = self._checked(
+        return self._carry_out(
             "reduce_scatter",
+            now,
             outputs=output,
             inputs=inputs,
             input_splits=input_splits,
@@ -122,7 +125,6 @@ class Engine(ABC):
             factor=factor,
             whole=whole,
         )
-        return self.arrive(request, partial(self.moves.reduce_scatter, self), now)
 
     def all_to_all(
         self,
@@ -134,19 +136,19 @@ class Engine(ABC):
         whole: bool = False,
     ) -> EngineWork | None:
         """Copy part *j* of rank *i*'s inputs into part *i* of rank *j*'s outputs."""
-        request = self._checked(
+        return self._carry_out(
             "all_to_all",
+            now,
             outputs=outputs,
             inputs=inputs,
             output_splits=output_splits,
             input_splits=input_splits,
             whole=whole,
         )
-        return self.arrive(request, partial(self.moves.all_to_all, self), now)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """Wait until every rank has called this; *before*, at most 128 bytes, must be the same text on all ranks."""
-        return self.arrive(self._checked("barrier", before=before), self.moves.barrier, now)
+        return self._carry_out("barrier", now, before=before)
 
     @abstractmethod
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:

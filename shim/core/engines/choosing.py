@@ -6,6 +6,7 @@ An engine's module is imported when a group is made that it serves, and not befo
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -61,10 +62,12 @@ _OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
 _STAGE = "SHIM_STAGE"
 # For tensors that are not in host memory, by the kind of device. Each is made of the group's engine, by whose agreement its calls begin.
-_OF_DEVICES = {"cuda": ("shim.core.engines.nccl.engine", "NcclEngine")}
+_OF_CUDA = ("shim.core.engines.nccl.engine", "NcclEngine")
+_OF_TORCH = ("shim.core.engines.accelerators.engine", "AcceleratorEngine")
+_OF_DEVICES = {"cuda": _OF_CUDA, "rocm": _OF_TORCH, "oneapi": _OF_TORCH, "extension": _OF_TORCH}
 _STAGED = ("shim.core.engines.staged", "StagedCalls")
 _OF_HOST_MEMORY = "gloo"  # which frameworks let carry tensors on devices through host memory
-_IN_BACKENDS = {"rocm": "cuda", "oneapi": "xpu"}  # what torch calls other kinds of devices than DLPack does
+_IN_BACKENDS = {"rocm": "cuda", "oneapi": "xpu"}  # what torch calls kinds of devices that DLPack calls otherwise
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -292,7 +295,8 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
         elif library is None:
             raise EngineError(f"the group's backend {backend!r} names none")
         elif kind in _OF_DEVICES:
-            made = _class_of(_OF_DEVICES[kind])(itself, rank, size)
+            for_torch = (_in_torch(kind), library) if _OF_DEVICES[kind] is _OF_TORCH else ()
+            made = _class_of(_OF_DEVICES[kind])(itself, rank, size, *for_torch)
         else:
             raise EngineError("no engine here serves it")
     except EngineError as failure:
@@ -311,7 +315,7 @@ def serves_devices(kind: str) -> bool:
     if kind not in _OF_DEVICES:
         return False
     try:
-        _class_of(_OF_DEVICES[kind]).check_is_there()
+        _class_of(_OF_DEVICES[kind]).check_is_there(*([_in_torch(kind)] if _OF_DEVICES[kind] is _OF_TORCH else []))
     except EngineError:
         return False
     return True
@@ -320,7 +324,16 @@ def serves_devices(kind: str) -> bool:
 def _library_of_device(backend: str, kind: str) -> str | None:
     """Return what *backend* names for devices of *kind*: "nccl" or "cpu:gloo,cuda:nccl". None where it names others only."""
     pairs = [pair.rpartition(":") for pair in backend.lower().removeprefix(_TRACED).split(",")]
-    return next((name for device, _, name in pairs if device in ("", _IN_BACKENDS.get(kind, kind))), None)
+    return next((name for device, _, name in pairs if device in ("", _in_torch(kind))), None)
+
+
+def _in_torch(kind: str) -> str:
+    """Return what torch, and so a backend's name, calls devices of *kind*. Those that DLPack knows as an extension have the name of their makers'."""
+    torch = sys.modules.get("torch")
+    if kind == "extension" and torch is not None:
+        name: str = torch._C._get_privateuse1_backend_name()
+        return name
+    return _IN_BACKENDS.get(kind, kind)
 
 
 def _class_of(where: tuple[str, str]) -> Any:

@@ -111,7 +111,7 @@ def all_to_all(engine: Engine, request: Request) -> None:
     _exchange(engine, request.inputs, request.outputs)
 
 
-def barrier(request: Request) -> None:
+def barrier(engine: Engine, request: Request) -> None:
     """The agreement already waits for every rank."""
 
 

@@ -105,7 +105,9 @@ class ProcessGroup:
             self.engine = absence(self._why_there_is_no_engine)
             try:
                 while self._of_devices:
-                    self._of_devices.popitem()[1].close(why)
+                    of_device = self._of_devices.popitem()[1]
+                    of_device.close(why)
+                    why = why or of_device.ended_by
             finally:
                 engine.close(why)
 

@@ -40,7 +40,7 @@ __all__ = [
     "reader_for",
 ]
 
-_CUDA = 2  # by DLPack's numbers
+_CUDA, _EXTENSION = 2, 12  # by DLPack's numbers
 _HOST = (1, 0)  # as DLPack numbers devices: a type, and which one of it
 
 
@@ -209,9 +209,19 @@ def _describe_torch(tensor: Any) -> Description:
             f"{{role}} has no memory of its own, got a {type(tensor).__name__}\nPass a plain torch.Tensor, and read the result there."
         )
     dtype = str(tensor.dtype).removeprefix("torch.")
-    kind, number = _HOST if tensor.device.type == "cpu" else tensor.__dlpack_device__()
-    where = (int(kind), int(number))
-    return Description(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), where, False, tensor)
+    return Description(
+        address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _device_of_torch(tensor), False, tensor
+    )
+
+
+def _device_of_torch(tensor: Any) -> tuple[int, int]:
+    device = tensor.device
+    if device.type == "cpu":
+        return _HOST
+    if device.type == sys.modules["torch"]._C._get_privateuse1_backend_name():  # which torch's own method does not know
+        return (_EXTENSION, device.index or 0)
+    kind, number = tensor.__dlpack_device__()
+    return (int(kind), int(number))
 
 
 def _paddle_reader(kind: type[Any]) -> Reader:

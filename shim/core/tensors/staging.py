@@ -41,8 +41,11 @@ _HOST_TYPES = (1, 3, 11)  # DLPack's numbers of host memory, also of pinned
 
 def _is_in_host_memory(tensor: Any) -> bool:
     """Tell whether the engine can be left to read *tensor*, or to say what is wrong with it."""
-    if _framework_of(tensor) == "mindspore":
+    framework = _framework_of(tensor)
+    if framework == "mindspore":
         return bool(tensor.device.startswith("CPU"))
+    if framework == "torch":  # whose other method does not know all devices
+        return bool(tensor.device.type == "cpu")
     where = getattr(tensor, "__dlpack_device__", None)
     return where is None or where()[0] in _HOST_TYPES
 
@@ -68,11 +71,13 @@ def _torch_room(tensor: Any) -> Any:
 
 
 def _torch_copy(tensor: Any) -> Any:
-    return _torch_back(_torch_room(tensor), tensor)
+    room = _torch_room(tensor)
+    room.copy_(tensor.detach())
+    return room
 
 
-def _torch_back(tensor: Any, copy: Any) -> Any:
-    return tensor.detach().copy_(copy.detach())
+def _torch_back(tensor: Any, copy: Any) -> None:
+    tensor.detach().copy_(copy.detach())
 
 
 def _cupy_back(array: Any, copy: Any) -> None:

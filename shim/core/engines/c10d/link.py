@@ -18,9 +18,9 @@ import numpy as np
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
-from shim.core.engines.c10d.store import store_over
 from shim.core.engines.network.drive import Drive
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
+from shim.core.engines.network.store import store_over
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError

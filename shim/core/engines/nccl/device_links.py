@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from shim.core.engines.devices.links import loss_in
 from shim.core.engines.nccl.device_link import LAUNCHING, DeviceLink
 from shim.core.engines.nccl.driver import Event, driver, find_driver
 from shim.core.engines.nccl.library import library
@@ -54,6 +55,7 @@ class DeviceLinks:
         # By the stream that uses the tensors.
         self._under_way: defaultdict[Any, deque[tuple[Event, Request]]] = defaultdict(deque)
         self._failure: ShimError | None = None  # which has ended the links
+        self.ended_by = ""
         self._is_closed = threading.Event()
         self._watch = begin_thread("shim nccl watch", self._look_after)
 
@@ -87,7 +89,7 @@ class DeviceLinks:
             yield
 
     def check_intact(self) -> None:
-        """Raise what has ended the links, after which the outputs of operations are undefined."""
+        """See ``Links``."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
@@ -112,22 +114,22 @@ class DeviceLinks:
         made = self._made.get(ALL_RANKS)
         return "NCCL, or what its ranks share" if made is None else made.description
 
-    def event_on(self, stream: int) -> Event:
-        """Return an event behind what is on *stream* now: what comes there later may itself wait for the operation."""
+    def event_before(self, request: Request) -> Event:
+        """See ``Links``."""
         with self.on_device():
             now = Event(self.cuda)
-            now.record(stream)
+            now.record(request.current_stream())
         return now
 
     def order_after(self, end: Event, request: Request) -> None:
-        """Have what comes next on the stream that is current here come after *end*. Raises what has ended the operation before."""
+        """See ``Links``."""
         if end.is_cut_off:
             self.check_intact()
         with self.on_device():
             end.make_wait(request.current_stream())
 
     def is_reached(self, end: Event) -> bool:
-        """Tell whether what *end* is behind has ended."""
+        """See ``Links``."""
         with self.on_device():
             return end.is_reached()
 
@@ -162,27 +164,20 @@ class DeviceLinks:
 
     def _fail_if_lost(self) -> None:
         """End the links if a rank is lost, or NCCL reports an error."""
-        lost = [rank for rank in self._others() if self.under.is_gone(rank) and not self.under.has_left(rank)]
-        if lost:
-            endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
-            error = PeerLostError(f"operations on devices were ended: {'; '.join(endings)}")
-            error.ranks = tuple(lost)
-            self.end(error)
-        elif not self.under.is_usable():
-            self.end(EngineError("operations on devices were ended: a call of the group has failed"))
+        loss = loss_in(self.under, self.rank, self.size)
+        if loss is not None:
+            self.end(loss)
         for made in list(self._made.values()):
             if failure := made.failure():
                 self.end(EngineError(failure))
                 return
-
-    def _others(self) -> Iterator[int]:
-        return (rank for rank in range(self.size) if rank != self.rank)
 
     def end(self, error: ShimError) -> None:
         """End all operations, and refuse more with *error*. A launch from which NCCL does not return is ended by this too."""
         is_alone = LAUNCHING.acquire(timeout=_FOR_A_LAUNCH)
         try:
             self._failure = self._failure or error
+            self.ended_by = self.ended_by or str(error)
             with self.on_device(), self._keeping:
                 for end in (end for kept in self._under_way.values() for end, _ in kept):
                     end.is_cut_off = not end.is_reached()
@@ -242,6 +237,6 @@ class DeviceLinks:
     def _await_under_way(self) -> None:
         began = time.monotonic()
         while not self._let_go() and self._made:
-            if time.monotonic() - began > _AFTER_LEAVING and any(self.under.has_left(rank) for rank in self._others()):
+            if time.monotonic() - began > _AFTER_LEAVING and any(map(self.under.has_left, range(self.size))):
                 self.end(PeerLostError("operations on devices were ended: another rank has left without its part"))
             time.sleep(0.001)

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim.core.engines.base import Request, Tensor
+from shim.core.engines.devices.work import DeviceWork, EndEvent
 from shim.core.engines.layered import LayeredEngine
 from shim.core.engines.nccl import moves
 from shim.core.engines.nccl.arithmetic import check
@@ -16,8 +17,7 @@ from shim.core.engines.nccl.device_link import DeviceLink
 from shim.core.engines.nccl.device_links import ALL_RANKS, DeviceLinks, check_libraries
 from shim.core.engines.nccl.driver import Event
 from shim.core.engines.nccl.link_choice import between_all
-from shim.core.engines.nccl.messages import Messages
-from shim.core.engines.nccl.work import DeviceWork, EndEvent
+from shim.core.engines.nccl.messages import NcclMessages
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class NcclEngine(LayeredEngine):
         super().__init__(under, rank, size)
         self.links = DeviceLinks(under, rank, size)
         self.cuda = self.links.cuda
-        self._messages = Messages(under, self.links)
+        self._messages = NcclMessages(under, self.links)
         # Of the operation that is being put on a stream, of which there is one at a time.
         self.link: DeviceLink
         self._stream: Any = None
@@ -63,7 +63,7 @@ class NcclEngine(LayeredEngine):
         if now:
             return self.under.arrive(request, partial(self._launch_on, request.current_stream(), move), True)
         ending = EndEvent()
-        begin = self.links.event_on(request.current_stream())
+        begin = self.links.event_before(request)
         agreement = self.under.arrive(request, partial(self._launch_after, begin, move, ending), False)
         return DeviceWork(self.links, request, agreement, ending)
 
@@ -126,6 +126,11 @@ class NcclEngine(LayeredEngine):
             return message
         message.wait()
         return message.source_rank()
+
+    @property
+    def ended_by(self) -> str:
+        """See ``Links``."""
+        return self.links.ended_by
 
     def figures(self) -> str:
         """See ``Engine``."""

@@ -1,210 +1,42 @@
-"""Messages of tensors on devices. The host carries a header, by which sender and receiver find each other; then NCCL carries the data.
-
-The header goes as any message of the group's engine in host memory does, so that tags, and receives from any rank, mean what they mean
-there. Each direction between two ranks has a link and a stream of its own: data one way does not wait for data the other way.
-The messages of one direction go one after the other, in the order in which they were begun, whatever their tags.
-"""
+"""How NCCL carries a message, when sender and receiver have found each other."""
 
 from __future__ import annotations
 
-import struct
-import threading
-from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from shim.core.engines.base import check_call
+from shim.core.engines.devices.messages import Message, Messages
 from shim.core.engines.nccl.link_choice import between_two
-from shim.core.engines.network.threads import begin_thread
-from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:
-    from shim._native import Request
     from shim.core.engines.base import Engine
     from shim.core.engines.nccl.device_links import DeviceLinks
     from shim.core.engines.nccl.driver import Event
 
-__all__ = ["Message", "Messages"]
+__all__ = ["NcclMessages"]
 
-_HEADER = struct.Struct("qq32s")  # the message's number, bytes and dtype
 _BYTE = 1  # NCCL's uint8
-_BETWEEN_LOOKS = 0.1  # seconds
 
 
-class _Direction:
-    """The messages from one rank to another: how many were begun, and whose turn it is to be put on the stream."""
+class NcclMessages(Messages):
+    """See ``Messages``; *links* are those of the group."""
 
-    def __init__(self) -> None:
-        self.beginning = threading.Lock()
-        self.begun = 0
-        self._turn = 0
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def in_turn(self, number: int, links: DeviceLinks) -> Iterator[None]:
-        """Wait for the messages before *number*, and let the next one go afterwards. Raises what has ended the links meanwhile."""
-        with self._changed:
-            while self._turn < number:
-                links.check_intact()
-                self._changed.wait(_BETWEEN_LOOKS)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._turn = max(self._turn, number + 1)
-                self._changed.notify_all()
-
-
-class Messages:
-    """The messages of one rank in the group that *under* serves in host memory."""
+    links: DeviceLinks
 
     def __init__(self, under: Engine, links: DeviceLinks) -> None:
-        self.under, self.links = under, links
-        # By the sender and the receiver.
-        self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(_Direction)
+        super().__init__(under, links)
 
-    def send(self, tensor: Any, peer: int, tag: int) -> Message:
-        """Prepare a send."""
-        rank, size = self.links.rank, self.links.size
-        request = check_call("broadcast", rank, size, inputs=tensor, root=rank, devices=True)
-        self._check(request, peer)
-        return _Send(self, request, peer, tag)
-
-    def receive(self, tensor: Any, peer: int | None, tag: int) -> Message:
-        """Prepare a receive."""
-        rank, size = self.links.rank, self.links.size
-        other = (rank + 1) % size  # than this rank: the tensor is written
-        request = check_call("broadcast", rank, size, inputs=tensor, root=other, devices=True)
-        self._check(request, other if peer is None else peer)
-        return _Receive(self, request, peer, tag)
-
-    def _check(self, request: Request, peer: int) -> None:
-        if peer == self.links.rank:
-            raise UnsupportedError("{peer} must be another rank for tensors on a device\nCopy the tensor instead.")
-        self.links.settle_device(request.device_number)
-
-
-class Message:
-    """See ``EngineWork``. Started, a thread finds the other rank; waited for, it is ordered on the caller's current stream."""
-
-    def __init__(self, messages: Messages, request: Request, peer: int | None, tag: int) -> None:
-        self._messages, self._request, self._peer, self._tag = messages, request, peer, tag
-        self._links = messages.links
-        self._begin = self._links.event_on(request.current_stream())
-        self._header: Any = None  # the work that carries it
-        self._is_over = threading.Event()
-        self._end: Event | None = None
-        self._source = -1
-        self._error: BaseException | None = None
-
-    def _begin_header(self) -> Any:
-        """Have the header go to the other rank, or come from there, and return the work that does it."""
-        raise NotImplementedError
-
-    def _put(self) -> Event:
-        """Put the message on the stream of its direction when the header is there, and return its end."""
-        raise NotImplementedError
-
-    def start(self) -> None:
-        if self._header is None:
-            self._header = self._begin_header()  # here: in the order in which the program begins messages
-            begin_thread("shim nccl message", self._run)
-
-    def _run(self) -> None:
-        try:
-            self._header.wait()
-            self._end = self._put()
-        except BaseException as error:
-            self._error = error.with_traceback(None)  # which would keep the tensor
-        self._is_over.set()
-
-    def wait(self, timeout: float = -1.0) -> None:
-        if self._header is None and timeout < 0:
-            self._header = self._begin_header()
-            self._run()
-        self.start()
-        if not self._is_over.wait(None if timeout < 0 else timeout):
-            late = CollectiveTimeoutError(f"the other rank has not come to the message within {timeout:g} s")
-            late.ranks = ()
-            raise late
-        if self._error is not None:
-            raise self._error
-        assert self._end is not None
-        self._links.order_after(self._end, self._request)
-
-    def hold_memory(self) -> None:
-        """Do nothing: it holds its tensor."""
-
-    def read_before_others_write(self, others: Any) -> None:
-        """Do nothing: messages of one direction follow each other."""
-
-    def is_completed(self) -> bool:
-        return self._is_over.is_set() and (self._end is None or self._links.is_reached(self._end))
-
-    def exception(self) -> ShimError | None:
-        return self._error if isinstance(self._error, ShimError) else None
-
-    def source_rank(self) -> int:
-        return self._source
-
-    def _put_behind(self, function: str, key: tuple[int, int], at: int, size: int) -> Event:
-        """Call one of NCCL's functions for the message on the stream of its direction, and return its end. At 0, nobody wants it."""
-        links = self._links
-        is_receiver = int(links.rank == key[1])
-        try:
-            made = links.of(key, partial(between_two, links, key))
-            stream = made.stream.handle
-            with links.launching(made):
-                self._begin.make_wait(stream)
-                with nullcontext(at) if at or not size else links.cuda.room(size, stream) as place:
-                    made.launch(function, place, size, _BYTE, 1 - is_receiver, stream)
-                return links.end_of(stream, self._request)
-        except BaseException as error:  # the next message of the direction would take this one's place on one rank
-            links.end(EngineError(f"a message on a device has failed: {error or type(error).__name__}"))
-            raise
-
-
-class _Send(Message):
-    def _begin_header(self) -> Any:
-        assert self._peer is not None
-        ((_, size),) = self._request.input_places
-        self._key = (self._links.rank, self._peer)
-        direction = self._messages.directions[self._key]
-        with direction.beginning:
-            self._number = direction.begun
-            header = _HEADER.pack(self._number, size, self._request.dtype.encode())
-            work: Any = self._messages.under.send(bytearray(header), self._peer, self._tag, False)
-            work.start()
-            direction.begun += 1
-        return work
-
-    def _put(self) -> Event:
-        ((at, size),) = self._request.input_places
-        with self._messages.directions[self._key].in_turn(self._number, self._links):
-            return self._put_behind("ncclSend", self._key, at, size)
-
-
-class _Receive(Message):
-    def _begin_header(self) -> Any:
-        self._room = bytearray(_HEADER.size)
-        work: Any = self._messages.under.receive(self._room, self._peer, self._tag, False)
-        work.start()
-        return work
-
-    def _put(self) -> Event:
-        ((at, room),) = self._request.output_places
-        self._source = self._header.source_rank()
-        number, size, dtype = _HEADER.unpack(self._room)
-        key = (self._source, self._links.rank)
-        named = dtype.rstrip(b"\0").decode()
-        fits = (size, named) == (room, self._request.dtype)
-        with self._messages.directions[key].in_turn(number, self._links):
-            # What does not fit is received all the same, so that the sender, who has sent it, does not wait for ever.
-            end = self._put_behind("ncclRecv", key, at if fits else 0, size)
-        if not fits:
-            raise MismatchError(
-                f"{{tensor}} must be as what rank {self._source} sent, {size} bytes of {named}, got {room} bytes of {self._request.dtype}"
-            )
-        return end
+    def put(self, direction: tuple[int, int], message: Message, is_wanted: bool) -> Event:
+        """See ``Messages``."""
+        links = self.links
+        is_sender = links.rank == direction[0]
+        ((at, _),) = message.request.input_places if is_sender else message.request.output_places
+        made = links.of(direction, partial(between_two, links, direction))
+        stream = made.stream.handle
+        with links.launching(made):
+            message.begin.make_wait(stream)
+            has_room = is_wanted or not message.size
+            with nullcontext(at) if has_room else self.links.cuda.room(message.size, stream) as place:
+                made.launch("ncclSend" if is_sender else "ncclRecv", place, message.size, _BYTE, int(is_sender), stream)
+            return links.end_of(stream, message.request)

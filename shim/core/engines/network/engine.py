@@ -46,7 +46,7 @@ class NetworkEngine(Engine):
         self._process = os.getpid()
         self.seal_key = place.control.seal_key
         self.rank, self.size, self.link = place.rank, len(place.ranks), link
-        self._control = place.control if place.owns_control else None
+        self.control, self._owns_control = place.control, place.owns_control
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
         try:
@@ -121,9 +121,9 @@ class NetworkEngine(Engine):
         self._carrier.close()
         self._group.close(why)
         self.link.close(is_clean and not self._carrier.is_exchanging())
-        if self._control is not None:
+        if self._owns_control and self.control is not None:
             self.link.finish(_FOR_NEIGHBOURS)
-            self._control.close(why)
+            self.control.close(why)
 
     def wait_for(self, pending: Pending) -> None:
         """Wait for a transfer of the collective that all ranks are in. Raises PeerLostError, CollectiveTimeoutError and EngineError."""

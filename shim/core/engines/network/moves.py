@@ -97,7 +97,7 @@ def all_to_all(engine: NetworkEngine, request: Request) -> None:
     _exchange(engine, request.outputs, request.inputs)
 
 
-def barrier(request: Request) -> None:
+def barrier(engine: NetworkEngine, request: Request) -> None:
     """The agreement already waits for every rank."""
 
 

@@ -43,6 +43,7 @@ class SharedMemoryEngine(Group):
     """
 
     name = "shared_memory"
+    control = None
     seal_key = b""  # its memory is handed to processes of the same user alone
 
     __slots__ = ()

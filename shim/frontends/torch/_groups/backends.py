@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any, ClassVar
 
@@ -10,7 +11,15 @@ from shim.core.engines import serves_devices
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, torch_function
 
-__all__ = ["Backend", "BackendConfig", "backend_of", "default_backend_for", "has_backend", "has_nccl"]
+__all__ = [
+    "Backend",
+    "BackendConfig",
+    "backend_of",
+    "default_backend_for",
+    "has_backend",
+    "has_nccl",
+    "has_xccl",
+]
 
 
 class Backend(str):
@@ -63,6 +72,13 @@ class Backend(str):
 _KNOWN = (*Backend.backend_list, Backend.SHIM)
 
 
+def _plugged_in() -> dict[str, list[str]]:
+    """Return the backends that packages have registered with torch itself, such as hccl, each with the devices that it serves."""
+    torchs: Any = getattr(sys.modules.get("torch.distributed"), "Backend", None)
+    names = () if torchs is None else (name.lower() for name in torchs._plugins)
+    return {name: list(torchs.backend_capability[name]) for name in names if name not in _KNOWN}
+
+
 class BackendConfig:
     """Which backend serves each kind of device, according to the string *backend*.
 
@@ -83,8 +99,9 @@ class BackendConfig:
 def _device_map(backend: str) -> dict[str, str]:
     if backend == Backend.UNDEFINED:
         return {"cpu": Backend.default_device_backend_map["cpu"]}
-    if backend in Backend.backend_capability:
-        return dict.fromkeys(Backend.backend_capability[backend], backend)
+    capability = Backend.backend_capability | _plugged_in()
+    if backend in capability:
+        return dict.fromkeys(capability[backend], backend)
     if ":" in backend:
         caller = torch_function("BackendConfig")
         _names(caller, backend)
@@ -104,11 +121,12 @@ def backend_of(caller: Caller, backend: str | None) -> str:
     if not isinstance(backend, str):
         raise caller.explain(ArgumentError(f"backend must be a string, got {backend!r}"))
     name = backend.lower()
-    for known in _names(caller, name):
-        if known == Backend.FAKE:
+    known = (*_KNOWN, *_plugged_in())
+    for one in _names(caller, name):
+        if one == Backend.FAKE:
             raise caller.explain(UnsupportedError("the torch frontend has no backend 'fake': the engine communicates"))
-        if known not in _KNOWN:
-            named = ", ".join(one for one in _KNOWN if one not in (Backend.UNDEFINED, Backend.FAKE))
+        if one not in known:
+            named = ", ".join(one for one in known if one not in (Backend.UNDEFINED, Backend.FAKE))
             raise caller.explain(ArgumentAssertionError(f"backend must be one of {named}, got {backend!r}"))
     return name
 
@@ -130,21 +148,29 @@ def default_backend_for(caller: Caller, device: Any) -> str:
     kind = getattr(device, "type", device)
     if not isinstance(kind, str):
         raise caller.explain(ArgumentTypeError(f"device must be a torch.device or the name of one, got {device!r}"))
-    backend = Backend.default_device_backend_map.get(kind.partition(":")[0])
+    plugged_in = {device: name for name, devices in _plugged_in().items() for device in devices}
+    backends = plugged_in | Backend.default_device_backend_map
+    backend = backends.get(kind.partition(":")[0])
     if backend is None:
-        raise caller.explain(
-            ArgumentError(f"device must be one of {', '.join(Backend.default_device_backend_map)}, got {device!r}")
-        )
+        raise caller.explain(ArgumentError(f"device must be one of {', '.join(backends)}, got {device!r}"))
     return backend
 
 
 def has_backend(backend: str) -> bool:
-    """Tell whether *backend*, or each of those in ``device:name`` pairs, is served: gloo and shim always, nccl where it is installed."""
+    """Tell whether *backend*, or each of those in ``device:name`` pairs, is served: gloo and shim always, others where they are installed."""
     name = str(backend).lower()
     names = BackendConfig(name).get_device_backend_map().values() if ":" in name else [name]
-    return all(one in (Backend.GLOO, Backend.SHIM) or (one == Backend.NCCL and has_nccl()) for one in names)
+    served = {Backend.GLOO, Backend.SHIM, *_plugged_in()}
+    return all(
+        one in served or (one == Backend.NCCL and has_nccl()) or (one == Backend.XCCL and has_xccl()) for one in names
+    )
 
 
 def has_nccl() -> bool:
     """Tell whether an engine for tensors of CUDA devices can be had."""
     return serves_devices("cuda")
+
+
+def has_xccl() -> bool:
+    """Tell whether torch has its backend for tensors of XPU devices."""
+    return serves_devices("oneapi")

@@ -8,7 +8,7 @@ from typing import Any
 from shim.frontends.torch._debug_level import DebugLevel, Level
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
-from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend, has_nccl
+from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend, has_nccl, has_xccl
 from shim.frontends.torch._groups.group_arguments import view_of
 
 __all__ = [
@@ -37,7 +37,7 @@ _READ_LEVEL = torch_function("set_debug_level_from_env")
 
 
 def is_backend_available(backend: str) -> bool:
-    """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU, or an available nccl.
+    """Tell whether *backend*, or each of its ``device:name`` pairs, is gloo, as which the engine serves the CPU, or one that is installed.
 
     Deviates: ``fake`` and ``undefined`` are not available; torch returns True for every name that it knows.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_backend_available
@@ -62,11 +62,11 @@ def is_nccl_available() -> bool:
 
 
 def is_xccl_available() -> bool:
-    """Tell whether tensors of XPU devices can be communicated, which no engine here does.
+    """Tell whether tensors of XPU devices can be communicated: torch was built with its backend for them.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.is_xccl_available
     """
-    return False
+    return has_xccl()
 
 
 def is_mpi_available() -> bool:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core.control import Control
+from shim.errors import CollectiveTimeoutError
 
 __all__ = ["store_over"]
 
@@ -37,6 +38,10 @@ def store_over(control: Control, name: str, timeout: float) -> Any:
                 control.get(f"{name}/{key}", timeout if limit is None else limit.total_seconds())
 
         def check(self, keys: Sequence[str]) -> bool:
-            raise NotImplementedError("no backend that connects through the control connections asks for it")
+            try:
+                self.wait(keys, timedelta(0))
+            except CollectiveTimeoutError:
+                return False
+            return True
 
     return ControlStore()

@@ -9,8 +9,7 @@ from shim.errors import ShimError
 
 if TYPE_CHECKING:
     from shim._native import Request
-    from shim.core.engines.nccl.device_links import DeviceLinks
-    from shim.core.engines.nccl.driver import Event
+    from shim.core.engines.devices.links import Links
 
 __all__ = ["DeviceWork", "EndEvent"]
 
@@ -18,7 +17,7 @@ __all__ = ["DeviceWork", "EndEvent"]
 class EndEvent:
     """Where the event behind an operation is put when there is one. (The operation's native part knows this, and not its work: no circle.)"""
 
-    event: Event | None = None
+    event: Any = None
 
 
 class DeviceWork:
@@ -27,7 +26,7 @@ class DeviceWork:
     *agreement* is the work of the engine in host memory, which ends when the operation is on that stream; *ending* then has its event.
     """
 
-    def __init__(self, links: DeviceLinks, request: Request, agreement: Any, ending: EndEvent) -> None:
+    def __init__(self, links: Links, request: Request, agreement: Any, ending: EndEvent) -> None:
         self.under = agreement
         self._links, self._request, self._ending = links, request, ending
 

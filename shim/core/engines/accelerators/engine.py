@@ -1,0 +1,113 @@
+"""Torch's tensors on an accelerator by the backend that torch has for it, once the ranks have agreed on the call in host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shim.core.engines.accelerators import moves
+from shim.core.engines.accelerators.arithmetic import check
+from shim.core.engines.accelerators.backends import torch_backend
+from shim.core.engines.accelerators.links import BackendLinks
+from shim.core.engines.accelerators.messages import BackendMessages
+from shim.core.engines.accelerators.parts import check_is_torchs, parts_of
+from shim.core.engines.base import Request, Tensor, check_call
+from shim.core.engines.defaults import COLLECTIVE_TAG
+from shim.core.engines.devices.work import DeviceWork, EndEvent
+from shim.core.engines.layered import LayeredEngine
+from shim.core.reduce_ops import ReduceOp
+
+if TYPE_CHECKING:
+    from shim.core.engines.base import Engine
+    from shim.core.work import EngineWork
+
+__all__ = ["AcceleratorEngine"]
+
+_REDUCING = ("all_reduce", "reduce", "reduce_scatter")
+_OF_ALL = COLLECTIVE_TAG + 1
+
+
+class AcceleratorEngine(LayeredEngine):
+    """Carries out the collectives of one group for torch's tensors on devices that torch calls *device*, by the backend *wanted*, or torch's usual one.
+
+    *under* serves the same group in host memory: it orders the calls, compares them, and knows who is lost. When all ranks have agreed, the
+    backend's operations are put on a stream of the engine's, between events: what is on the caller's current stream goes first, and
+    what comes there after the call, or after ``wait()`` where it was started, sees the outputs.
+    """
+
+    reaches_devices: ClassVar[bool] = True
+
+    def __init__(self, under: Engine, rank: int, size: int, device: str, wanted: str) -> None:
+        super().__init__(under, rank, size)
+        found = torch_backend(device, wanted)
+        self.name = found.name
+        self.links = BackendLinks(under, rank, size, found, device)
+        self._messages = BackendMessages(under, self.links)
+
+    @staticmethod
+    def check_is_there(device: str) -> None:
+        """Raise EngineError where torch has no backend for devices that it calls *device*."""
+        torch_backend(device)
+
+    def _carry_out(self, collective: str, now: bool, **call: Any) -> EngineWork | None:
+        inputs, outputs = call.get("inputs"), call.get("outputs", call.get("inputs"))
+        check_is_torchs(self.name, inputs)
+        check_is_torchs(self.name, outputs)
+        request = check_call(collective, self.rank, self.size, devices=True, **call)
+        if request.dtype and collective in _REDUCING:
+            check(self.name, request.dtype, call["op"])
+        self.links.settle_device(request.device_number)
+
+        def move(backend: Any) -> None:
+            given, taken = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
+            op = ReduceOp(request.op)
+            made = moves.Call(backend, self.rank, given, taken, request.dtype, op, request.factor, request.root)
+            getattr(moves, collective)(made)
+
+        begin, ending = self.links.event_before(request), EndEvent()
+        agreement = self.arrive(request, partial(self._put, begin, (inputs, outputs), move, ending))
+        work = DeviceWork(self.links, request, agreement, ending)
+        if not now:
+            return work
+        work.wait()
+        return None
+
+    def _put(self, begin: Any, tensors: Any, move: Callable[[Any], None], ending: EndEvent, request: Request) -> None:
+        del request
+        ending.event = self.links.put(partial(self.links.of, range(self.size), _OF_ALL), begin, tensors, move)
+
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
+        """See ``Engine``."""
+        check_is_torchs(self.name, tensor)
+        message = self._messages.send(tensor, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return None
+
+    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
+        """See ``Engine``."""
+        check_is_torchs(self.name, tensor)
+        message = self._messages.receive(tensor, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return message.source_rank()
+
+    def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
+        """See ``Engine``. It has no tensors, and no device."""
+        return self.under.barrier(now, before)
+
+    @property
+    def ended_by(self) -> str:
+        """See ``Links``."""
+        return self.links.ended_by
+
+    def figures(self) -> str:
+        """See ``Engine``."""
+        return "as torch has it"
+
+    def close(self, why: str = "") -> None:
+        """See ``Engine``; *under* is not closed. Waits for what is on the device, unless the group ends because of *why*."""
+        self.links.close(why)
