@@ -22,7 +22,7 @@ from shim.errors import ArgumentError, DeviceTensorError, MismatchError, StateEr
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
-METAL = 8  # by DLPack's numbers
+METAL, EXTENSION = 8, 12  # by DLPack's numbers
 
 
 @contextmanager
@@ -73,6 +73,16 @@ def test_what_nobody_serves_is_refused_on_all_ranks(rank: int) -> None:
         with pytest.raises(DeviceTensorError, match="metal:3"):
             calls.received(ME, group, there, 1 - rank, 0)
         calls.barrier(ME, group).wait()
+
+
+@pytest.mark.ranks(1)
+def test_an_accelerator_that_torch_does_not_know() -> None:
+    with world() as group:
+        there = OnDevice(np.ones(2), 0, EXTENSION)
+        with pytest.raises(
+            DeviceTensorError, match=r"extension:0(.|\n)*cannot be had: torch (has no backend for|could have)"
+        ):
+            calls.all_reduce(ME, group, there, there, SUM, now=True)
 
 
 @pytest.mark.ranks(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -25,10 +26,10 @@ def torch_backend(device: str, wanted: str = "") -> TorchBackend:
 
     Raises EngineError where torch has none.
     """
-    try:
-        from torch.distributed import Backend
-    except ImportError as error:
-        raise EngineError(f"torch's backends are what could serve it, and torch cannot be imported: {error}") from None
+    if "torch" not in sys.modules:
+        raise EngineError("torch could have a backend for it, which takes torch's tensors, and torch is not imported")
+    from torch.distributed import Backend
+
     serves = device in Backend.backend_capability.get(wanted, ())
     name = wanted if serves else Backend.default_device_backend_map.get(device)
     if name is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim.core.engines.accelerators import moves
@@ -36,6 +37,7 @@ class AcceleratorEngine(LayeredEngine):
     what comes there after the call, or after ``wait()`` where it was started, sees the outputs.
     """
 
+    moves: ClassVar[ModuleType] = moves  # of a Call
     reaches_devices: ClassVar[bool] = True
 
     def __init__(self, under: Engine, rank: int, size: int, device: str, wanted: str) -> None:
@@ -63,7 +65,7 @@ class AcceleratorEngine(LayeredEngine):
             given, taken = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
             op = ReduceOp(request.op)
             made = moves.Call(backend, self.rank, given, taken, request.dtype, op, request.factor, request.root)
-            getattr(moves, collective)(made)
+            getattr(self.moves, collective)(made)
 
         begin, ending = self.links.event_before(request), EndEvent()
         agreement = self.arrive(request, partial(self._put, begin, (inputs, outputs), move, ending))
