@@ -52,11 +52,16 @@ def agrees_with_the_oracle(
     make: Callable[[Any], Any],
     values: Callable[[Any], Any],
     without: tuple[str, ...] = (),
+    unreduced: tuple[str, ...] = (),
 ) -> None:
-    """Carry out *operation* with tensors that *make* makes of arrays, whose *values* are compared; dtypes *without* which are left out."""
+    """Carry out *operation* with tensors that *make* makes of arrays, whose *values* are compared; dtypes *without* which are left out.
+
+    Those that are *unreduced* are moved alone.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operations, "place", lambda _draw, array: _Placed(make(array)))
-        kinds = [kind for kind in (_REDUCED if operation in COMPUTING else KINDS) if kind.name not in without]
+        left_out = without + (unreduced if operation in COMPUTING else ())
+        kinds = [kind for kind in (_REDUCED if operation in COMPUTING else KINDS) if kind.name not in left_out]
         for number in range(_CALLS):
             draw = _OrdinaryNumbers(f"{operation.__name__}/{number}", group.size, most=64 << 10)
             kind = draw.one(kinds)

@@ -37,6 +37,7 @@ void define_group(nb::module_& module) {
       .def("send", &PyGroup::send, "tensor"_a.none(), "peer"_a, "tag"_a, "now"_a = false)
       .def("receive", &PyGroup::receive, "tensor"_a.none(), "peer"_a.none(), "tag"_a, "now"_a = false)
       .def("refuse", &PyGroup::refuse, "reason"_a)
+      .def("give_up", &PyGroup::give_up, "why"_a)
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("has_left", &PyGroup::has_left, "rank"_a)
       .def("ending_of", &PyGroup::ending_of, "rank"_a)

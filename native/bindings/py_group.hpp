@@ -142,6 +142,10 @@ class PyGroup {
     if (!member_->group.has_left()) member_->progress.refuse({reason, source_line()});
   }
 
+  void give_up(const std::string& why) {
+    member_->group.record(Failure(FailureKind::engine, why + "\nThe group can no longer be used."));
+  }
+
   bool is_gone(int rank) const {
     check_rank("rank", rank, member_->group.size());
     return rank != member_->group.rank() && member_->group.is_gone(rank);

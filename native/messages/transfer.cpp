@@ -7,6 +7,7 @@
 namespace shim {
 
 std::string elements_in(Dtype dtype, std::uint64_t bytes) {
+  if (dtype == Dtype::device_message) return "a tensor on a device";
   const std::size_t count = bytes / bytes_of(dtype);
   return std::to_string(count) + (count == 1 ? " element of " : " elements of ") + std::string(name_of(dtype));
 }

@@ -36,6 +36,7 @@ enum class Dtype : std::uint8_t {
   float8_e5m2,
   float8_e5m2fnuz,
   float8_e8m0fnu,
+  device_message,  // bytes that tell of a message whose elements are on a device
   count_,
 };
 
@@ -57,7 +58,7 @@ inline constexpr DtypeFacts dtype_facts[] = {
     {"float8_e4m3", 1},    {"float8_e4m3b11fnuz", 1},
     {"float8_e4m3fn", 1},  {"float8_e4m3fnuz", 1},
     {"float8_e5m2", 1},    {"float8_e5m2fnuz", 1},
-    {"float8_e8m0fnu", 1},
+    {"float8_e8m0fnu", 1}, {"device message", 1},
 };
 static_assert(std::size(dtype_facts) == static_cast<std::size_t>(Dtype::count_));
 

@@ -163,6 +163,10 @@ class Engine(ABC):
         """Tell the other ranks that this rank's call of the collective they are in failed before it began."""
 
     @abstractmethod
+    def give_up(self, why: str) -> None:
+        """Have the group be of no use any more, here and, once they hear of it, on the other ranks, because of *why*."""
+
+    @abstractmethod
     def is_gone(self, rank: int) -> bool:
         """Tell whether group rank *rank* has died or left the group, as far as is known by now."""
 

@@ -6,7 +6,6 @@ An engine's module is imported when a group is made that it serves, and not befo
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shim.core.engines.exchanges import exchange_at
 from shim.core.job.stall_warning import chosen_stall_warning
 from shim.core.job.variables import Variables
+from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -62,12 +62,11 @@ _OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
 _STAGE = "SHIM_STAGE"
 # For tensors that are not in host memory, by the kind of device. Each is made of the group's engine, by whose agreement its calls begin.
-_OF_CUDA = ("shim.core.engines.nccl.engine", "NcclEngine")
-_OF_TORCH = ("shim.core.engines.accelerators.engine", "AcceleratorEngine")
-_OF_DEVICES = {"cuda": _OF_CUDA, "rocm": _OF_TORCH, "oneapi": _OF_TORCH, "extension": _OF_TORCH}
+_OF_DEVICES = {"cuda": ("shim.core.engines.nccl.engine", "NcclEngine")}
+_OF_TORCH = ("shim.core.engines.accelerators.engine", "AcceleratorEngine")  # which has a backend for each of these
+_OF_TORCHS_DEVICES = ("rocm", "oneapi", "extension")
 _STAGED = ("shim.core.engines.staged", "StagedCalls")
 _OF_HOST_MEMORY = "gloo"  # which frameworks let carry tensors on devices through host memory
-_IN_BACKENDS = {"rocm": "cuda", "oneapi": "xpu"}  # what torch calls kinds of devices that DLPack calls otherwise
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
 _WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
@@ -278,8 +277,12 @@ def open_within_host(place: Place) -> Any:
     return engine
 
 
-def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: int, backend: str = "") -> Any:
+def open_for_device(
+    error: DeviceTensorError, engine: Engine, rank: int, ranks: Sequence[int], backend: str = ""
+) -> Any:
     """Return what carries out calls for tensors where *error* says, of a group of *backend* that *engine* serves in host memory.
+
+    The caller is group rank *rank*, and *ranks* are the members' ranks in the world.
 
     Raises DeviceTensorError, with what would help, where nothing serves the device.
     """
@@ -295,8 +298,9 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
         elif library is None:
             raise EngineError(f"the group's backend {backend!r} names none")
         elif kind in _OF_DEVICES:
-            for_torch = (_in_torch(kind), library) if _OF_DEVICES[kind] is _OF_TORCH else ()
-            made = _class_of(_OF_DEVICES[kind])(itself, rank, size, *for_torch)
+            made = _class_of(_OF_DEVICES[kind])(itself, rank, len(ranks))
+        elif kind in _OF_TORCHS_DEVICES:
+            made = _class_of(_OF_TORCH)(itself, rank, ranks, name_in_torch(kind), library, ":" in backend)
         else:
             raise EngineError("no engine here serves it")
     except EngineError as failure:
@@ -312,10 +316,13 @@ def open_for_device(error: DeviceTensorError, engine: Engine, rank: int, size: i
 
 def serves_devices(kind: str) -> bool:
     """Tell whether there is an engine for tensors on devices of *kind*, and what it needs."""
-    if kind not in _OF_DEVICES:
+    if kind not in (*_OF_DEVICES, *_OF_TORCHS_DEVICES):
         return False
     try:
-        _class_of(_OF_DEVICES[kind]).check_is_there(*([_in_torch(kind)] if _OF_DEVICES[kind] is _OF_TORCH else []))
+        if kind in _OF_DEVICES:
+            _class_of(_OF_DEVICES[kind]).check_is_there()
+        else:
+            _class_of(_OF_TORCH).check_is_there(name_in_torch(kind))
     except EngineError:
         return False
     return True
@@ -324,16 +331,7 @@ def serves_devices(kind: str) -> bool:
 def _library_of_device(backend: str, kind: str) -> str | None:
     """Return what *backend* names for devices of *kind*: "nccl" or "cpu:gloo,cuda:nccl". None where it names others only."""
     pairs = [pair.rpartition(":") for pair in backend.lower().removeprefix(_TRACED).split(",")]
-    return next((name for device, _, name in pairs if device in ("", _in_torch(kind))), None)
-
-
-def _in_torch(kind: str) -> str:
-    """Return what torch, and so a backend's name, calls devices of *kind*. Those that DLPack knows as an extension have the name of their makers'."""
-    torch = sys.modules.get("torch")
-    if kind == "extension" and torch is not None:
-        name: str = torch._C._get_privateuse1_backend_name()
-        return name
-    return _IN_BACKENDS.get(kind, kind)
+    return next((name for device, _, name in pairs if device in ("", name_in_torch(kind))), None)
 
 
 def _class_of(where: tuple[str, str]) -> Any:

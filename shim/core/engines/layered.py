@@ -35,6 +35,10 @@ class LayeredEngine(Engine):
         """See ``Engine``."""
         self.under.refuse(reason)
 
+    def give_up(self, why: str) -> None:
+        """See ``Engine``."""
+        self.under.give_up(why)
+
     def is_gone(self, rank: int) -> bool:
         """See ``Engine``."""
         return self.under.is_gone(rank)

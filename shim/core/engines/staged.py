@@ -28,7 +28,6 @@ class StagedCalls:
     """
 
     name = "through host memory"
-    ended_by = ""  # see Links: none of its own
 
     def __init__(self, under: Engine, rank: int, reason: str) -> None:
         self.under = under

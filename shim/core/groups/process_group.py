@@ -70,7 +70,7 @@ class ProcessGroup:
         kind = error.device[0]
         with _opening:
             if kind not in self._of_devices:
-                self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.size, self.backend)
+                self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.ranks, self.backend)
             return self._of_devices[kind]
 
     def engines_of_devices(self) -> dict[str, str]:
@@ -105,9 +105,7 @@ class ProcessGroup:
             self.engine = absence(self._why_there_is_no_engine)
             try:
                 while self._of_devices:
-                    of_device = self._of_devices.popitem()[1]
-                    of_device.close(why)
-                    why = why or of_device.ended_by
+                    self._of_devices.popitem()[1].close(why)
             finally:
                 engine.close(why)
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from shim.core.tensors.elements import Elements
+from shim.core.tensors.kinds_of_devices import EXTENSION, name_in_torch
 from shim.core.tensors.samples import (
     Memory,
     Sample,
@@ -218,7 +219,7 @@ def _device_of_torch(tensor: Any) -> tuple[int, int]:
     device = tensor.device
     if device.type == "cpu":
         return _HOST
-    if device.type == sys.modules["torch"]._C._get_privateuse1_backend_name():  # which torch's own method does not know
+    if device.type == name_in_torch(EXTENSION):  # which torch's own method does not know
         return (_EXTENSION, device.index or 0)
     kind, number = tensor.__dlpack_device__()
     return (int(kind), int(number))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
+from shim.core.engines.accelerators.parts import writing
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import UnsupportedError
+from shim.errors import ArgumentError, UnsupportedError
 
-__all__ = ["check", "divided", "multiplied", "torch_op", "viewed"]
+__all__ = ["check", "finished", "prepared", "torch_op", "viewed"]
 
 _ADDING = (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
 _ORDERING = (ReduceOp.MIN, ReduceOp.MAX)
@@ -24,33 +26,40 @@ _NAMES = {ReduceOp.AVG: "SUM", ReduceOp.PREMUL_SUM: "SUM"}
 _AS_OTHERS = {"bool": "uint8", "uint32": "int32", "uint64": "int64", "complex64": "float32", "complex128": "float64"}
 
 
-def check(library: str, dtype: str, op: ReduceOp) -> None:
-    """Raise UnsupportedError for what cannot be made of what *library* does."""
+def check(library: str, dtype: str, op: ReduceOp, factor: float) -> None:
+    """Raise UnsupportedError for what cannot be made of what *library* does, and ArgumentError for a *factor* that the elements' type cannot hold."""
     done = (*_OF_BOOL, *_ORDERING) if dtype == "bool" else _OF_NUMBERS.get(dtype, ())
     if op not in done:
         raise UnsupportedError(
             f"{{op}} {op.name} of elements of type {dtype} is not among what is done by {library}\nConvert the tensors, or pass them in host memory."
         )
+    if op is ReduceOp.PREMUL_SUM:
+        torch = sys.modules["torch"]
+        if math.isfinite(factor) and abs(factor) > torch.finfo(getattr(torch, dtype)).max:
+            raise ArgumentError(f"factor must be one that {dtype} can hold, got {factor!r}")
 
 
-def torch_op(dtype: str, op: ReduceOp) -> Any:
+def torch_op(dtype: str, op: ReduceOp, _factor: float) -> Any:
     """Return torch's op for the backend."""
     named = sys.modules["torch"].distributed.ReduceOp
     name = _OF_BOOL.get(op) if dtype == "bool" else None
     return getattr(named, name or _NAMES.get(op, op.name))
 
 
-def viewed(part: Any, dtype: str) -> Any:
+def viewed(part: Any, dtype: str, _op: ReduceOp, _factor: float) -> Any:
     """Return the elements of *part* as those of the dtype with which the backend combines them."""
     return part.view(getattr(sys.modules["torch"], _AS_OTHERS[dtype])) if dtype in _AS_OTHERS else part
 
 
-def multiplied(part: Any, op: ReduceOp, factor: float) -> Any:
-    """Return what is given to the backend for *part*."""
-    return part * factor if op is ReduceOp.PREMUL_SUM else part
+def prepared(part: Any, dtype: str, op: ReduceOp, factor: float, size: int) -> Any:
+    """Return what is given to the backend for *part* of one of *size* ranks."""
+    if op is ReduceOp.PREMUL_SUM:
+        return part * factor
+    return part / size if op is ReduceOp.AVG and dtype == "float16" else part  # whose sum could be too large
 
 
-def divided(part: Any, op: ReduceOp, size: int) -> None:
-    """Make of what the backend has written to *part* the result for *size* ranks."""
-    if op is ReduceOp.AVG:
-        part.div_(size)
+def finished(part: Any, dtype: str, op: ReduceOp, _factor: float, size: int) -> None:
+    """Make of what the backend has written to *part* the result."""
+    if op is ReduceOp.AVG and dtype != "float16":
+        with writing(part):
+            part.div_(size)

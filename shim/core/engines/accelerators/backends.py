@@ -14,23 +14,36 @@ __all__ = ["TorchBackend", "torch_backend"]
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and some backends end the process at their own
 
 
+_Maker = Callable[[Any, str, int, list[int]], Any]
+
+
 class TorchBackend(NamedTuple):
-    """A backend's *name*, and what makes one of a store that its ranks share, and nobody else, a name of that, a rank and a number of ranks."""
+    """A backend: its *name*, and the function that makes one for some ranks.
+
+    ``make`` takes a store that these ranks share, a name that nobody else uses, the caller's number among them, and their ranks in the world.
+    """
 
     name: str
-    make: Callable[[Any, str, int, int], Any]
+    make: _Maker
 
 
-def torch_backend(device: str, wanted: str = "") -> TorchBackend:
+def torch_backend(device: str, wanted: str = "", must_serve: bool = False) -> TorchBackend:
     """Return torch's backend for devices that torch calls *device*: the *wanted* one where it serves them, otherwise torch's default.
 
-    Raises EngineError where torch has none.
+    Raises EngineError where torch has none, and where the wanted one *must serve* them and does not.
     """
-    if "torch" not in sys.modules:
+    torch = sys.modules.get("torch")
+    if torch is None:
         raise EngineError("torch could have a backend for it, which takes torch's tensors, and torch is not imported")
+    if not torch.distributed.is_available():
+        raise EngineError("this torch was built without torch.distributed, which could have a backend for it")
+    if device == "cuda" and torch.version.hip is None:
+        raise EngineError("this torch was built without ROCm")
     from torch.distributed import Backend
 
     serves = device in Backend.backend_capability.get(wanted, ())
+    if must_serve and not serves:
+        raise EngineError(f"torch's backend {wanted} does not serve it")
     name = wanted if serves else Backend.default_device_backend_map.get(device)
     if name is None:
         raise EngineError(f"torch has no backend for devices that it calls {device}; its makers' package brings one")
@@ -45,26 +58,26 @@ def torch_backend(device: str, wanted: str = "") -> TorchBackend:
     return TorchBackend(name, _maker_of_built_in(kind))
 
 
-def _maker_of_built_in(kind: Any) -> Callable[[Any, str, int, int], Any]:
-    def make(store: Any, name: str, rank: int, size: int) -> Any:
+def _maker_of_built_in(kind: Any) -> _Maker:
+    def make(store: Any, name: str, rank: int, ranks: list[int]) -> Any:
         options = kind.Options()
-        options._timeout, options.group_name = _FOREVER, name
-        return kind(store, rank, size, options)
+        options._timeout, options.group_name, options.global_ranks_in_group = _FOREVER, name, ranks
+        return kind(store, rank, len(ranks), options)
 
     return make
 
 
-def _maker_of_plain(plugin: Any) -> Callable[[Any, str, int, int], Any]:
-    return lambda store, _name, rank, size: plugin.creator_fn(store, rank, size, _FOREVER)
+def _maker_of_plain(plugin: Any) -> _Maker:
+    return lambda store, _name, rank, ranks: plugin.creator_fn(store, rank, len(ranks), _FOREVER)
 
 
-def _maker_of_extended(plugin: Any) -> Callable[[Any, str, int, int], Any]:
-    def make(store: Any, name: str, rank: int, size: int) -> Any:
+def _maker_of_extended(plugin: Any) -> _Maker:
+    def make(store: Any, name: str, rank: int, ranks: list[int]) -> Any:
         from torch._C._distributed_c10d import _DistributedBackendOptions
 
         options = _DistributedBackendOptions()
         options.store, options.timeout, options.group_id = store, _FOREVER, name
-        options.group_rank, options.group_size, options.global_ranks_in_group = rank, size, []  # none: all ranks
+        options.group_rank, options.group_size, options.global_ranks_in_group = rank, len(ranks), ranks
         return plugin.creator_fn(options, None)
 
     return make

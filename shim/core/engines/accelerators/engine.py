@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,7 +30,9 @@ _OF_ALL = COLLECTIVE_TAG + 1
 
 
 class AcceleratorEngine(LayeredEngine):
-    """Carries out the collectives of one group for torch's tensors on devices that torch calls *device*, by the backend *wanted*, or torch's usual one.
+    """Carries out the collectives of one group for torch's tensors on devices that torch calls *device*, as ``torch_backend`` finds it.
+
+    The group's members are the world ranks *ranks*.
 
     *under* serves the same group in host memory: it orders the calls, compares them, and knows who is lost. When all ranks have agreed, the
     backend's operations are put on a stream of the engine's, between events: what is on the caller's current stream goes first, and
@@ -40,11 +42,13 @@ class AcceleratorEngine(LayeredEngine):
     moves: ClassVar[ModuleType] = moves  # of a Call
     reaches_devices: ClassVar[bool] = True
 
-    def __init__(self, under: Engine, rank: int, size: int, device: str, wanted: str) -> None:
-        super().__init__(under, rank, size)
-        found = torch_backend(device, wanted)
+    def __init__(
+        self, under: Engine, rank: int, ranks: Sequence[int], device: str, wanted: str, must_serve: bool
+    ) -> None:
+        super().__init__(under, rank, len(ranks))
+        found = torch_backend(device, wanted, must_serve)
         self.name = found.name
-        self.links = BackendLinks(under, rank, size, found, device)
+        self.links = BackendLinks(under, rank, ranks, found, device)
         self._messages = BackendMessages(under, self.links)
 
     @staticmethod
@@ -58,26 +62,26 @@ class AcceleratorEngine(LayeredEngine):
         check_is_torchs(self.name, outputs)
         request = check_call(collective, self.rank, self.size, devices=True, **call)
         if request.dtype and collective in _REDUCING:
-            check(self.name, request.dtype, call["op"])
+            check(self.name, request.dtype, call["op"], call["factor"])
         self.links.settle_device(request.device_number)
+        parts = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
+        reduction = request.dtype, ReduceOp(request.op), request.factor
 
         def move(backend: Any) -> None:
-            given, taken = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
-            op = ReduceOp(request.op)
-            made = moves.Call(backend, self.rank, given, taken, request.dtype, op, request.factor, request.root)
-            getattr(self.moves, collective)(made)
+            getattr(self.moves, collective)(moves.Call(backend, self.rank, parts, reduction, request.root))
 
         begin, ending = self.links.event_before(request), EndEvent()
-        agreement = self.arrive(request, partial(self._put, begin, (inputs, outputs), move, ending))
+        kept = None if now else parts  # the caller's stream waits for the end before the memory can be another's
+        agreement = self.arrive(request, partial(self._put, begin, kept, move, ending))
         work = DeviceWork(self.links, request, agreement, ending)
         if not now:
             return work
         work.wait()
         return None
 
-    def _put(self, begin: Any, tensors: Any, move: Callable[[Any], None], ending: EndEvent, request: Request) -> None:
+    def _put(self, begin: Any, kept: Any, move: Callable[[Any], None], ending: EndEvent, request: Request) -> None:
         del request
-        ending.event = self.links.put(partial(self.links.of, range(self.size), _OF_ALL), begin, tensors, move)
+        ending.event = self.links.put(partial(self.links.of_all, _OF_ALL), begin, kept, move)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""
@@ -101,14 +105,9 @@ class AcceleratorEngine(LayeredEngine):
         """See ``Engine``. It has no tensors, and no device."""
         return self.under.barrier(now, before)
 
-    @property
-    def ended_by(self) -> str:
-        """See ``Links``."""
-        return self.links.ended_by
-
     def figures(self) -> str:
         """See ``Engine``."""
-        return "as torch has it"
+        return "torch's backend for the device"
 
     def close(self, why: str = "") -> None:
         """See ``Engine``; *under* is not closed. Waits for what is on the device, unless the group ends because of *why*."""

@@ -6,26 +6,21 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from shim.core.engines.accelerators.links import BackendLinks
 from shim.core.engines.accelerators.parts import flat
 from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.devices.messages import Message, Messages
 
 if TYPE_CHECKING:
-    from shim.core.engines.accelerators.links import BackendLinks
-    from shim.core.engines.base import Engine
+    pass
 
 __all__ = ["BackendMessages"]
 
 _UPWARDS, _DOWNWARDS = COLLECTIVE_TAG + 2, COLLECTIVE_TAG + 3
 
 
-class BackendMessages(Messages):
+class BackendMessages(Messages[BackendLinks]):
     """See ``Messages``; *links* are those of the group. Each direction has a backend of two ranks, the first of which sends."""
-
-    links: BackendLinks
-
-    def __init__(self, under: Engine, links: BackendLinks) -> None:
-        super().__init__(under, links)
 
     def put(self, direction: tuple[int, int], message: Message, is_wanted: bool) -> Any:
         """See ``Messages``."""
@@ -38,4 +33,4 @@ class BackendMessages(Messages):
                 (backend.send([data], 1, 0) if is_sender else backend.recv([data], 0, 0)).wait()
 
         tag = _UPWARDS if direction[0] < direction[1] else _DOWNWARDS
-        return self.links.put(partial(self.links.of, direction, tag), message.begin, message.tensor, move)
+        return self.links.put(partial(self.links.of_two, direction, tag), message.begin, message.tensor, move)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shim.core.engines.accelerators.arithmetic import divided, multiplied, torch_op, viewed
-from shim.core.engines.accelerators.parts import Parts
+from shim.core.engines.accelerators.arithmetic import finished, prepared, torch_op, viewed
+from shim.core.engines.accelerators.parts import Parts, write
 from shim.core.reduce_ops import ReduceOp
 
 __all__ = [
@@ -30,16 +30,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Call:
-    """A collective of group rank *rank* by *backend*."""
+    """A collective of group rank *rank* by *backend*: its inputs and outputs, the dtype, op and factor of its *reduction*, if it is one, and the *root*."""
 
     backend: Any
     rank: int
-    inputs: Parts
-    outputs: Parts
-    dtype: str
-    op: ReduceOp
-    factor: float
+    parts: tuple[Parts, Parts]
+    reduction: tuple[str, ReduceOp, float]
     root: int
+
+    @property
+    def inputs(self) -> Parts:
+        return self.parts[0]
+
+    @property
+    def outputs(self) -> Parts:
+        return self.parts[1]
 
     def bytes_of(self, part: Any) -> Any:
         return part.view(sys.modules["torch"].uint8)
@@ -72,14 +77,14 @@ def all_gather(call: Call) -> None:
     if not outputs.is_even():
         for rank, target in enumerate(outputs.each):
             if rank == call.rank:
-                _copy(target, source)
+                write(target, source)
             _broadcast(call, target, rank)
         return
-    whole = _room_for(source, len(outputs)) if outputs.whole is None else outputs.whole
+    whole = source.new_empty(sum(outputs.sizes())) if outputs.whole is None else outputs.whole
     call.backend._allgather_base(call.bytes_of(whole), call.bytes_of(source)).wait()
     if outputs.whole is None:
         for target, part in zip(outputs.each, whole.chunk(len(outputs)), strict=True):
-            target.copy_(part)
+            write(target, part)
 
 
 def gather(call: Call) -> None:
@@ -102,11 +107,10 @@ def reduce_scatter(call: Call) -> None:
         for rank, source in enumerate(inputs.each):
             _reduce(call, source, target if rank == call.rank else None, rank)
         return
-    whole = sys.modules["torch"].cat(list(inputs.each)) if inputs.whole is None else inputs.whole
-    options = call.options("ReduceScatterOptions", reduceOp=torch_op(call.dtype, call.op))
-    given = viewed(multiplied(whole, call.op, call.factor), call.dtype)
-    call.backend._reduce_scatter_base(viewed(target, call.dtype), given, options).wait()
-    divided(target, call.op, call.backend.size())
+    options = call.options("ReduceScatterOptions", reduceOp=torch_op(*call.reduction))
+    given = prepared(_joined(inputs), *call.reduction, call.backend.size())
+    call.backend._reduce_scatter_base(viewed(target, *call.reduction), viewed(given, *call.reduction), options).wait()
+    finished(target, *call.reduction, call.backend.size())
 
 
 def all_to_all(call: Call) -> None:
@@ -119,44 +123,35 @@ def _broadcast(call: Call, part: Any, root: int) -> None:
 
 
 def _all_reduce(call: Call, part: Any) -> None:
-    options = call.options("AllreduceOptions", reduceOp=torch_op(call.dtype, call.op))
+    options = call.options("AllreduceOptions", reduceOp=torch_op(*call.reduction))
     call.backend.allreduce([part], options).wait()
 
 
 def _reduce(call: Call, source: Any, target: Any, root: int) -> None:
     """Combine the *source* of all ranks in *target* on the *root*. The others have none, and their sources are not written."""
-    options = call.options("ReduceOptions", reduceOp=torch_op(call.dtype, call.op), rootRank=root, rootTensor=0)
+    options = call.options("ReduceOptions", reduceOp=torch_op(*call.reduction), rootRank=root, rootTensor=0)
     room = sys.modules["torch"].empty_like(source) if target is None else target
     _combined(call, source, room, lambda part: call.backend.reduce([part], options).wait())
 
 
 def _combined(call: Call, source: Any, target: Any, combine: Callable[[Any], object]) -> None:
     """Have *combine*, which works in place, make in *target* of each rank's *source* what the call's op says."""
-    _copy(target, multiplied(source, call.op, call.factor))
-    combine(viewed(target, call.dtype))
-    divided(target, call.op, call.backend.size())
+    write(target, prepared(source, *call.reduction, call.backend.size()))
+    combine(viewed(target, *call.reduction))
+    finished(target, *call.reduction, call.backend.size())
 
 
 def _exchange(call: Call, inputs: Parts, outputs: Parts) -> None:
     given = _joined(inputs)
-    taken = _room_for(outputs.each[0], 0, sum(outputs.sizes())) if outputs.whole is None else outputs.whole
+    taken = given.new_empty(sum(outputs.sizes())) if outputs.whole is None else outputs.whole
     width = given.element_size()
     splits = [[size * width for size in parts.sizes()] for parts in (outputs, inputs)]
     options = call.options("AllToAllOptions")
     call.backend.alltoall_base(call.bytes_of(taken), call.bytes_of(given), *splits, options).wait()
     if outputs.whole is None:
         for target, part in zip(outputs.each, taken.split(outputs.sizes()), strict=True):
-            target.copy_(part)
+            write(target, part)
 
 
 def _joined(parts: Parts) -> Any:
     return sys.modules["torch"].cat(list(parts.each)) if parts.whole is None else parts.whole
-
-
-def _room_for(part: Any, times: int, count: int = 0) -> Any:
-    return part.new_empty(times * part.numel() + count)
-
-
-def _copy(target: Any, source: Any) -> None:
-    if target.data_ptr() != source.data_ptr():
-        target.copy_(source)

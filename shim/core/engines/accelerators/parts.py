@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shim.errors import TensorError
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Parts", "check_is_torchs", "flat", "parts_of"]
+__all__ = ["Parts", "check_is_torchs", "flat", "parts_of", "write", "writing"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,17 @@ def parts_of(tensors: Any, places: Sequence[tuple[int, int]]) -> Parts:
 
 
 def flat(tensor: Any) -> Any:
-    """Return the elements of *tensor*, which is contiguous, in one dimension and without what autograd knows of them."""
-    return tensor.detach().as_strided((tensor.numel(),), (1,))  # whatever it says of dimensions with one element
+    """Return the elements of *tensor*, which is contiguous, in one dimension and without what autograd knows of them.
+
+    Raises TensorError where they have an order in memory that is the device's own, of which torch gives a copy alone.
+    """
+    found = tensor.detach().as_strided((tensor.numel(),), (1,))  # whatever it says of dimensions with one element
+    if found.data_ptr() != tensor.data_ptr():
+        raise TensorError(
+            "{tensor} must have the usual order of elements in memory, got one in a format of its device's own\n"
+            "Convert it, as by torch_npu.npu_format_cast(tensor, 2), and read the result there."
+        )
+    return found
 
 
 def check_is_torchs(library: str, tensors: Any) -> None:
@@ -58,3 +65,16 @@ def check_is_torchs(library: str, tensors: Any) -> None:
                 f"{{tensor}} must be torch's for {library}, which torch's backend serves, got a "
                 f"{type(tensor).__module__}.{type(tensor).__qualname__}\nHand its memory to torch by torch.from_dlpack, or set SHIM_STAGE=host."
             )
+
+
+def write(target: Any, source: Any) -> None:
+    """Copy the elements of *source* to *target*, unless they are there."""
+    if target.data_ptr() != source.data_ptr():
+        with writing(target):
+            target.copy_(source)
+
+
+def writing(target: Any) -> AbstractContextManager[object]:
+    """Return a context in which *target* may be written: one that was made in torch's inference mode, there alone."""
+    mode: AbstractContextManager[object] = sys.modules["torch"].inference_mode(target.is_inference())
+    return mode

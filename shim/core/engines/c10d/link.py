@@ -20,7 +20,7 @@ from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
 from shim.core.engines.network.drive import Drive
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
-from shim.core.engines.network.store import store_over
+from shim.core.engines.network.store import ControlKeys, torch_store
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError
@@ -61,7 +61,8 @@ class GlooLink(Link):
         options._devices = [ProcessGroupGloo.create_device(hostname=address)]
         options._timeout = _FOREVER
         options._threads = 2
-        self._store: Any = store_over(control, self._topic, timeout)
+        self._keys = ControlKeys(control, self._topic)
+        self._store: Any = torch_store(self._keys, timeout)
         self._group: Any = self._made(lambda: ProcessGroupGloo(self._store, self.rank, self.size, options), timeout)
         self._parts = Waiter("shim gloo parts")
         self._messages = Waiter("shim gloo messages")
@@ -187,7 +188,7 @@ class GlooLink(Link):
             return
         self._is_open = False
         with suppress(StateError):
-            self._store.drop_all()
+            self._keys.close()
         if self._takes_headers:
             with suppress(StateError):
                 self._control.tell(self._topic, [self._members[self.rank - 1]], b"")

@@ -13,18 +13,21 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shim.core.engines.base import check_call
 from shim.core.engines.network.threads import begin_thread
+from shim.core.tensors.elements import DEVICE_MESSAGE, Elements
 from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
-    from shim.core.engines.devices.links import Links
+    from shim.core.engines.devices.watched_links import WatchedLinks
 
 __all__ = ["Message", "Messages"]
+
+L = TypeVar("L", bound="WatchedLinks")
 
 _HEADER = struct.Struct("qq32s")  # the message's number, bytes and dtype
 _BETWEEN_LOOKS = 0.1  # seconds
@@ -40,7 +43,7 @@ class _Direction:
         self._changed = threading.Condition()
 
     @contextmanager
-    def in_turn(self, number: int, links: Links) -> Iterator[None]:
+    def in_turn(self, number: int, links: WatchedLinks) -> Iterator[None]:
         """Wait for the messages before *number*, and let the next one go afterwards. Raises what has ended the links meanwhile."""
         with self._changed:
             while self._turn < number:
@@ -54,10 +57,10 @@ class _Direction:
                 self._changed.notify_all()
 
 
-class Messages(ABC):
+class Messages(ABC, Generic[L]):
     """The messages of one rank in the group that *under* serves in host memory."""
 
-    def __init__(self, under: Engine, links: Links) -> None:
+    def __init__(self, under: Engine, links: L) -> None:
         self.under, self.links = under, links
         # By the sender and the receiver.
         self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(_Direction)
@@ -92,7 +95,7 @@ class Message:
     caller's current stream.
     """
 
-    def __init__(self, messages: Messages, tensor: Any, request: Request, peer: int | None, tag: int) -> None:
+    def __init__(self, messages: Messages[Any], tensor: Any, request: Request, peer: int | None, tag: int) -> None:
         self._messages, self.tensor, self.request, self._peer, self._tag = messages, tensor, request, peer, tag
         self._links = messages.links
         self.begin = self._links.event_before(request)
@@ -114,7 +117,7 @@ class Message:
     def start(self) -> None:
         if self._header is None:
             self._header = self._begin_header()  # here: in the order in which the program begins messages
-            begin_thread("shim nccl message", self._run)
+            begin_thread("shim device message", self._run)
 
     def _run(self) -> None:
         try:
@@ -158,7 +161,9 @@ class Message:
             try:
                 return messages.put(key, self, is_wanted)
             except BaseException as error:  # the next message of the direction would take this one's place on one rank
-                links.end(EngineError(f"a message on a device has failed: {error or type(error).__name__}"))
+                why = f"a message on a device has failed: {str(error) or type(error).__name__}"
+                links.end(EngineError(why))
+                messages.under.give_up(why)
                 raise
 
 
@@ -172,7 +177,8 @@ class _Send(Message):
             self._number = direction.begun
             self.size = size
             header = _HEADER.pack(self._number, size, self.request.dtype.encode())
-            work: Any = self._messages.under.send(bytearray(header), self._peer, self._tag, False)
+            room = Elements(memoryview(bytearray(header)), DEVICE_MESSAGE)
+            work: Any = self._messages.under.send(room, self._peer, self._tag, False)
             work.start()
             direction.begun += 1
         return work
@@ -184,7 +190,8 @@ class _Send(Message):
 class _Receive(Message):
     def _begin_header(self) -> Any:
         self._room = bytearray(_HEADER.size)
-        work: Any = self._messages.under.receive(self._room, self._peer, self._tag, False)
+        room = Elements(memoryview(self._room), DEVICE_MESSAGE)
+        work: Any = self._messages.under.receive(room, self._peer, self._tag, False)
         work.start()
         return work
 

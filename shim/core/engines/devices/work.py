@@ -9,7 +9,7 @@ from shim.errors import ShimError
 
 if TYPE_CHECKING:
     from shim._native import Request
-    from shim.core.engines.devices.links import Links
+    from shim.core.engines.devices.watched_links import WatchedLinks
 
 __all__ = ["DeviceWork", "EndEvent"]
 
@@ -26,7 +26,7 @@ class DeviceWork:
     *agreement* is the work of the engine in host memory, which ends when the operation is on that stream; *ending* then has its event.
     """
 
-    def __init__(self, links: Links, request: Request, agreement: Any, ending: EndEvent) -> None:
+    def __init__(self, links: WatchedLinks, request: Request, agreement: Any, ending: EndEvent) -> None:
         self.under = agreement
         self._links, self._request, self._ending = links, request, ending
 

@@ -127,11 +127,6 @@ class NcclEngine(LayeredEngine):
         message.wait()
         return message.source_rank()
 
-    @property
-    def ended_by(self) -> str:
-        """See ``Links``."""
-        return self.links.ended_by
-
     def figures(self) -> str:
         """See ``Engine``."""
         return self.links.description

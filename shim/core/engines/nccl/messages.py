@@ -7,11 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from shim.core.engines.devices.messages import Message, Messages
+from shim.core.engines.nccl.device_links import DeviceLinks
 from shim.core.engines.nccl.link_choice import between_two
 
 if TYPE_CHECKING:
-    from shim.core.engines.base import Engine
-    from shim.core.engines.nccl.device_links import DeviceLinks
     from shim.core.engines.nccl.driver import Event
 
 __all__ = ["NcclMessages"]
@@ -19,13 +18,8 @@ __all__ = ["NcclMessages"]
 _BYTE = 1  # NCCL's uint8
 
 
-class NcclMessages(Messages):
+class NcclMessages(Messages[DeviceLinks]):
     """See ``Messages``; *links* are those of the group."""
-
-    links: DeviceLinks
-
-    def __init__(self, under: Engine, links: DeviceLinks) -> None:
-        super().__init__(under, links)
 
     def put(self, direction: tuple[int, int], message: Message, is_wanted: bool) -> Event:
         """See ``Messages``."""

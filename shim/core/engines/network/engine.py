@@ -83,6 +83,10 @@ class NetworkEngine(Engine):
         """See ``Engine``."""
         self._group.refuse(reason)
 
+    def give_up(self, why: str) -> None:
+        """See ``Engine``."""
+        self._group.give_up(why)
+
     def is_gone(self, rank: int) -> bool:
         """See ``Engine``."""
         return self._group.is_gone(rank)

@@ -17,6 +17,7 @@ from struct import Struct
 
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
+from shim.core.tensors.elements import DEVICE_MESSAGE
 from shim.errors import EngineError, MismatchError, ShimError
 
 __all__ = ["Messages", "Mover"]
@@ -323,6 +324,8 @@ class Messages:
             self._offered.clear()
 
     def _elements(self, dtype: str, size: int) -> str:
+        if dtype == DEVICE_MESSAGE:
+            return "a tensor on a device"
         count = size // max(1, self._itemsize(dtype))
         return f"{count} element{'s' * (count != 1)} of {dtype}"
 

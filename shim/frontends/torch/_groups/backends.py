@@ -148,8 +148,8 @@ def default_backend_for(caller: Caller, device: Any) -> str:
     kind = getattr(device, "type", device)
     if not isinstance(kind, str):
         raise caller.explain(ArgumentTypeError(f"device must be a torch.device or the name of one, got {device!r}"))
-    plugged_in = {device: name for name, devices in _plugged_in().items() for device in devices}
-    backends = plugged_in | Backend.default_device_backend_map
+    torchs: Any = getattr(sys.modules.get("torch.distributed"), "Backend", Backend)
+    backends: dict[str, str] = torchs.default_device_backend_map | Backend.default_device_backend_map
     backend = backends.get(kind.partition(":")[0])
     if backend is None:
         raise caller.explain(ArgumentError(f"device must be one of {', '.join(backends)}, got {device!r}"))
@@ -167,10 +167,10 @@ def has_backend(backend: str) -> bool:
 
 
 def has_nccl() -> bool:
-    """Tell whether an engine for tensors of CUDA devices can be had."""
-    return serves_devices("cuda")
+    """Tell whether an engine for tensors of the devices that torch calls cuda can be had."""
+    return serves_devices("cuda") or serves_devices("rocm")
 
 
 def has_xccl() -> bool:
     """Tell whether torch has its backend for tensors of XPU devices."""
-    return serves_devices("oneapi")
+    return bool(getattr(sys.modules.get("torch.distributed"), "is_xccl_available", bool)())

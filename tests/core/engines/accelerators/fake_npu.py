@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 from torch._C._distributed_c10d import PrefixStore
@@ -15,7 +16,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from shim.core.engines.network.threads import begin_thread
 
-__all__ = ["ForeignTensor", "NpuTensor", "plug_in"]
+__all__ = ["ForeignTensor", "Hccl", "NpuTensor", "plug_in"]
 
 _EXTENSION = 12  # by DLPack's numbers
 
@@ -28,30 +29,44 @@ def plug_in() -> None:
 
 
 def _hccl(options: Any, _its_own: Any) -> Any:
-    made: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
-    made._devices = [ProcessGroupGloo.create_device(hostname="127.0.0.1")]
-    made._timeout = min(options.timeout, timedelta(days=1))
-    store = PrefixStore(options.group_id, options.store)
-    return _Backend(ProcessGroupGloo(store, options.group_rank, options.group_size, made))
+    assert len(options.global_ranks_in_group) == options.group_size
+    return Hccl(options)
 
 
-class _Backend:
-    """*gloo*, but that ``abort`` ends what is under way, which gloo's does not."""
+class Hccl:
+    """Gloo, which meets the other ranks in its first operation, as HCCL does, and whose ``abort`` ends what is under way, as gloo's does not."""
 
-    def __init__(self, gloo: Any) -> None:
-        self._gloo = gloo
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self._gloo: Any = None  # made by the first operation, of which there is one at a time
         self.is_aborted = False
+
+    def _connected(self) -> Any:
+        made: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]
+        made._devices = [ProcessGroupGloo.create_device(hostname="127.0.0.1")]
+        made._timeout = timedelta(days=1)
+        options = self._options
+        store = PrefixStore(options.group_id, options.store)
+        return ProcessGroupGloo(store, options.group_rank, options.group_size, made)
+
+    def size(self) -> int:
+        size: int = self._options.group_size
+        return size
 
     def abort(self) -> None:
         self.is_aborted = True
 
+    def shutdown(self) -> None:
+        """Do nothing."""
+
     def __getattr__(self, name: str) -> Any:
+        self._gloo = self._gloo or self._connected()
         found = getattr(self._gloo, name)
-        return found if name == "size" else lambda *call: _Work(self, found(*call))
+        return lambda *call: _Work(self, found(*call))
 
 
 class _Work:
-    def __init__(self, backend: _Backend, work: Any) -> None:
+    def __init__(self, backend: Hccl, work: Any) -> None:
         self._backend, self._work = backend, work
         self._error: RuntimeError | None = None
 
@@ -75,6 +90,7 @@ class NpuTensor(torch.Tensor):
     """A tensor that says that it is on the accelerator."""
 
     number = 0
+    kind: Any  # numpy's dtype
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
@@ -82,12 +98,12 @@ class NpuTensor(torch.Tensor):
 
     @staticmethod
     def of(array: Any) -> NpuTensor:
-        """Return a tensor with the elements of numpy's *array*."""
-        if array.dtype.name == "bfloat16":
-            made = torch.from_numpy(array.view("int16").copy()).view(torch.bfloat16)
-        else:
-            made = torch.from_numpy(array.copy())
-        return made.as_subclass(NpuTensor)
+        """Return a tensor with the elements of numpy's *array*, whatever its dtype."""
+        held = np.ascontiguousarray(array)
+        tensor = torch.empty(array.shape, dtype=getattr(torch, array.dtype.name)).as_subclass(NpuTensor)
+        ctypes.memmove(tensor.data_ptr(), held.ctypes.data, held.nbytes)
+        tensor.kind = array.dtype
+        return tensor
 
     def at(self, number: int) -> NpuTensor:
         """Say that it is on device *number*."""
@@ -96,12 +112,9 @@ class NpuTensor(torch.Tensor):
 
     def values(self) -> Any:
         """Return numpy's array of the elements."""
-        plain = self.as_subclass(torch.Tensor)
-        if plain.dtype == torch.bfloat16:
-            import ml_dtypes
-
-            return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-        return plain.numpy()
+        copied = np.empty(self.shape, self.kind)
+        ctypes.memmove(copied.ctypes.data, self.data_ptr(), copied.nbytes)
+        return copied
 
 
 class ForeignTensor:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from fake_npu import ForeignTensor, NpuTensor, plug_in
+from fake_npu import ForeignTensor, Hccl, NpuTensor, plug_in
 from table_on_devices import agrees_with_the_oracle, name_of
 
 import shim
@@ -23,11 +25,20 @@ from shim.core.callers import Caller
 from shim.core.engines.accelerators import moves
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import MismatchError, ShimError, TensorError, UnsupportedError
+from shim.errors import (
+    ArgumentError,
+    DeviceTensorError,
+    EngineError,
+    MismatchError,
+    PeerLostError,
+    ShimError,
+    TensorError,
+    UnsupportedError,
+)
 
 ME = Caller("test", input="tensor", output="result")
-SUM = ReduceOp.SUM
-NOT_DONE = ("float8_e4m3fn", "float8_e5m2", "uint32", "uint64")  # of reductions
+SUM, AVG, PREMUL_SUM = ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM
+UNREDUCED = ("uint32", "uint64")  # by MIN and MAX, which the table has too
 
 
 @contextmanager
@@ -40,41 +51,44 @@ def world(backend: str = "") -> Iterator[ProcessGroup]:
         groups.leave_world("test")
 
 
-def filled(value: float, count: int = 4) -> NpuTensor:
-    return NpuTensor.of(np.full(count, value))
+def filled(value: float, count: int = 4, dtype: str = "float64") -> NpuTensor:
+    return NpuTensor.of(np.full(count, value, dtype))
+
+
+def summed(group: ProcessGroup, tensor: Any, op: ReduceOp = SUM, factor: float = 1.0) -> Any:
+    """Have *tensor* summed up in place, and return its elements."""
+    calls.all_reduce(ME, group, tensor, tensor, op, factor, now=True)
+    return tensor.values().tolist()
 
 
 def table(operation: str) -> None:
     """Make random calls of the operation of the table called so."""
     made = next(one for one in OPERATIONS if name_of(one) == operation)
     with world() as group:
-        agrees_with_the_oracle(group, made, NpuTensor.of, NpuTensor.values, without=NOT_DONE)
+        agrees_with_the_oracle(group, made, NpuTensor.of, NpuTensor.values, unreduced=UNREDUCED)
+
+
+def reduce_special_numbers() -> None:
+    """See sums that wrap around, and averages of what could not be summed up."""
+    with world() as group:
+        assert summed(group, filled(4e9, dtype="uint32"))[0] == group.size * 4_000_000_000 % (1 << 32)
+        assert summed(group, filled(30000.0, dtype="float16"), AVG) == [30000.0] * 4
+        assert summed(group, filled(1.0, dtype="float16"), PREMUL_SUM, 2.0) == [2.0 * group.size] * 4
+        with pytest.raises(ArgumentError, match="factor must be one that float16 can hold"):
+            summed(group, filled(1.0, dtype="float16"), PREMUL_SUM, 1e9)
 
 
 def refuse() -> None:
     """See what is refused on this rank, and what the others are told; the group can be used afterwards."""
     with world() as group:
         tensor = filled(1.0)
+        own_format = _InOwnFormat.of(np.ones(4)).as_subclass(_InOwnFormat)
         given: list[tuple[Any, ReduceOp, type[ShimError], str]] = [
-            (
-                NpuTensor.of(np.ones(4, "int32")),
-                ReduceOp.BXOR,
-                UnsupportedError,
-                "op BXOR of elements of type int32 is not",
-            ),
-            (
-                ForeignTensor(),
-                SUM,
-                TensorError,
-                "must be torch's for hccl, which torch's backend serves, got a fake_npu.ForeignTensor",
-            ),
+            (NpuTensor.of(np.ones(4, "int32")), ReduceOp.BXOR, UnsupportedError, "op BXOR of elements of type int32"),
+            (ForeignTensor(), SUM, TensorError, "must be torch's for hccl, .* got a fake_npu.ForeignTensor"),
             (NpuTensor.of(np.ones((4, 2))).T, SUM, TensorError, "must be contiguous"),
-            (
-                filled(1.0).at(1),
-                SUM,
-                TensorError,
-                "must be on npu:0, which this rank uses in the group, got tensors on npu:1",
-            ),
+            (own_format, SUM, TensorError, "must have the usual order of elements"),
+            (filled(1.0).at(1), SUM, TensorError, "must be on npu:0, which this rank uses in the group, got .* npu:1"),
         ]
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         for wrong, op, kind, told in given:
@@ -86,35 +100,107 @@ def refuse() -> None:
         mixed = tensor if group.rank == 0 else array("d", [1.0] * 4)
         with pytest.raises(MismatchError, match="on extension"):
             calls.all_reduce(ME, group, mixed, mixed, SUM, now=True)
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        assert tensor.values().tolist() == [9.0] * 4
+        assert summed(group, tensor) == [float(group.size) ** 2] * 4
         assert "engine hccl" in str(shim.explain())
+
+
+class _InOwnFormat(NpuTensor):
+    """A tensor of which torch gives a copy where it is asked for a view."""
+
+    def as_strided(self, *how: Any, **more: Any) -> Any:
+        return self.as_subclass(torch.Tensor).clone().as_strided(*how, **more)
+
+
+def refuse_a_backend() -> None:
+    """See that a backend that does not serve the device is not replaced by one that does."""
+    with world("cpu:gloo,npu:ucc") as group, pytest.raises(DeviceTensorError, match="backend ucc does not serve it"):
+        summed(group, filled(1.0))
 
 
 def order_streams() -> None:
     """See that an operation waits for what the caller's stream holds, and that nobody but ``wait()`` makes that stream wait for it."""
     with world() as group, pytest.MonkeyPatch.context() as patch:
-        tensor, told = filled(1.0), []
+        summed(group, filled(1.0))
+        own = group._of_devices["extension"].links._made[-1].stream
+        told: list[tuple[str, int, bool]] = []
 
         class Event(torch.Event):
             def record(self, stream: Any = None) -> None:
-                told.append(("recorded", id(self), stream.stream_id))
+                told.append(("recorded", id(self), stream is own))
                 super().record(stream)
 
             def wait(self, stream: Any = None) -> None:
-                told.append(("awaited", id(self), stream.stream_id))
+                told.append(("awaited", id(self), stream is own))
                 super().wait(stream)
 
         patch.setattr(torch, "Event", Event)
+        tensor = filled(1.0)
         work = calls.all_reduce(ME, group, tensor, tensor, SUM)
         work.start()
         while not work.is_completed():
             time.sleep(0.001)
-        assert [one[0] for one in told] == ["recorded", "awaited", "recorded"]
-        assert told[0][1] == told[1][1] != told[2][1]
+        (begin, *_), (_, end, _) = told[0][1:], told[2]
+        assert told == [("recorded", begin, False), ("awaited", begin, True), ("recorded", end, True)]
+        assert begin != end
         work.wait()
-        assert told[3][:2] == ("awaited", told[2][1])
-        assert tensor.values().tolist() == [3.0] * 4
+        assert told[3:] == [("awaited", end, False)]
+        assert tensor.values().tolist() == [float(group.size)] * 4
+
+
+def pass_messages_beside_collectives() -> None:
+    """Send and receive while a collective is under way, in a group of two, whose ranks come to both in another order."""
+    with world() as group:
+        pair = groups.new_group(ME, [0, 1])
+        tensor, message = filled(1.0), filled(5.0 + group.rank)
+        if pair.rank == 0:
+            sent = calls.send(ME, pair, message, 1, tag=7)
+            sent.start()
+            assert summed(pair, tensor) == [2.0] * 4
+            sent.wait()
+            assert calls.received(ME, pair, message, None, 8) == 1
+            assert message.values().tolist() == [6.0] * 4
+            calls.send(ME, pair, message, 1, tag=9, now=True)
+            with pytest.raises(PeerLostError, match="rank 1 left the group"):  # which has dropped the message
+                calls.send(ME, pair, message, 1, tag=10, now=True)
+        elif pair.rank == 1:
+            assert summed(pair, tensor) == [2.0] * 4
+            other = filled(0.0)
+            calls.receive(ME, pair, other, None, tag=7).wait()
+            assert other.values().tolist() == [5.0] * 4
+            calls.send(ME, pair, message, 0, tag=8, now=True)
+            with pytest.raises(MismatchError, match="as what rank 0 sent"):
+                calls.receive(ME, pair, filled(0.0, 3), 0, tag=9).wait()
+            with pytest.raises(
+                MismatchError, match="rank 0 sent a tensor on a device where this rank receives 48 elements"
+            ):
+                calls.receive(ME, pair, np.zeros(48, "uint8"), 0, tag=10).wait()
+
+
+def fail_in_a_message() -> str:
+    """Return what this rank is told when the backend fails on rank 1 alone, in a message from rank 0."""
+    with world() as group, pytest.MonkeyPatch.context() as patch:
+        if group.rank == 1:
+            patch.setattr(Hccl, "__init__", _fail)
+        message = filled(1.0)
+        made: list[Callable[[], Any]] = [
+            lambda: calls.send(ME, group, message, 1, now=True),
+            lambda: calls.receive(ME, group, message, 0, now=True),
+            lambda: summed(group, message),
+        ]
+        with pytest.raises(ShimError) as caught:
+            made[group.rank]()
+    return str(caught.value)
+
+
+def change_a_list_meanwhile() -> None:
+    """Put other tensors into the list of a started call, which is about those that were in it."""
+    with world() as group, torch.inference_mode():
+        outputs = [filled(0.0) for _ in range(group.size)]
+        kept = list(outputs)
+        work = calls.all_gather(ME, group, outputs, filled(1.0 + group.rank))
+        outputs.clear()
+        work.wait()
+        assert [one.values()[0] for one in kept] == [1.0 + rank for rank in range(group.size)]
 
 
 def use_the_frontend() -> None:
@@ -123,20 +209,21 @@ def use_the_frontend() -> None:
     from shim.frontends.torch import distributed as dist
 
     dist.init_process_group("cpu:gloo,npu:hccl", device_id=torch.device("npu", 0))
-    rank = dist.get_rank()
+    rank, size = dist.get_rank(), dist.get_world_size()
     tensor = filled(float(rank))
     work = dist.all_reduce(tensor, async_op=True)
     assert work is not None
     work.wait()
-    assert tensor.values().tolist() == [3.0] * 4
-    parts = [filled(0.0) for _ in range(3)]
+    assert tensor.values().tolist() == [float(sum(range(size)))] * 4
+    parts = [filled(0.0) for _ in range(size)]
     dist.all_gather(parts, filled(float(rank)))
-    assert [part.values()[0] for part in parts] == [0.0, 1.0, 2.0]
+    assert [part.values()[0] for part in parts] == list(range(size))
     on_host = torch.ones(2)
     dist.all_reduce(on_host)
-    assert on_host.tolist() == [3.0, 3.0]
+    assert on_host.tolist() == [float(size)] * 2
     dist.barrier()
     assert dist.is_backend_available("hccl")
+    assert not dist.is_xccl_available()
     assert dist.get_default_backend_for_device("npu") == "hccl"
     dist.destroy_process_group()
 
@@ -144,18 +231,33 @@ def use_the_frontend() -> None:
 def stage() -> None:
     """Have the backend gloo carry tensors on the accelerator through host memory."""
     with world("gloo") as group:
-        tensor = filled(float(group.rank))
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        assert tensor.values().tolist() == [3.0] * 4
+        assert summed(group, filled(1.0)) == [float(group.size)] * 4
         assert "through host memory" in str(shim.explain())
 
 
+def leave_nothing() -> None:
+    """See that threads and descriptors go with the group, those of a network's connections a moment later."""
+    before = _held()
+    for _ in range(4):
+        with world() as group:
+            for _ in range(3):
+                summed(group, filled(1.0))
+    until = time.monotonic() + 5.0
+    while _held() > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert _held() <= before
+
+
+def _held() -> tuple[int, int]:
+    return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+
+
 def fail_on_one_rank(operation: str) -> str:
-    """Return what this rank is told when the backend fails on rank 2 alone."""
+    """Return what this rank is told when the backend fails on the last rank alone."""
     with world() as group, pytest.MonkeyPatch.context() as patch:
         tensor, room = filled(1.0, 6), filled(1.0, 6)
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        if group.rank == 2:
+        summed(group, tensor)
+        if group.rank == group.size - 1:
             patch.setattr(moves, operation, _fail)
         with pytest.raises(ShimError) as caught:
             getattr(calls, operation)(ME, group, room, tensor, *([SUM] if operation == "all_reduce" else []), now=True)
@@ -163,17 +265,61 @@ def fail_on_one_rank(operation: str) -> str:
 
 
 def _fail(*_: object) -> None:
-    raise RuntimeError("the device is on fire\nand more")
+    raise TypeError("the device is on fire\nand more")
 
 
-def lose_a_rank() -> tuple[float, str]:
-    """Return the seconds until the survivors' collective has ended after a rank's death in it, and what they are told."""
+def lose_an_event() -> None:
+    """See that an error of the device is told, and ends the group."""
+    with world() as group, pytest.MonkeyPatch.context() as patch:
+        summed(group, filled(1.0))
+        patch.setattr(torch, "Event", _BrokenEvent)
+        work = calls.all_reduce(ME, group, filled(1.0), filled(1.0), SUM)
+        work.start()
+        until = time.monotonic() + 5.0
+        told = ""
+        while not told and time.monotonic() < until:
+            try:
+                summed(group, filled(1.0))
+            except EngineError as error:
+                told = str(error)
+        assert "the device has failed: no power" in told
+
+
+class _BrokenEvent(torch.Event):
+    def query(self) -> bool:
+        raise RuntimeError("no power\nat all")
+
+
+def abort_what_is_not_reached() -> None:
+    """See that the end of an operation that was aborted is not taken for its success."""
+    with world() as group, pytest.MonkeyPatch.context() as patch:
+        summed(group, filled(1.0))
+        patch.setattr(torch, "Event", _LateEvent)
+        work = calls.all_reduce(ME, group, filled(1.0), filled(1.0), SUM)
+        work.start()
+        while not group._of_devices["extension"].links._under_way:
+            time.sleep(0.001)
+        group._of_devices["extension"].links.end(EngineError("enough"))
+        with pytest.raises(EngineError, match="enough"):
+            work.wait()
+
+
+class _LateEvent(torch.Event):
+    """One that is reached when the backend was aborted, as those of a device are."""
+
+    def query(self) -> bool:
+        return groups.world("test")._of_devices["extension"].links._made[-1].backend.is_aborted
+
+
+def lose_a_rank(is_first: bool) -> tuple[float, str]:
+    """Return the seconds until the survivors' collective, the *first* one or a later one, has ended after a rank's death in it, and what they are told."""
     with world() as group:
         tensor = filled(1.0)
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        if not is_first:
+            summed(group, tensor)
         if group.rank == 1:
-            moves.all_reduce = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            Hccl.allreduce = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[attr-defined]
         began = time.monotonic()
-        with pytest.raises(ShimError) as caught:
-            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-    return time.monotonic() - began, f"{type(caught.value).__name__}: {caught.value}"
+        with pytest.raises(PeerLostError) as caught:
+            summed(group, tensor)
+    return time.monotonic() - began, str(caught.value)

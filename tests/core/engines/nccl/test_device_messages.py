@@ -14,7 +14,7 @@ from shim._native import dtype_bytes
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.engines.devices import messages
-from shim.core.engines.nccl import device_links
+from shim.core.engines.devices import watched_links
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import MismatchError, TensorError
 
@@ -124,8 +124,8 @@ def test_a_tensor_is_let_go_when_its_message_has_ended(rank: int) -> None:
         tensor.values()
         seen = weakref.ref(tensor)
         del tensor, work
-        until = device_links.time.monotonic() + 5.0
-        while seen() is not None and device_links.time.monotonic() < until:
+        until = watched_links.time.monotonic() + 5.0
+        while seen() is not None and watched_links.time.monotonic() < until:
             gc.collect()
         assert seen() is None
 
@@ -133,7 +133,7 @@ def test_a_tensor_is_let_go_when_its_message_has_ended(rank: int) -> None:
 @pytest.mark.ranks(2)
 def test_a_message_to_a_rank_that_has_left_is_ended(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It had been agreed on: the receiver has left between that and its part of the transfer."""
-    monkeypatch.setattr(device_links, "_AFTER_LEAVING", 0.2)
+    monkeypatch.setattr(watched_links, "_AFTER_LEAVING", 0.2)
     with world() as group:
         tensor = FakeTensor(np.ones(3), rank)
         calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)

@@ -1,0 +1,190 @@
+"""What the links of one group's tensors on devices are, whatever library makes them: watched, and ended all together."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict, deque
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shim.core.engines.network.threads import begin_thread
+from shim.errors import EngineError, PeerLostError, ShimError, TensorError
+
+if TYPE_CHECKING:
+    from shim._native import Request
+    from shim.core.engines.base import Engine
+
+__all__ = ["End", "WatchedLinks"]
+
+_BETWEEN_LOOKS = 0.1  # seconds
+_AFTER_LEAVING = (
+    30.0  # seconds that closing waits for operations with a rank that has left, whose part may be under way
+)
+
+
+class End(Protocol):
+    """An event, as the library of the device calls it: a point in a stream. ``is_cut_off`` says that what it is behind was ended before."""
+
+    is_cut_off: bool
+
+    def is_reached(self) -> bool: ...
+
+
+class WatchedLinks(ABC):
+    """The links of rank *rank* in the group that *under* serves in host memory, all for one device of *kind*.
+
+    A thread ends them when a rank is lost, for which their operations would wait for ever, and when the library reports an error.
+    """
+
+    def __init__(self, under: Engine, rank: int, size: int, kind: str) -> None:
+        self.under, self.rank, self.size, self.kind = under, rank, size, kind
+        self.process = os.getpid()
+        self.device: int | None = None  # the number of this rank's
+        self._failure: ShimError | None = None  # which has ended the links
+        self._keeping = threading.Lock()  # of what follows
+        # By the stream that uses the tensors.
+        self._under_way: defaultdict[Any, deque[tuple[End, Any]]] = defaultdict(deque)
+        self._is_closed = threading.Event()
+        self._watch = begin_thread(f"shim {kind} watch", self._look_after)
+
+    @abstractmethod
+    def on_device(self) -> AbstractContextManager[object]:
+        """Have the thread's calls be about the group's device."""
+
+    @abstractmethod
+    def event_before(self, request: Request) -> Any:
+        """Return an event behind what is now on the stream that is current for *request*: what comes there later may wait for the operation."""
+
+    @abstractmethod
+    def order_after(self, end: Any, request: Request) -> None:
+        """Have what comes next on the stream that is current here come after *end*. Raises what has ended the operation before."""
+
+    @abstractmethod
+    def end(self, error: ShimError) -> None:
+        """End all operations, and refuse more with *error*."""
+
+    @abstractmethod
+    def library_failure(self) -> str:
+        """Return what has failed in the background, if anything."""
+
+    @abstractmethod
+    def come_to_an_end(self, why: str) -> None:
+        """Wait for what is on the device, or end it because of *why*, if any; refuse more, and let the links go."""
+
+    def settle_device(self, number: int) -> None:
+        """Keep to the device of the first call, whose links all ranks would have to make anew for another."""
+        if self.device is None:
+            self.device = number
+        if self.device != number:
+            raise TensorError(
+                f"the tensors must be on {self.kind}:{self.device}, which this rank uses in the group, got tensors on {self.kind}:{number}\n"
+                "Make another group for another device."
+            )
+
+    @property
+    def number(self) -> int:
+        """The number of the group's device."""
+        assert self.device is not None
+        return self.device
+
+    def is_reached(self, end: End) -> bool:
+        """Tell whether what *end* is behind has ended."""
+        with self.on_device():
+            return end.is_reached()
+
+    def check_intact(self) -> None:
+        """Raise what has ended the links, after which the outputs of operations are undefined."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def keep(self, stream: Any, end: End, kept: Any) -> None:
+        """Keep *kept*, tensors of an operation on *stream*, until its *end* is reached."""
+        with self._keeping:
+            self._under_way[stream].append((end, kept))
+
+    def _let_go(self) -> bool:
+        """Let the tensors go that no stream uses any more, and tell whether there are none left."""
+        ended = []  # their memory is given back when the lock is not held
+        with self._keeping:
+            for kept in self._under_way.values():
+                while kept and kept[0][0].is_reached():
+                    ended.append(kept.popleft())
+            return not any(self._under_way.values())
+
+    def _cut_off(self, error: ShimError) -> None:
+        """Refuse more with *error*, and mark the operations that are not to end by themselves any more."""
+        self._failure = self._failure or error
+        with self.on_device(), self._keeping:
+            for end in (end for kept in self._under_way.values() for end, _ in kept):
+                end.is_cut_off = not _is_surely_reached(end)
+
+    def _look_after(self) -> None:
+        while not self._is_closed.wait(_BETWEEN_LOOKS):
+            if self.device is None:
+                continue
+            try:
+                with self.on_device():
+                    self._let_go()
+                self.look()
+            except EngineError as error:  # of a device that is beyond help
+                self.end(error)
+
+    def look(self) -> None:
+        """End the links if a rank is lost, or the library reports an error."""
+        if (loss := self._loss()) is not None:
+            self.end(loss)
+        if failure := self.library_failure():
+            self.end(EngineError(failure))
+
+    def _loss(self) -> ShimError | None:
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        lost = [rank for rank in others if self.under.is_gone(rank) and not self.under.has_left(rank)]
+        if lost:
+            endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
+            error = PeerLostError(f"operations on devices were ended: {'; '.join(endings)}")
+            error.ranks = tuple(lost)
+            return error
+        if not self.under.is_usable():
+            return EngineError("operations on devices were ended: a call of the group has failed")
+        return None
+
+    def close(self, why: str) -> None:
+        """Wait for what is on the device, or end it because of *why*, if any; nothing is launched from now on."""
+        if os.getpid() != self.process:
+            return
+        try:
+            if self.device is not None:
+                self.come_to_an_end(why)
+        finally:
+            self._is_closed.set()
+            self._watch.join()
+            self._under_way.clear()
+
+    def await_under_way(self) -> None:
+        """Wait for what is on the device, or end it where a rank has left without its part, or the device fails."""
+        began = time.monotonic()
+        while not self._is_let_go() and self.is_open():
+            if time.monotonic() - began > _AFTER_LEAVING and any(map(self.under.has_left, range(self.size))):
+                self.end(PeerLostError("operations on devices were ended: another rank has left without its part"))
+            time.sleep(0.001)
+
+    def _is_let_go(self) -> bool:
+        try:
+            return self._let_go()
+        except EngineError as error:
+            self.end(error)
+            return True
+
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Tell whether there are links that have not been ended."""
+
+
+def _is_surely_reached(end: End) -> bool:
+    try:
+        return end.is_reached()
+    except EngineError:  # of a device that is beyond help
+        return False
