@@ -41,6 +41,7 @@ void define_group(nb::module_& module) {
       .def("is_gone", &PyGroup::is_gone, "rank"_a)
       .def("has_left", &PyGroup::has_left, "rank"_a)
       .def("ending_of", &PyGroup::ending_of, "rank"_a)
+      .def("has_ended", &PyGroup::has_ended, "rank"_a)
       .def("is_usable", &PyGroup::is_usable)
       .def("set_timeout", &PyGroup::set_timeout, "seconds"_a)
       .def("thresholds", &PyGroup::thresholds)

@@ -159,7 +159,11 @@ class PyGroup {
   std::string ending_of(int rank) const {
     const Group& group = member_->group;
     check_rank("rank", rank, group.size());
-    return rank != group.rank() && group.has_ended(rank) ? rank_label(group, rank) + group.ending_of(rank) : "";
+    return rank != group.rank() && group.is_gone(rank) ? rank_label(group, rank) + group.ending_of(rank) : "";
+  }
+  bool has_ended(int rank) const {
+    check_rank("rank", rank, member_->group.size());
+    return rank != member_->group.rank() && member_->group.has_ended(rank);
   }
 
   // Of the ranks of one host in a group of several, which has the timeouts and tells what is waited for.

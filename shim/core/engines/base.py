@@ -176,11 +176,11 @@ class Engine(ABC):
 
     @abstractmethod
     def ending_of(self, rank: int) -> str:
-        """Tell which rank group rank *rank* is and how it died or left; nothing while ``has_ended`` is false."""
+        """Tell which rank group rank *rank* is and how it died, left, or gave the group up; nothing while ``is_gone`` is false."""
 
+    @abstractmethod
     def has_ended(self, rank: int) -> bool:
         """Tell whether group rank *rank* has died or left, and not merely given the group up."""
-        return bool(self.ending_of(rank))
 
     @abstractmethod
     def is_usable(self) -> bool:

@@ -305,7 +305,7 @@ def open_for_device(
             raise EngineError("no engine here serves it")
     except EngineError as failure:
         refusal = DeviceTensorError(
-            f"{what}\nThe engine for {kind} cannot be had: {failure}.\nPass tensor.cpu(), and read the result there; or set "
+            f"{what}\nThe engine for {name_in_torch(kind)} cannot be had: {failure}.\nPass tensor.cpu(), and read the result there; or set "
             f"{_STAGE}=host for all ranks, which copies to host memory and back with every call."
         )
         refusal.device = error.device

@@ -51,6 +51,10 @@ class LayeredEngine(Engine):
         """See ``Engine``."""
         return self.under.ending_of(rank)
 
+    def has_ended(self, rank: int) -> bool:
+        """See ``Engine``."""
+        return self.under.has_ended(rank)
+
     def is_usable(self) -> bool:
         """See ``Engine``."""
         return self.under.is_usable()

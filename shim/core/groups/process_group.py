@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shim.core.engines.absent import absence
 from shim.core.engines.choosing import open_for_device
 from shim.core.groups.state import STATE
+from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import NotMemberError, RankError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ class ProcessGroup:
 
     def engines_of_devices(self) -> dict[str, str]:
         """Return what ``shim.explain()`` tells of the engines that ``engine_for`` has made, by the kind of device."""
-        return {kind: f"engine {engine.name}, {engine.figures()}" for kind, engine in self._of_devices.items()}
+        return {
+            name_in_torch(kind): f"engine {engine.name}, {engine.figures()}"
+            for kind, engine in self._of_devices.items()
+        }
 
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Message", "Messages"]
 
-L = TypeVar("L", bound="WatchedLinks")
+_Links = TypeVar("_Links", bound="WatchedLinks")
 
 _HEADER = struct.Struct("qq32s")  # the message's number, bytes and dtype
 _BETWEEN_LOOKS = 0.1  # seconds
@@ -57,10 +57,10 @@ class _Direction:
                 self._changed.notify_all()
 
 
-class Messages(ABC, Generic[L]):
+class Messages(ABC, Generic[_Links]):
     """The messages of one rank in the group that *under* serves in host memory."""
 
-    def __init__(self, under: Engine, links: L) -> None:
+    def __init__(self, under: Engine, links: _Links) -> None:
         self.under, self.links = under, links
         # By the sender and the receiver.
         self.directions: defaultdict[tuple[int, int], _Direction] = defaultdict(_Direction)

@@ -143,8 +143,8 @@ class WatchedLinks(ABC):
         others = [rank for rank in range(self.size) if rank != self.rank]
         lost = [rank for rank in others if self.under.is_gone(rank) and not self.under.has_left(rank)]
         if lost:
-            endings = (self.under.ending_of(rank) or f"rank {rank} gave the group up" for rank in lost)
-            error = PeerLostError(f"operations on devices were ended: {'; '.join(endings)}")
+            endings = "; ".join(map(self.under.ending_of, lost))
+            error = PeerLostError(f"operations on devices were ended: {endings}")
             error.ranks = tuple(lost)
             return error
         if not self.under.is_usable():

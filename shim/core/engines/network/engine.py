@@ -99,6 +99,10 @@ class NetworkEngine(Engine):
         """See ``Engine``."""
         return self._group.ending_of(rank)
 
+    def has_ended(self, rank: int) -> bool:
+        """See ``Engine``."""
+        return self._group.has_ended(rank)
+
     def is_usable(self) -> bool:
         """See ``Engine``."""
         return self._group.is_usable()

@@ -61,10 +61,6 @@ class SharedMemoryEngine(Group):
             place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder, origin, engine
         )
 
-    def has_ended(self, rank: int) -> bool:
-        """See ``Engine``."""
-        return bool(self.ending_of(rank))
-
     def figures(self) -> str:
         """See ``Engine``."""
         sizes = ", ".join(f"{name} {_shown(size)}" for name, size in self.thresholds().items())

@@ -13,8 +13,7 @@ from fake_device import FakeTensor, check, world
 from shim._native import dtype_bytes
 from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.engines.devices import messages
-from shim.core.engines.devices import watched_links
+from shim.core.engines.devices import messages, watched_links
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import MismatchError, TensorError
 
