@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shim.core.engines.accelerators.backends import TorchBackend
 from shim.core.engines.accelerators.meeting import Meeting
 from shim.core.engines.devices.watched_links import WatchedLinks
-from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, PeerLostError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BackendLinks", "Link"]
 
-_BETWEEN_CHECKS = 0.02  # seconds
 _UNTIL_WORD_OF_LOSS = 1.0  # seconds until a backend's failure is its own, and not the sign of a lost rank
 
 
@@ -77,7 +76,7 @@ class BackendLinks(WatchedLinks):
 
     def _of(self, key: int | tuple[int, int], members: Sequence[int], tag: int) -> Link:
         if key not in self._made:
-            made = self._connected(members, tag)
+            made = self.connected(partial(self._connect, members, tag), lambda link: link.meeting.close())
             with self._keeping:
                 if self._failure is None:
                     self._made[key] = made
@@ -85,25 +84,6 @@ class BackendLinks(WatchedLinks):
                 made.meeting.close()
         self.check_intact()
         return self._made[key]
-
-    def _connected(self, members: Sequence[int], tag: int) -> Link:
-        """Return a link, in the making of which some backends wait for the other ranks. Raises what ends the links meanwhile."""
-        ended: list[Any] = []
-
-        def connect() -> None:
-            try:
-                ended.append(self._connect(members, tag))
-            except BaseException as error:
-                ended.append(error)
-
-        thread = begin_thread(f"shim {self.kind} connecting", connect)
-        while thread.is_alive():
-            self.check_intact()
-            thread.join(_BETWEEN_CHECKS)
-        if isinstance(ended[0], BaseException):
-            raise ended[0]
-        link: Link = ended[0]
-        return link
 
     def _connect(self, members: Sequence[int], tag: int) -> Link:
         self._torch.accelerator.set_device_index(self.number)  # of this thread
@@ -203,7 +183,7 @@ class BackendLinks(WatchedLinks):
         """Return why torch's backend raised *error*: most often because a rank is lost, of which this one may hear a moment later."""
         until = time.monotonic() + _UNTIL_WORD_OF_LOSS
         while self._failure is None and time.monotonic() < until:
-            time.sleep(_BETWEEN_CHECKS)
+            time.sleep(0.02)
         left = [rank for rank in range(self.size) if self.under.has_left(rank)]
         if left and self._failure is None:
             lost = PeerLostError(

@@ -7,8 +7,9 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, PeerLostError, ShimError, TensorError
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["End", "WatchedLinks"]
 
-_BETWEEN_LOOKS = 0.1  # seconds
+_Link = TypeVar("_Link")
+
+_BETWEEN_LOOKS, _BETWEEN_CHECKS = 0.1, 0.02  # seconds
 _AFTER_LEAVING = (
     30.0  # seconds that closing waits for operations with a rank that has left, whose part may be under way
 )
@@ -99,6 +102,31 @@ class WatchedLinks(ABC):
         """Raise what has ended the links, after which the outputs of operations are undefined."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
+
+    def connected(self, make: Callable[[], _Link], drop: Callable[[_Link], object]) -> _Link:
+        """Return the link that *make* returns, for which it may wait for other ranks. Raises what ends the links meanwhile.
+
+        One that comes too late is *dropped*.
+        """
+        ended: list[_Link | BaseException] = []
+
+        def connect() -> None:
+            try:
+                made = make()
+            except BaseException as error:
+                ended.append(error)
+                return
+            ended.append(made)
+            if self._failure is not None:
+                drop(made)
+
+        thread = begin_thread(f"shim {self.kind} connecting", connect)
+        while thread.is_alive():
+            self.check_intact()
+            thread.join(_BETWEEN_CHECKS)
+        if isinstance(ended[0], BaseException):
+            raise ended[0]
+        return ended[0]
 
     def keep(self, stream: Any, end: End, kept: Any) -> None:
         """Keep *kept*, tensors of an operation on *stream*, until its *end* is reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.devices.watched_links import WatchedLinks
@@ -55,16 +56,24 @@ class DeviceLinks(WatchedLinks):
         """Return the link called *key*, for which all its ranks call *make* when it is first needed."""
         if key not in self._made:
             self.check_intact()
-            with self.on_device():
-                made = make()
-                with LAUNCHING:
-                    self._made[key] = made
-                    if self._failure is not None:  # which has come meanwhile
-                        self._abort_all()
-                if self._is_closed.is_set():
-                    self._release()
+            made = self.connected(partial(self._made_on_device, make), self._drop)
+            with LAUNCHING:
+                self._made[key] = made
+                if self._failure is not None:  # which has come meanwhile
+                    self._abort_all()
+            if self._is_closed.is_set():
+                self._release()
         self.check_intact()
         return self._made[key]
+
+    def _made_on_device(self, make: Callable[[], DeviceLink]) -> DeviceLink:
+        with self.on_device():
+            return make()
+
+    def _drop(self, late: DeviceLink) -> None:
+        with LAUNCHING, self.on_device():
+            late.abort()
+            late.release()
 
     @property
     def description(self) -> str:

@@ -13,6 +13,7 @@ from gates import Gate
 
 from shim.core import calls, groups
 from shim.core.callers import Caller
+from shim.core.engines.nccl import device_link
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import PeerLostError
 
@@ -71,6 +72,22 @@ def lose_a_rank_that_shares() -> tuple[float, str]:
         except PeerLostError as error:
             told = str(error)
     stream.synchronize()
+    groups.leave_world("test")
+    return time.monotonic() - began, told
+
+
+def lose_a_rank_while_connecting() -> tuple[float, str]:
+    """Return the seconds until the call of a rank has ended whose library waits for one that dies before it comes there, and what it was told."""
+    load()
+    group = groups.enter_world(ME, "test")
+    tensor = FakeTensor(np.ones(4), group.rank)
+    if group.rank == 1:
+        device_link.NcclLink.__init__ = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign, assignment]
+    began, told = time.monotonic(), "nothing"
+    try:
+        calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM, now=True)
+    except PeerLostError as error:
+        told = str(error)
     groups.leave_world("test")
     return time.monotonic() - began, told
 

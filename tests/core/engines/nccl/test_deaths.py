@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import dying_rank
 import pytest
 
@@ -19,9 +21,10 @@ def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool) -> N
         assert "was killed by SIGKILL" in told
 
 
-def test_survivors_that_share_a_device_have_it_back() -> None:
+@pytest.mark.parametrize("how", [dying_rank.lose_a_rank_that_shares, dying_rank.lose_a_rank_while_connecting])
+def test_survivors_that_wait_on_the_host_are_told(how: Callable[[], tuple[float, str]]) -> None:
     with RankPool(2) as pool:
-        survivor, _ = pool.run(dying_rank.lose_a_rank_that_shares, deadline=20.0)
+        survivor, _ = pool.run(how, deadline=20.0)
         assert survivor.error is None, survivor.error
         seconds, told = survivor.value
         assert seconds < 2.0
