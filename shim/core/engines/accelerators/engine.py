@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim.core.engines.accelerators import moves
-from shim.core.engines.accelerators.arithmetic import check
+from shim.core.engines.accelerators.arithmetic import Reduction
 from shim.core.engines.accelerators.backends import torch_backend
 from shim.core.engines.accelerators.links import BackendLinks
 from shim.core.engines.accelerators.messages import BackendMessages
@@ -61,17 +61,18 @@ class AcceleratorEngine(LayeredEngine):
         check_is_torchs(self.name, inputs)
         check_is_torchs(self.name, outputs)
         request = check_call(collective, self.rank, self.size, devices=True, **call)
+        reduction = Reduction(request.dtype, ReduceOp(request.op), request.factor, self.size)
         if request.dtype and collective in _REDUCING:
-            check(self.name, request.dtype, call["op"], call["factor"])
+            reduction.check(self.name)
         self.links.settle_device(request.device_number)
-        parts = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
-        reduction = request.dtype, ReduceOp(request.op), request.factor
+        given, taken = parts_of(inputs, request.input_places), parts_of(outputs, request.output_places)
 
         def move(backend: Any) -> None:
-            getattr(self.moves, collective)(moves.Call(backend, self.rank, parts, reduction, request.root))
+            getattr(self.moves, collective)(moves.Call(backend, self.rank, given, taken, request.root, reduction))
 
         begin, ending = self.links.event_before(request), EndEvent()
-        kept = None if now else parts  # the caller's stream waits for the end before the memory can be another's
+        # Where the caller waits at once, its stream comes after the end before the memory can be another's.
+        kept = None if now else (given, taken)
         agreement = self.arrive(request, partial(self._put, begin, kept, move, ending))
         work = DeviceWork(self.links, request, agreement, ending)
         if not now:

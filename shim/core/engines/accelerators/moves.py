@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shim.core.engines.accelerators.arithmetic import finished, prepared, torch_op, viewed
+from shim.core.engines.accelerators.arithmetic import Reduction
 from shim.core.engines.accelerators.parts import Parts, write
-from shim.core.reduce_ops import ReduceOp
 
 __all__ = [
     "Call",
@@ -30,21 +29,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Call:
-    """A collective of group rank *rank* by *backend*: its inputs and outputs, the dtype, op and factor of its *reduction*, if it is one, and the *root*."""
+    """A collective of group rank *rank* by *backend*; only that with a *root* has one, and only a *reduction* is one."""
 
     backend: Any
     rank: int
-    parts: tuple[Parts, Parts]
-    reduction: tuple[str, ReduceOp, float]
+    inputs: Parts
+    outputs: Parts
     root: int
-
-    @property
-    def inputs(self) -> Parts:
-        return self.parts[0]
-
-    @property
-    def outputs(self) -> Parts:
-        return self.parts[1]
+    reduction: Reduction
 
     def bytes_of(self, part: Any) -> Any:
         return part.view(sys.modules["torch"].uint8)
@@ -107,10 +99,11 @@ def reduce_scatter(call: Call) -> None:
         for rank, source in enumerate(inputs.each):
             _reduce(call, source, target if rank == call.rank else None, rank)
         return
-    options = call.options("ReduceScatterOptions", reduceOp=torch_op(*call.reduction))
-    given = prepared(_joined(inputs), *call.reduction, call.backend.size())
-    call.backend._reduce_scatter_base(viewed(target, *call.reduction), viewed(given, *call.reduction), options).wait()
-    finished(target, *call.reduction, call.backend.size())
+    reduction = call.reduction
+    options = call.options("ReduceScatterOptions", reduceOp=reduction.torch_op())
+    given = reduction.viewed(reduction.prepared(_joined(inputs)))
+    call.backend._reduce_scatter_base(reduction.viewed(target), given, options).wait()
+    reduction.finish(target)
 
 
 def all_to_all(call: Call) -> None:
@@ -123,22 +116,22 @@ def _broadcast(call: Call, part: Any, root: int) -> None:
 
 
 def _all_reduce(call: Call, part: Any) -> None:
-    options = call.options("AllreduceOptions", reduceOp=torch_op(*call.reduction))
+    options = call.options("AllreduceOptions", reduceOp=call.reduction.torch_op())
     call.backend.allreduce([part], options).wait()
 
 
 def _reduce(call: Call, source: Any, target: Any, root: int) -> None:
     """Combine the *source* of all ranks in *target* on the *root*. The others have none, and their sources are not written."""
-    options = call.options("ReduceOptions", reduceOp=torch_op(*call.reduction), rootRank=root, rootTensor=0)
+    options = call.options("ReduceOptions", reduceOp=call.reduction.torch_op(), rootRank=root, rootTensor=0)
     room = sys.modules["torch"].empty_like(source) if target is None else target
     _combined(call, source, room, lambda part: call.backend.reduce([part], options).wait())
 
 
 def _combined(call: Call, source: Any, target: Any, combine: Callable[[Any], object]) -> None:
     """Have *combine*, which works in place, make in *target* of each rank's *source* what the call's op says."""
-    write(target, prepared(source, *call.reduction, call.backend.size()))
-    combine(viewed(target, *call.reduction))
-    finished(target, *call.reduction, call.backend.size())
+    write(target, call.reduction.prepared(source))
+    combine(call.reduction.viewed(target))
+    call.reduction.finish(target)
 
 
 def _exchange(call: Call, inputs: Parts, outputs: Parts) -> None:

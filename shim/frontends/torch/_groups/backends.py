@@ -98,7 +98,9 @@ class BackendConfig:
 
 def _device_map(backend: str) -> dict[str, str]:
     if backend == Backend.UNDEFINED:
-        return {"cpu": Backend.default_device_backend_map["cpu"]}
+        torch = sys.modules.get("torch")
+        kind = "cpu" if torch is None else torch._C._get_accelerator().type
+        return {kind: _default_backends().get(kind, Backend.UNDEFINED)}
     capability = Backend.backend_capability | _plugged_in()
     if backend in capability:
         return dict.fromkeys(capability[backend], backend)
@@ -112,6 +114,13 @@ def _device_map(backend: str) -> dict[str, str]:
         stacklevel=3,
     )
     return dict.fromkeys(("cpu", "cuda", "xpu"), backend)
+
+
+def _default_backends() -> dict[str, str]:
+    """Return the backend for each kind of device, those that packages have registered with torch included."""
+    torchs: Any = getattr(sys.modules.get("torch.distributed"), "Backend", Backend)
+    backends: dict[str, str] = torchs.default_device_backend_map | Backend.default_device_backend_map
+    return backends
 
 
 def backend_of(caller: Caller, backend: str | None) -> str:
@@ -148,8 +157,7 @@ def default_backend_for(caller: Caller, device: Any) -> str:
     kind = getattr(device, "type", device)
     if not isinstance(kind, str):
         raise caller.explain(ArgumentTypeError(f"device must be a torch.device or the name of one, got {device!r}"))
-    torchs: Any = getattr(sys.modules.get("torch.distributed"), "Backend", Backend)
-    backends: dict[str, str] = torchs.default_device_backend_map | Backend.default_device_backend_map
+    backends = _default_backends()
     backend = backends.get(kind.partition(":")[0])
     if backend is None:
         raise caller.explain(ArgumentError(f"device must be one of {', '.join(backends)}, got {device!r}"))

@@ -226,6 +226,9 @@ def use_the_frontend() -> None:
     assert not dist.is_xccl_available()
     assert dist.get_default_backend_for_device("npu") == "hccl"
     dist.destroy_process_group()
+    dist.init_process_group()
+    assert dist.get_backend_config() == "npu:hccl"
+    dist.destroy_process_group()
 
 
 def stage() -> None:
