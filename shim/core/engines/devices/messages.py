@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from shim.core.engines.base import check_call
 from shim.core.engines.network.threads import begin_thread
 from shim.core.tensors.elements import DEVICE_MESSAGE, Elements
-from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, UnsupportedError
+from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, ShimError, StateError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
@@ -160,6 +160,8 @@ class Message:
         with messages.directions[key].in_turn(number, links):
             try:
                 return messages.put(key, self, is_wanted)
+            except StateError:  # the group was closed meanwhile, of which the other rank hears
+                raise
             except BaseException as error:  # the next message of the direction would take this one's place on one rank
                 why = f"a message on a device has failed: {str(error) or type(error).__name__}"
                 links.end(EngineError(why))

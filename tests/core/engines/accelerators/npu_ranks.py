@@ -176,6 +176,22 @@ def pass_messages_beside_collectives() -> None:
                 calls.receive(ME, pair, np.zeros(48, "uint8"), 0, tag=10).wait()
 
 
+def leave_a_message() -> None:
+    """Leave in good order with a message that nobody takes: the others go on."""
+    with world() as group:
+        summed(group, filled(1.0))
+        others = groups.new_group(ME, list(range(1, group.size)))
+        if group.rank == 0:
+            calls.send(ME, group, filled(1.0), 1).start()
+            time.sleep(0.1)
+            return
+        until = time.monotonic() + 5.0
+        while not group.engine.is_gone(0) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert group.engine.has_left(0)
+        assert summed(others, filled(1.0)) == [float(others.size)] * 4
+
+
 def fail_in_a_message() -> str:
     """Return what this rank is told when the backend fails on rank 1 alone, in a message from rank 0."""
     with world() as group, pytest.MonkeyPatch.context() as patch:

@@ -46,6 +46,7 @@ def test_the_table(pool: RankPool, operation: Any) -> None:
         npu_ranks.use_the_frontend,
         npu_ranks.stage,
         npu_ranks.leave_nothing,
+        npu_ranks.leave_a_message,
         npu_ranks.lose_an_event,
         npu_ranks.abort_what_is_not_reached,
     ],
