@@ -313,12 +313,14 @@ def abort_what_is_not_reached() -> None:
     """See that the end of an operation that was aborted is not taken for its success."""
     with world() as group, pytest.MonkeyPatch.context() as patch:
         summed(group, filled(1.0))
+        _LateEvent.backend = group._of_devices["extension"].links._made[-1].backend
         patch.setattr(torch, "Event", _LateEvent)
         work = calls.all_reduce(ME, group, filled(1.0), filled(1.0), SUM)
         work.start()
-        while not group._of_devices["extension"].links._under_way:
+        links = group._of_devices["extension"].links
+        while not any(links._under_way.values()):
             time.sleep(0.001)
-        group._of_devices["extension"].links.end(EngineError("enough"))
+        links.end(EngineError("enough"))
         with pytest.raises(EngineError, match="enough"):
             work.wait()
 
@@ -326,8 +328,10 @@ def abort_what_is_not_reached() -> None:
 class _LateEvent(torch.Event):
     """One that is reached when the backend was aborted, as those of a device are."""
 
+    backend: Any
+
     def query(self) -> bool:
-        return groups.world("test")._of_devices["extension"].links._made[-1].backend.is_aborted
+        return self.backend.is_aborted
 
 
 def lose_a_rank(is_first: bool) -> tuple[float, str]:
