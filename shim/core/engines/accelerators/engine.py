@@ -87,20 +87,12 @@ class AcceleratorEngine(LayeredEngine):
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""
         check_is_torchs(self.name, tensor)
-        message = self._messages.send(tensor, peer, tag)
-        if not now:
-            return message
-        message.wait()
-        return None
+        return self._messages.send(tensor, peer, tag, now)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
         """See ``Engine``."""
         check_is_torchs(self.name, tensor)
-        message = self._messages.receive(tensor, peer, tag)
-        if not now:
-            return message
-        message.wait()
-        return message.source_rank()
+        return self._messages.receive(tensor, peer, tag, now)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """See ``Engine``. It has no tensors, and no device."""

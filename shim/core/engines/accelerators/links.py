@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,10 +61,9 @@ class BackendLinks(WatchedLinks):
         self._being_put = 0  # operations, in which a backend may wait on the host
         super().__init__(under, rank, len(ranks), kind)
 
-    @contextmanager
-    def on_device(self) -> Iterator[None]:
+    def on_device(self) -> AbstractContextManager[object]:
         """See ``WatchedLinks``; torch's events and streams know theirs."""
-        yield
+        return nullcontext()
 
     def of_all(self, tag: int) -> Link:
         """Return the link of all ranks, who make it at once when it is first needed. Nobody else uses *tag*."""

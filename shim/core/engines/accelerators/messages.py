@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shim.core.engines.accelerators.links import BackendLinks
 from shim.core.engines.accelerators.parts import flat
 from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.devices.messages import Message, Messages
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["BackendMessages"]
 
@@ -21,6 +18,10 @@ _UPWARDS, _DOWNWARDS = COLLECTIVE_TAG + 2, COLLECTIVE_TAG + 3
 
 class BackendMessages(Messages[BackendLinks]):
     """See ``Messages``; *links* are those of the group. Each direction has a backend of two ranks, the first of which sends."""
+
+    def check_form(self, tensor: Any) -> None:
+        """See ``Messages``."""
+        flat(tensor)
 
     def put(self, direction: tuple[int, int], message: Message, is_wanted: bool) -> Any:
         """See ``Messages``."""

@@ -69,24 +69,36 @@ class Messages(ABC, Generic[_Links]):
     def put(self, direction: tuple[int, int], message: Message, is_wanted: bool) -> Any:
         """Put *message* on the stream of its direction, behind its begin, and return its end. What is not *wanted* is received all the same."""
 
-    def send(self, tensor: Any, peer: int, tag: int) -> Message:
-        """Prepare a send."""
+    def check_form(self, tensor: Any) -> None:  # most libraries take all that ``check_call`` does
+        """Raise TensorError where the library cannot be given *tensor*, of which nothing is wrong otherwise."""
+
+    def send(self, tensor: Any, peer: int, tag: int, now: bool) -> Message | None:
+        """See ``Engine``."""
         rank, size = self.links.rank, self.links.size
         request = check_call("broadcast", rank, size, inputs=tensor, root=rank, devices=True)
-        self._check(request, peer)
-        return _Send(self, tensor, request, peer, tag)
+        self._check(request, peer, tensor)
+        message = _Send(self, tensor, request, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return None
 
-    def receive(self, tensor: Any, peer: int | None, tag: int) -> Message:
-        """Prepare a receive."""
+    def receive(self, tensor: Any, peer: int | None, tag: int, now: bool) -> Message | int:
+        """See ``Engine``."""
         rank, size = self.links.rank, self.links.size
         other = (rank + 1) % size  # than this rank: the tensor is written
         request = check_call("broadcast", rank, size, inputs=tensor, root=other, devices=True)
-        self._check(request, other if peer is None else peer)
-        return _Receive(self, tensor, request, peer, tag)
+        self._check(request, other if peer is None else peer, tensor)
+        message = _Receive(self, tensor, request, peer, tag)
+        if not now:
+            return message
+        message.wait()
+        return message.source_rank()
 
-    def _check(self, request: Request, peer: int) -> None:
+    def _check(self, request: Request, peer: int, tensor: Any) -> None:
         if peer == self.links.rank:
             raise UnsupportedError("{peer} must be another rank for tensors on a device\nCopy the tensor instead.")
+        self.check_form(tensor)
         self.links.settle_device(request.device_number)
 
 

@@ -113,19 +113,11 @@ class NcclEngine(LayeredEngine):
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
         """See ``Engine``."""
-        message = self._messages.send(tensor, peer, tag)
-        if not now:
-            return message
-        message.wait()
-        return None
+        return self._messages.send(tensor, peer, tag, now)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
         """See ``Engine``."""
-        message = self._messages.receive(tensor, peer, tag)
-        if not now:
-            return message
-        message.wait()
-        return message.source_rank()
+        return self._messages.receive(tensor, peer, tag, now)
 
     def figures(self) -> str:
         """See ``Engine``."""

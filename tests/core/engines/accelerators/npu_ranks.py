@@ -97,6 +97,8 @@ def refuse() -> None:
             expected, message = (kind, told) if is_wrong else (MismatchError, "rank 0: refused")
             with pytest.raises(expected, match=message):
                 calls.all_reduce(ME, group, mine, mine, mine_op, now=True)
+        with pytest.raises(TensorError, match="must have the usual order of elements"):  # before anything is sent
+            calls.send(ME, group, own_format, (group.rank + 1) % group.size)
         mixed = tensor if group.rank == 0 else array("d", [1.0] * 4)
         with pytest.raises(MismatchError, match="on extension"):
             calls.all_reduce(ME, group, mixed, mixed, SUM, now=True)
@@ -262,13 +264,17 @@ def leave_nothing() -> None:
             for _ in range(3):
                 summed(group, filled(1.0))
     until = time.monotonic() + 5.0
-    while _held() > before and time.monotonic() < until:
+    while not _held_no_more_than(before) and time.monotonic() < until:
         time.sleep(0.01)
-    assert _held() <= before
+    assert _held_no_more_than(before)
 
 
 def _held() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _held_no_more_than(before: tuple[int, int]) -> bool:
+    return all(now <= then for now, then in zip(_held(), before, strict=True))
 
 
 def fail_on_one_rank(operation: str) -> str:
