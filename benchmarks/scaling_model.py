@@ -67,7 +67,7 @@ def main() -> None:
 
 def launch(shape: tuple[int, int], mbit: int) -> dict[str, float]:
     """Measure on so many hosts and ranks: milliseconds by operation and size."""
-    sys.path.insert(0, str(ROOT / "tests" / "hosts"))
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hosts")]
     from namespaces import make_hosts
     from starting import environment, shim_run
 

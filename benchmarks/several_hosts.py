@@ -49,7 +49,7 @@ def main() -> None:
 
 def launch(given: argparse.Namespace) -> None:
     """Make the hosts and have mpirun start the ranks there."""
-    sys.path.insert(0, str(ROOT / "tests" / "hosts"))
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hosts")]
     from namespaces import make_hosts
     from starting import environment, mpirun
 

@@ -1,6 +1,6 @@
 """Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings.
 
-``python -m checks nightly [job ...]`` runs what takes too long for every change.
+``python -m checks nightly [job ...]`` runs what takes too long for every change, and ``python -m checks whole`` the gate with all its parts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from checks import (
     frameworks,
     frontend_docstrings,
     frontend_functions,
+    gate,
     import_time,
     native_includes,
     nightly,
@@ -51,6 +52,8 @@ def main(names: list[str]) -> int:
     """Run the checks called *names*, or all, print a line for each, and return the exit status."""
     if names[:1] == ["nightly"]:
         return nightly.main(names[1:])
+    if names == ["whole"]:
+        return gate.run_whole()
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
         print(f"no check is called {', '.join(unknown)}; there are {', '.join(CHECKS)}")

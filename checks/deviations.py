@@ -12,8 +12,6 @@ from pathlib import Path
 
 from checks.source import Definition, Module, definition, is_public, modules, string_list
 
-__all__ = ["PAGE", "check", "render"]
-
 PAGE = Path("docs/deviations.md")
 
 _PREAMBLE = """\

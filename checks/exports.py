@@ -1,6 +1,7 @@
-"""Every module of ``shim/`` says in ``__all__`` what it offers: all of it, and nothing that it does not have.
+"""``__all__`` of the modules that programs import lists all that they offer, and nothing that they do not have.
 
-That the names are in order is ruff's rule RUF022.
+The project's own modules have none, unless another one imports ``*`` from them or they pass on what they import. That the names are in
+order is ruff's rule RUF022.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ from pathlib import Path
 
 from checks.source import Module, is_public, modules, string_list
 
-__all__ = ["check", "names_in"]
+_OFFERED = ("shim", "shim.errors", "shim.substitution", "shim.testing", "shim.torch_backend")
 
 
 def check(root: Path) -> list[str]:
-    """Find public names missing from ``__all__``, and names in ``__all__`` that the module does not have."""
+    """Find public names missing from ``__all__``, names in it that the module does not have, and lists that nobody reads."""
     findings = []
+    starred, stand_ins = _star_imported(root), _stand_ins(root)
     for module in modules(root, "shim"):
         if module.path.name == "__main__.py":
             continue
         defined = set(_defined(module.tree))
         public = {name for name in defined if is_public(name)}
         listed = string_list(module.tree, "__all__")
+        is_mirror = module.name.startswith("shim.frontends") and is_public(module.name)
+        is_offered = module.name in _OFFERED or is_mirror or f'"{module.name}"' in stand_ins
         if listed is None:
-            if public:
+            if public and is_offered:
                 findings.append(f"{module.path}:1: has no __all__, and defines {', '.join(sorted(public))}")
             continue
+        if not (is_offered or module.name in starred or set(listed) - defined or _reads(module.tree, "__all__")):
+            findings.append(f"{module.path}:1: nobody reads its __all__: programs do not import it")
         available = names_in(module.tree) | _submodules(root, module)
         findings += [
             f"{module.path}:1: {name} is public and not in __all__: list it, or give it a leading underscore"
@@ -39,6 +45,26 @@ def check(root: Path) -> list[str]:
         ]
         findings += [f"{module.path}:1: __all__ lists {name} twice" for name in set(listed) if listed.count(name) > 1]
     return findings
+
+
+def _star_imported(root: Path) -> set[str]:
+    """Return the modules whose names another one takes up with ``import *``."""
+    return {
+        line.split()[1]
+        for file in (root / "shim").rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line.startswith("from ") and " import *" in line
+    }
+
+
+def _stand_ins(root: Path) -> str:
+    """Return the code in which a string names each module of ours that views show programs in place of one that no frontend has."""
+    return "".join(file.read_text(encoding="utf-8") for file in (root / "shim/substitution").glob("*.py"))
+
+
+def _reads(tree: ast.Module, variable: str) -> bool:
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return any(name.id == variable and isinstance(name.ctx, ast.Load) for name in names)
 
 
 def names_in(tree: ast.Module) -> set[str]:

@@ -13,8 +13,6 @@ from typing import Any
 
 from shim.conformance.examples.judging.verdicts import Verdict
 
-__all__ = ["PAGE", "RECORDS", "check", "render"]
-
 PAGE = Path("docs/frameworks.md")
 RECORDS = Path("shim/conformance/examples/judging/recorded")
 _PREAMBLE = """\

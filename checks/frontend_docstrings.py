@@ -12,8 +12,6 @@ from pathlib import Path
 from checks.frontend_functions import parameters_of, public_functions
 from checks.source import modules
 
-__all__ = ["SAME_EVERYWHERE", "check"]
-
 SAME_EVERYWHERE = frozenset({"async_op", "group", "sync_op", "tag", "use_calc_stream"})
 _PAGE = re.compile(r"^See: https://\S+", re.MULTILINE)
 

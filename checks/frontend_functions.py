@@ -15,8 +15,6 @@ from pathlib import Path
 
 from checks.source import Function, Module, definition, is_public, modules, string_list
 
-__all__ = ["DOCSTRING_LINES", "STATEMENTS", "check", "parameters_of", "public_functions"]
-
 DOCSTRING_LINES = 6
 STATEMENTS = 8
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from checks.source import modules
 
-__all__ = ["FOREIGN", "OF_TORCH", "check"]
-
 FOREIGN = frozenset({"mindspore", "mpi4py", "paddle", "torch"})
 OF_TORCH = ("shim.frontends.torch._backend", "shim.torch_backend")  # which only those may import that have torch
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
-__all__ = ["MAY_INCLUDE", "check"]
-
 # What each folder of native/ may include beside itself. A folder stands below all that include it.
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "platform": (),

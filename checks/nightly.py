@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["JOBS", "Job", "main"]
-
 _PYTHON = sys.executable
 _PYTEST = (_PYTHON, "-m", "pytest", "-p", "no:cacheprovider")
 _HELP = "Run the jobs that take too long for every change: before a release, and after a change of a job's subject."
@@ -30,11 +28,13 @@ class Job(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
 
 
-def _engine_tests(sanitizer: str) -> Job:
+def _engine_tests(sanitizer: str, *options: str) -> Job:
     return Job(
         "native/",
         (
-            *_built("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSHIM_BUILD_TESTS=ON", f"-DSHIM_SANITIZE={sanitizer}"),
+            *_built(
+                "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSHIM_BUILD_TESTS=ON", f"-DSHIM_SANITIZE={sanitizer}", *options
+            ),
             ("ctest", "--test-dir", "{build}", "--output-on-failure", "--no-tests=error"),
         ),
     )
@@ -57,7 +57,7 @@ def _core_on(engine: str) -> Job:
 
 
 JOBS = {
-    "engine": _engine_tests(""),
+    "engine": _engine_tests("", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"),  # each file includes what it needs
     "threads": _engine_tests("thread"),
     "faults": Job(
         "how ranks meet, wait or fail",
@@ -65,11 +65,13 @@ JOBS = {
         (("SHIM_FAULT_BUILD", "{build}"),),
     ),
     "soak": Job("shim/core, native/", (_soak(2), _soak(3))),
+    "torch-suite": Job("shim/core, frontends/torch", ((_PYTHON, "-m", "checks.torch_suite"),)),
     "fuzzing": Job("the frontends' signatures, shim/core", ((*_PYTEST, "tests/fuzzing", "--fuzz-seconds", "100"),)),
     "tests": Job("shim/", ((*_PYTEST, "-m", "nightly"),)),
     "gloo": _core_on("c10d"),
     "mpi": _core_on("mpi"),
     "mutants": Job("tests/", ((_PYTHON, "-m", "checks.mutants"),)),
+    "questions": Job("shim/substitution, a framework's version", ((_PYTHON, "-m", "checks.questions", "--own"),)),
     "reference": Job(
         "shim/conformance, a framework's version, a record",
         ((_PYTHON, "-m", "shim", "conformance", "--reference", "--tensors", "all"),),
@@ -95,7 +97,7 @@ def main(arguments: Sequence[str]) -> int:
         begin = time.monotonic()
         status = _run(name, JOBS[name])
         ending = "passed" if status == 0 else f"FAILED with status {status}"
-        summary.append(f"{name:10} {ending} after {time.monotonic() - begin:.0f} s")
+        summary.append(f"{name:12} {ending} after {time.monotonic() - begin:.0f} s")
         print(f"=== {summary[-1]}", flush=True)
     print("\n".join(["", *summary]))
     return int(any("FAILED" in line for line in summary))
@@ -103,7 +105,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _lines() -> Iterator[str]:
     for name, job in JOBS.items():
-        yield f"  {name:10} {job.subject}"
+        yield f"  {name:12} {job.subject}"
 
 
 def _run(name: str, job: Job) -> int:

@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple
 
 from shim.port import Plan, port_source
 
-__all__ = ["PAGE", "TRAPS", "Trap", "check", "render", "result"]
-
 PAGE = Path("docs/porting.md")
 
 _BEGINNING, _END = "### Traps\n", "### Entries\n"

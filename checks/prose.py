@@ -14,8 +14,6 @@ from pathlib import Path
 from checks.exports import names_in
 from checks.source import modules
 
-__all__ = ["PAGES", "check"]
-
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs")
 
 _SPAN = re.compile(r"`([^`\n]+)`")

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from checks.source import Definition, Module
 
-__all__ = ["collectives_of"]
-
 _CALLS = "shim.core.calls"
 _NO_COLLECTIVE = {"refuse", "refused", "tell"}
 _CALLED_OTHERWISE = {"received": "receive"}  # another call of the same collective

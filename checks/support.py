@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from checks.exports import names_in
 from checks.reach import collectives_of
 from checks.source import Module, definition, is_public, modules, string_list
 from shim.conformance.signatures.exceptions import EXCEPTIONS
 from shim.record import recorded_of
-
-__all__ = ["PAGE", "check", "render"]
 
 PAGE = Path("docs/support.md")
 
@@ -102,8 +101,8 @@ def _has_moves(node: ast.ClassDef) -> bool:
 
 
 def _moves(by_name: Mapping[str, Module], engine: str) -> set[str]:
-    """Return the collectives for which *engine* has functions that move the data."""
-    return set(string_list(by_name[f"shim.core.engines.{engine}.moves"].tree, "__all__") or [])
+    """Return the functions of *engine* that move the data: a collective's has its name."""
+    return names_in(by_name[f"shim.core.engines.{engine}.moves"].tree)
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

@@ -10,8 +10,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-__all__ = ["clang_format", "import_linter", "mypy", "ruff_check", "ruff_format"]
-
 
 def ruff_check(root: Path) -> list[str]:
     """Find what ruff's rules in pyproject.toml find."""

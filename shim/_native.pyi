@@ -17,7 +17,12 @@ def tensor_key(outputs: object | None, inputs: object | None, devices: bool = Fa
     Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes.
     """
 
-def elements_digest(tensors: object) -> int:
+def call_was_begun() -> bool:
+    """
+    Tell whether the last collective of this thread had begun. If so, its arguments are not what raised since.
+    """
+
+def elements_digest(tensors: object, key: int) -> int:
     """
     64 bits that stand for the elements of tensors, one after the other, in row-major order.
     """
@@ -72,7 +77,7 @@ def ask_process(address: str, timeout: float) -> tuple[bytes, bytes | None]:
     Ask the process at an address for the facts of its groups, as JSON, and where its program is, if it says so.
     """
 
-def are_of_two_jobs(one: tuple[str, str, bool, bool], other: tuple[str, str, bool, bool]) -> bool:
+def are_of_two_jobs(one: tuple[str, str, bool, bool, str], other: tuple[str, str, bool, bool, str]) -> bool:
     """
     Tell whether processes of two origins are to be taken for ranks of two jobs.
     """
@@ -209,7 +214,7 @@ class Group:
         timeout: float,
         parent: Group | None = None,
         measurements: str | None = None,
-        origin: tuple[str, str, bool, bool] = ("", "", False, False),
+        origin: tuple[str, str, bool, bool, str] = ("", "", False, False, ""),
         engine: tuple[str, str] = ("", ""),
     ) -> None: ...
     def broadcast(self, tensor: object | None, root: int, now: bool = False) -> Work | None: ...

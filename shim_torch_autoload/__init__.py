@@ -5,8 +5,6 @@ It stands outside ``shim``: where a program has a module of that name itself, to
 
 from __future__ import annotations
 
-__all__ = ["register"]
-
 
 def register() -> None:
     """Register the backend ``"shim"`` with torch."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["children"]
-
 
 def children() -> set[int]:
     """Return the processes this one has started and that have not been waited for."""

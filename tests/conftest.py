@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
+import debian_packages
 import mpi_seats
 import preloaded_programs
 import pytest
@@ -34,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "own_ranks: the test starts ranks itself; it is deselected where SHIM_ENGINE is mpi, whose ranks mpirun has to start",
     )
     config.addinivalue_line(
+        "markers",
+        "programs(*names): the test needs these programs of Debian packages; it is skipped where one is missing, and fails "
+        "where CI=true is set",
+    )
+    config.addinivalue_line(
         "markers", "engine(name): the test is about this engine alone; it is deselected where SHIM_ENGINE is another"
     )
 
@@ -48,6 +54,12 @@ ONE_WORKERS_OWN = (
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers ``-n auto`` starts: one more than processors, as tests wait for a fifth of their time."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     if config.getoption("dist") != "load":  # which -n alone means
         return None
@@ -58,6 +70,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             return nodeid.partition("::")[0] if nodeid.startswith(ONE_WORKERS_OWN) else nodeid
 
     return Scheduling(config, log)
+
+
+class _Failures:
+    """Shows each failure at once: a run that is ended early would not show it."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"{report.nodeid} failed ({report.when}):\n{report.longreprtext}\n")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(_Failures(terminal))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("programs"):
+        debian_packages.need(*mark.args)
 
 
 def pytest_unconfigure() -> None:
@@ -94,6 +130,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         told = f"{sum(calls)} calls in {len(calls)} tests, as their marks count them"
         terminalreporter.write_line(f"compared with the real {framework}: {told}")
     _tell_ports(terminalreporter)
+    skipped = [str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")]
+    if told := debian_packages.told(skipped):
+        terminalreporter.write_line(told)
 
 
 def _tell_ports(terminalreporter: pytest.TerminalReporter) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["DLTensor", "ManagedTensor", "capsule_of"]
-
 
 class DLTensor(ctypes.Structure):
     _fields_ = (

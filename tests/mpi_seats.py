@@ -30,8 +30,6 @@ from shim.launch.identity import environment_of_ranks
 from shim.launch.original import program_of
 from shim.launch.pool import RankPool
 
-__all__ = ["AS_ROOT", "install", "main", "mpirun"]
-
 _PATIENCE = 60.0  # seconds for the processes to come
 _GRACE = 5.0  # seconds for mpirun to end after its processes
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -31,10 +31,8 @@ from shim.launch.endings import dying_with
 from shim.launch.original import Copy, Original
 from shim.launch.pool import RankPool
 
-__all__ = ["SharedOriginal", "close", "original", "run_python"]
-
 # In this order they bear each other.
-_MODULES = ("mindspore", "paddle", "torch", "paddle.distributed", "torch.distributed")
+_MODULES = ("mindspore", "paddle", "torch", "torch._dynamo", "paddle.distributed", "torch.distributed")
 _original: Original | None = None  # of which all programs of this process are copies
 _own_path: list[str] = []  # where Python itself looks for modules; in copies
 

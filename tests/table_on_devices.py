@@ -14,8 +14,6 @@ from shim.conformance.soak.elements import KINDS, Kind, elements
 from shim.conformance.soak.operations import COMPUTING, Operation
 from shim.core.groups import ProcessGroup
 
-__all__ = ["agrees_with_the_oracle", "name_of"]
-
 _SUMS = ("SUM", "AVG", "PREMUL_SUM")
 _INTEGER = ("SUM", "PRODUCT", "MIN", "MAX")
 _REDUCED = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting.places import free_ports
+from shim.conformance.examples.adapting import free_ports
 from shim.launch.identity import launcher_variables, rank_variables
 
 ROOT = Path(__file__).parents[1]

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Mutant"]
-
 
 @dataclass(frozen=True)
 class Mutant:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 _STORES = (
     "tests/core/job/test_stores.py",
     "tests/core/job/test_store_processes.py",
@@ -248,5 +246,12 @@ MUTANTS = (
         "processes.py",
         "if not ranks.may_start_again or restart == rules.max_restarts:",
         "if not ranks.may_start_again:",
+    ),
+    Mutant(
+        "core/mpi/one-number-for-all-groups",
+        "shim/core/engines/mpi/communicators.py",
+        "secrets.randbits(63)",
+        "7",
+        ("tests/core/engines/mpi/test_link.py",),
     ),
 )

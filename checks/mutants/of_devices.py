@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 _ON_ACCELERATORS, _ON_CUDA = ("tests/core/engines/accelerators",), ("tests/core/engines/nccl",)
 
 

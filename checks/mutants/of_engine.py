@@ -6,10 +6,9 @@ from typing import Any
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 _ORACLE = ("tests/core/engines/test_against_oracle.py",)
 _ARGUMENTS = ("tests/core/test_wrong_arguments.py",)
+_OUTCOMES = ("tests/core/engines/test_one_outcome.py",)
 _DISAGREEMENTS = ("tests/core/test_disagreements.py",)
 _OVERLAPS = ("tests/core/test_batch.py",)
 _REDUCTIONS = ("tests/core/test_reductions.py",)
@@ -137,6 +136,16 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "[inverse](auto sum) { return sum * inverse; }",
             "[inverse](auto sum) { return sum + 0 * inverse; }",
         ),
+        ("kernels/complex-product-conjugated", "a * real - b * imaginary", "a * real + b * imaginary"),
+        ("kernels/complex-half-counted", "factors, 2 * count);", "factors, count);"),
+        (
+            "kernels/no-factor-of-third",
+            "total[i] = Combine()(total[i], scaled(value));",
+            "total[i] = Combine()(total[i], value);",
+        ),
+    ),
+    "native/kernels/every_dtype.hpp": (
+        _REDUCTIONS,
         (
             "kernels/int64-as-int32",
             "case Dtype::int64:\n      return kernel_of<std::int64_t>(op);",
@@ -147,13 +156,6 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "kernels/bool-xor-is-or",
             "return combine<Bool, Xor, Finish::plain>;",
             "return combine<Bool, Or, Finish::plain>;",
-        ),
-        ("kernels/complex-product-conjugated", "a * real - b * imaginary", "a * real + b * imaginary"),
-        ("kernels/complex-half-counted", "factors, 2 * count);", "factors, count);"),
-        (
-            "kernels/no-factor-of-third",
-            "total[i] = Combine()(total[i], scaled(value));",
-            "total[i] = Combine()(total[i], value);",
         ),
     ),
     "native/kernels/formats.hpp": (
@@ -216,8 +218,20 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             _DISAGREEMENTS,
         ),
         (
+            "arrival/tables-hashed-as-shapes",
+            "call.has_common_table() ? of_table : dimensions",
+            "dimensions",
+            _DISAGREEMENTS,
+        ),
+        (
+            "arrival/withdrawals-not-seen",
+            "nobody_withdrew = nobody_withdrew && line.sequence.load() == sequence;",
+            "",
+            _OUTCOMES,
+        ),
+        (
             "arrival/fingerprint-without-shape",
-            "for (std::size_t d = 0; d < dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(said.shape[d]));",
+            "for (std::size_t d = 0; d < dimensions; ++d) sum.add(static_cast<std::uint64_t>(said.shape[d]));",
             "",
             _DISAGREEMENTS,
         ),
@@ -225,6 +239,14 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "arrival/sequence-not-waited-for",
             "if (group.confirmed < group.sequence) wait_for_arrivals(group, group.sequence);",
             "",
+        ),
+    ),
+    "native/group/withdrawal.cpp": (
+        _OUTCOMES,
+        (
+            "withdrawal/left-unsaid",
+            "  mine.sequence.exchange(have_all_given ? sequence : sequence | withdrawn);\n",
+            "  mine.sequence.exchange(sequence);\n",
         ),
     ),
     "native/collectives/exchange.hpp": (
@@ -323,6 +345,10 @@ _MISTAKES: dict[str, tuple[Any, ...]] = {
             "group_.lent_by(group_.rank(), use_)[slot].number.store(0);\n  group_.direct(group_.rank()).taken_back.fetch_add(1);",
             "group_.direct(group_.rank()).taken_back.fetch_add(1);",
         ),
+    ),
+    "native/meeting/meeting_watch.cpp": (
+        ("tests/core/groups/test_group_agreement.py",),
+        ("meeting/one-for-all-names", "Digest(drawn_by_the_world).add(meeting_.name)", "Digest(drawn_by_the_world)"),
     ),
 }
 

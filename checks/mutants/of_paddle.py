@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 _TESTS = "tests/frontends/paddle/test_paddle_"
 
 
@@ -19,8 +17,8 @@ MUTANTS = (
     _in(
         "collectives/exchanges.py",
         "splits-swapped",
-        'splits_of(caller, group, "output_splits", output_splits),\n            splits_of(caller, group, "input_splits", input_splits),',
-        'splits_of(caller, group, "input_splits", input_splits),\n            splits_of(caller, group, "output_splits", output_splits),',
+        "            output_rows,\n            input_rows,\n",
+        "            input_rows,\n            output_rows,\n",
         "collectives",
     ),
     _in("arguments.py", "list-not-filled", "        outputs.extend(places)\n", "        pass\n", "collectives"),
@@ -88,10 +86,46 @@ MUTANTS = (
         "data_parallel",
     ),
     _in(
-        "collectives/messages.py",
+        "collectives/point_to_point.py",
         "receives-from-itself",
         "calls.receive(caller, members, tensor, peer_of(caller, group, src), 0, bool(sync_op))",
         "calls.receive(caller, members, tensor, None, 0, bool(sync_op))",
         "point_to_point",
     ),
+    _in("arguments.py", "no-rows-of-a-number", "if splits and not any(splits) and", "if False and", "collectives"),
+    _in(
+        "graphs.py",
+        "graphs-out-of-order",
+        "zip(results, (*written, order), strict=True)",
+        "zip(results, written, strict=False)",
+        "graphs",
+    ),
+    _in("graphs.py", "order-begins-in-a-loop", "    if block.ops:\n", "    if False:\n", "graphs"),
+    _in(
+        "graphs.py",
+        "list-as-it-becomes",
+        "arguments = tuple(list(one) if isinstance(one, (list, tuple)) else one for one in arguments)",
+        "arguments = tuple(arguments)",
+        "graphs",
+    ),
+    _in("graphs.py", "gradient-stops", "value.stop_gradient = had_no_gradient", "del had_no_gradient", "graphs"),
+    _in("graphs.py", "saved-without-it", 'frame.f_code.co_name == "save"', 'frame.f_code.co_name == "saves"', "graphs"),
+    _in("graphs.py", "rewritten", 'return bool(mode.name != "AST")', "return True", "graphs"),
+    _in("collectives/gather_and_wait.py", "waits-while-compiling", "    refuse_in_graphs(caller)\n", "", "graphs"),
+    _in(
+        "collectives/point_to_point.py",
+        "messages-begun-in-graphs",
+        "        refuse_symbolic(caller, [] if sync_op else [tensor])\n        return recorded(receive_from",
+        "        return recorded(receive_from",
+        "graphs",
+    ),
+    _in("training/fleet.py", "shard-too-long", "(rank < more)", "(rank <= more)", "fleet"),
+    _in(
+        "training/fleet.py",
+        "hosts-not-counted",
+        "len(hosts) if len(hosts) > 1 or not job.local_size else",
+        "len(hosts) if True else",
+        "fleet",
+    ),
+    _in("training/fleet.py", "prints-everywhere", "if fleet.worker_index() == rank_id:", "if True:", "fleet"),
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 _TESTS = "tests/frontends/torch"
 
 
@@ -143,14 +141,14 @@ MUTANTS = (
         "differential/test_torch_differential_exchanges",
     ),
     _in(
-        "_objects/lists.py",
+        "_objects.py",
         "further-slots-lost",
         "        slots[: len(received)] = received",
         "        slots[:] = received",
         "collectives/test_torch_objects",
     ),
     _in(
-        "_objects/lists.py",
+        "_objects.py",
         "too-few-slots",
         "    if len(places) < members.size:\n",
         "    if len(places) < members.size - 1:\n",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.mutants.mutant import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 def _in_recording(name: str, file: str, before: str, after: str) -> Mutant:
     return Mutant(f"traces/recording/{name}", f"shim/core/{file}", before, after, ("tests/core/tracing",))
@@ -25,10 +23,24 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "traces/recording/pieces_count",
-        "native/bindings/calls/digest.hpp",
+        "native/platform/digest.hpp",
         "const std::size_t more = count < block - filled_ ? count : block - filled_;",
         "const std::size_t more = 0;",
         ("tests/core/tracing",),
+    ),
+    Mutant(
+        "traces/recording/one_key",
+        "native/platform/digest.hpp",
+        "explicit Digest(std::uint64_t key) {",
+        "explicit Digest(std::uint64_t key) {\n    key = 1;",
+        ("tests/core/tracing/test_digests.py",),
+    ),
+    Mutant(
+        "traces/verify/one_key",
+        "shim/cli/port/verifying.py",
+        '"SHIM_TRACE_DIGESTS": str(digest_key)',
+        '"SHIM_TRACE_DIGESTS": "1"',
+        ("tests/cli/test_port_verification.py",),
     ),
     _in_recording(
         "no_digest_of_outputs", "engines/recording/works.py", "self._flags |= OUTPUT_DIGEST", "self._flags |= 0"
@@ -81,6 +93,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _in_reading(
         "differences/values_ignored", "differences.py", "if not found and digests and not of_objects:", "if False:"
     ),
+    _in_reading("differences/keys_ignored", "differences.py", "digests and len(keys) < 2", "digests"),
     _in_reading(
         "differences/ends_ignored",
         "differences.py",
@@ -99,7 +112,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     _in_reading(
         "replaying/own_lines",
-        "replaying/places.py",
+        "replaying/rank.py",
         'caller.__code__.replace(co_name=name or "replay")',
         "caller.__code__",
     ),

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from checks.ported_packages.listed import Package
 
-__all__ = ["PACONVERT", "fetch", "paconvert"]
-
 PACONVERT = "3.3.1"
 
 

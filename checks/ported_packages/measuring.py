@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, fields
 
 from checks.ported_packages.sites import Site, comments_of, sites_of, variables_of
 
-__all__ = ["Counts", "measure"]
-
 # A group's own members, whose uses have no name of the API, and launch lines, which stand in comments and strings.
 _ELSEWHERE = re.compile(
     r"\.(size|rank|ranks|nranks|world_size|get_group_rank|get_global_rank|name|id|process_group|is_member)\b"

@@ -10,8 +10,6 @@ from checks.ported_packages.fetching import PACONVERT
 from checks.ported_packages.listed import Package
 from checks.ported_packages.measuring import Counts
 
-__all__ = ["Row", "write"]
-
 _FILE = Path(__file__).resolve().parents[2] / "docs" / "ported_packages.md"
 _HEAD = f"""\
 # Public packages, ported

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-__all__ = ["Site", "comments_of", "sites_of", "variables_of"]
-
 _PRIMITIVES = [
     "AllGather",
     "AllReduce",

@@ -7,8 +7,6 @@ from typing import Any
 
 from checks.real_programs.running import Run
 
-__all__ = ["BITS", "CLOSE", "compare", "is_on_engine"]
-
 BITS = "the same bits"
 CLOSE = "the same within 1e-5"
 _FAKE = "torch._C._distributed_c10d.FakeProcessGroup"  # torchtitan asks for it where a mesh has one rank

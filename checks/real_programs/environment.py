@@ -9,8 +9,6 @@ from pathlib import Path
 
 from checks.real_programs.program import Program
 
-__all__ = ["Environment", "InstallError"]
-
 _ROOT = Path(__file__).resolve().parents[2]
 _TORCH = "torch==2.13.0"
 _LIMIT = 900.0  # seconds for one installation

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.real_programs.program import LeftOut
 
-__all__ = ["LEFT_OUT"]
-
 LEFT_OUT = (
     LeftOut(
         "torch", "SyncBatchNorm", "its layer refuses inputs on CPUs; `fvcore_distributed` has such a layer for them"

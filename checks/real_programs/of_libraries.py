@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.real_programs.program import Program
 
-__all__ = ["PROGRAMS"]
-
 
 def _program(name: str, uses: str, *packages: str, library: str = "", seconds: float = 180.0) -> Program:
     return Program(f"libraries/{name}", uses, packages, library=library or packages[0], seconds=seconds)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from checks.real_programs.program import Program
 
-__all__ = ["PROGRAMS"]
-
 
 def _program(name: str, uses: str, *packages: str, seconds: float = 180.0) -> Program:
     return Program(f"torch_features/{name}", uses, packages, seconds=seconds)

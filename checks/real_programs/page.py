@@ -11,8 +11,6 @@ from checks.real_programs.listed import LEFT_OUT, PROGRAMS
 from checks.real_programs.program import Program
 from checks.real_programs.running import AS_INSTALLED, ENGINE, GLOO
 
-__all__ = ["text", "write"]
-
 _FILE = Path(__file__).resolve().parents[2] / "docs" / "real_programs.md"
 _HEAD = """\
 # Real programs

@@ -10,8 +10,6 @@ from checks.real_programs.comparing import compare, is_on_engine
 from checks.real_programs.program import Program
 from checks.real_programs.running import AS_INSTALLED, ENGINE, GLOO, Run
 
-__all__ = ["FILE", "entry_of", "is_wrong", "read", "write"]
-
 FILE = Path(__file__).parent / "recorded.json"
 
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from checks.real_programs.program import Program
 
-__all__ = ["AS_INSTALLED", "ENGINE", "GLOO", "RANKS", "WAYS", "Run", "run"]
-
 GLOO, ENGINE, AS_INSTALLED = "gloo", "engine", "as installed"
 WAYS = (GLOO, ENGINE, AS_INSTALLED)
 RANKS = 2

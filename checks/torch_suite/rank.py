@@ -28,8 +28,6 @@ from checks.torch_suite.verdicts import (
 from shim.frontends.torch._backend.serving import serve
 from shim.substitution.imports import scoped_builtins
 
-__all__ = ["names", "run"]
-
 _BACKEND = "gloo"
 _common: Any = common_distributed  # has names that it does not export
 _PATIENCE = 30.0  # seconds for the slowest rank to come to a barrier

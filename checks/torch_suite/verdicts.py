@@ -7,25 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "BACKEND",
-    "DIFFERENCES",
-    "FAILED",
-    "FRONTEND",
-    "GLOO",
-    "LEFT_OUT",
-    "PASSED",
-    "REFUSED",
-    "SUITE",
-    "OthersMissingError",
-    "Verdict",
-    "Verdicts",
-    "findings",
-    "read",
-    "record_of",
-    "write",
-]
-
 SUITE = "torch.testing._internal.distributed.distributed_test"
 GLOO, FRONTEND, BACKEND = "gloo", "the torch frontend", "the engine as torch's backend"  # the ways to run the suite
 PASSED, FAILED, REFUSED, LEFT_OUT = "passed", "failed", "refused", "left out"

@@ -21,26 +21,17 @@ constexpr bool calls_are_compared = false;
 constexpr bool calls_are_compared = true;
 #endif
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
-  return hash ^ (hash >> 29);
-}
+// From so many bytes on the calls are compared whole, which takes no time beside moving the data.
+constexpr std::size_t compared_whole = small_slot_bytes;
 
-// Equal for calls that fit together, as far as one number per rank can tell; see agreement.cpp for the rest.
-std::uint32_t fingerprint_of(const Call& call) {
-  const CallDescriptor& said = call.descriptor;
-  const unsigned dimensions = call.has_common_table() ? 0 : said.dimensions;
-  std::uint64_t hash =
-      mixed(0, static_cast<std::uint64_t>(said.kind) | static_cast<std::uint64_t>(said.dtype) << 8 |
-                   static_cast<std::uint64_t>(said.op) << 16 | static_cast<std::uint64_t>(dimensions) << 24 |
-                   static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.root)) << 32 |
-                   static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.device)) << 48);
-  if (call.has_common_table())
-    for (const std::uint64_t count : call.receives) hash = mixed(hash, count);
-  else
-    hash = mixed(mixed(hash, said.sends), said.receives);
-  for (std::size_t d = 0; d < dimensions; ++d) hash = mixed(hash, static_cast<std::uint64_t>(said.shape[d]));
-  return static_cast<std::uint32_t>(hash >> 32);
+// In place of the number of dimensions, where the counts of all ranks follow.
+constexpr std::uint64_t of_table = 0xff;
+static_assert(max_dimensions < of_table);
+
+// Every rank of such an operation contributes as many bytes.
+bool contributes_alike(const Call& call) {
+  const OperationKind kind = call.descriptor.kind;
+  return kind != OperationKind::broadcast && kind != OperationKind::scatter && !call.has_common_table();
 }
 
 // Copies what is in use of the descriptor and its tables: the fewer lines change, the fewer have to come to the others.
@@ -67,12 +58,14 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   const SlotSize filled = may_fill ? contribution->fill_first_slot(group) : SlotSize::none;
   if constexpr (calls_are_compared) write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
+  // Where the ranks share no memory they have different seeds, and the calls themselves are compared.
+  const bool is_hashed = calls_are_compared && group.carrier == nullptr;
+  line.fingerprint = is_hashed ? fingerprint_of(call, group.hash()) : 0;
   line.bytes = bytes;
   line.loan = loan;
-  line.fingerprint = calls_are_compared ? fingerprint_of(call) : 0;
   line.varied = call.is_varied() && !call.has_common_table() ? 1 : 0;
   line.filled = filled;
-  if (line.bytes > 0 && line.bytes <= inline_bytes) contribution->write_contribution(line.payload);
+  if (bytes > 0 && bytes <= inline_bytes) contribution->write_contribution(line.payload);
   group.tell_processor();
   fault_point("before_arrival");
   line.sequence.exchange(sequence);
@@ -115,7 +108,15 @@ void fetch_small_slot(const Group& group, std::uint64_t sequence) {
 std::uint64_t next_sequence(Group& group) {
   group.check_usable();
   if (group.confirmed < group.sequence) wait_for_arrivals(group, group.sequence);
+  group.given = {};
   return ++group.sequence;
+}
+
+// Where the ranks share no memory: of an operation that another rank has given up, its arrival may still come here.
+void check_nobody_is_gone(Group& group) {
+  group.check_usable();
+  for (int rank = 0; rank < group.size(); ++rank)
+    if (rank != group.rank() && !group.has_left_in_order(rank)) group.check_present(rank);
 }
 
 bool have_all_arrived(const Group& group) {
@@ -132,6 +133,25 @@ Call refused_call(const Refusal& refusal) {
 }
 
 }  // namespace
+
+std::uint64_t fingerprint_of(const Call& call, const KeyedHash& hash) {
+  const CallDescriptor& said = call.descriptor;
+  const std::size_t dimensions = call.has_common_table() ? 0 : said.dimensions;
+  const std::uint64_t layout = call.has_common_table() ? of_table : dimensions;
+  KeyedHash::Sum sum(hash);
+  sum.add(static_cast<std::uint64_t>(said.kind) | static_cast<std::uint64_t>(said.dtype) << 8 |
+          static_cast<std::uint64_t>(said.op) << 16 | layout << 24 |
+          static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.root)) << 32 |
+          static_cast<std::uint64_t>(static_cast<std::uint16_t>(said.device)) << 48);
+  if (call.has_common_table()) {
+    for (const std::uint64_t count : call.receives) sum.add(count);
+  } else {
+    sum.add(said.sends);
+    sum.add(said.receives);
+  }
+  for (std::size_t d = 0; d < dimensions; ++d) sum.add(static_cast<std::uint64_t>(said.shape[d]));
+  return sum.value();
+}
 
 void Call::set_before(std::string_view text) {
   constexpr std::size_t each = sizeof(descriptor.shape[0]);
@@ -157,6 +177,7 @@ void Call::set_receives(const Counts& counts) {
 }
 
 Agreement arrive(Group& group, const Call& call, const Contribution& contribution) {
+  if (group.carrier != nullptr) check_nobody_is_gone(group);
   const std::uint64_t sequence = next_sequence(group);
   publish(group, sequence, call, &contribution);
   wait_for_arrivals(group, sequence);
@@ -165,19 +186,24 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
   prefetch_to_write(&group.arrival(group.rank(), sequence + 1));
 
   const ArrivalLine& mine = group.arrival(group.rank(), sequence);
+  const bool are_alike = contributes_alike(call);
   bool agreed = mine.varied == 0;
+  bool nobody_withdrew = true;
   std::size_t most = 0;
   unsigned loan_of_all = mine.loan;
   unsigned loan_of_any = 0;
   for (int rank = 0; rank < group.size(); ++rank) {
     const ArrivalLine& line = group.arrival(rank, sequence);
-    agreed = agreed && line.varied == 0 && line.fingerprint == mine.fingerprint;
+    agreed =
+        agreed && line.varied == 0 && line.fingerprint == mine.fingerprint && (line.bytes == mine.bytes || !are_alike);
+    nobody_withdrew = nobody_withdrew && line.sequence.load() == sequence;
     most = std::max(most, static_cast<std::size_t>(line.bytes));
     loan_of_all &= line.loan;
     loan_of_any |= line.loan;
   }
-  // A fingerprint is one number for many calls. Where ranks are to reach into each other's tensors, it is not enough.
-  if (!agreed || (loan_of_all & lent) != 0) check_agreement(group, sequence);
+  if (!nobody_withdrew) group.check_nobody_withdrew();
+  if (!agreed || (calls_are_compared && (most > compared_whole || group.carrier != nullptr)))
+    check_agreement(group, sequence);
   if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   if (agreed) return {false, call.descriptor.largest, sequence, loan_of_all, loan_of_any};  // it is the same for all
   std::size_t largest = 0;
@@ -194,6 +220,7 @@ bool arrive_refused_at_once(Group& group, const Refusal& refusal) {
   group.check_usable();
   if (group.confirmed < group.sequence && !have_all_arrived(group)) return false;
   group.confirmed = group.sequence;
+  group.given = {};
   publish(group, ++group.sequence, refused_call(refusal), nullptr);
   return true;
 }

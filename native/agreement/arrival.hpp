@@ -40,6 +40,10 @@ struct Call {
   bool has_common_table() const { return descriptor.kind == OperationKind::all_gather && is_varied(); }
 };
 
+// Equal on all ranks whose calls fit together, but for what is_varied() and has no common table. Of calls that do not
+// fit it is equal once in 2^64 groups.
+std::uint64_t fingerprint_of(const Call& call, const KeyedHash& hash);
+
 // What was agreed on, the same on all ranks.
 struct Agreement {
   bool is_inline;          // every contribution is in its rank's arrival line

@@ -11,6 +11,7 @@
 #include "bindings/py_group.hpp"
 #include "group/mirror.hpp"
 #include "group/rank_notes.hpp"
+#include "platform/digest.hpp"
 #include "platform/process.hpp"
 
 using namespace nanobind::literals;
@@ -137,7 +138,8 @@ class CarriedGroup final : public PyGroup {
     timeout = std::min(timeout, longest_timeout);
     Meeting meeting{std::move(key), std::move(name), std::move(ranks), rank, timeout};
     std::tie(meeting.engine, meeting.engine_reason) = engine;
-    const std::size_t identity = std::hash<std::string>()(meeting.key) >> 11;  // Python's JSON reads 53 bits exactly
+    const std::uint64_t identity =
+        Digest(0).add(meeting.key).value();  // a key of ours will do: that has the job's token
     std::vector<Descriptor> pidfds;
     for (const int pid : pids) pidfds.push_back(pid > 0 ? pidfd_of(pid) : Descriptor());
     return Member::carried(meeting, identity, std::move(carrier), std::move(pidfds));

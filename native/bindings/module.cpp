@@ -39,8 +39,11 @@ NB_MODULE(_native, module) {
   module.def("tensor_key", &tensor_key, "outputs"_a.none(), "inputs"_a.none(), "devices"_a = false,
              "Bytes that are the same for tensors, or lists of them, of the same dtypes and shapes; with *devices*, "
              "also of tensors on these.");
-  module.def("elements_digest", &elements_digest, "tensors"_a,
-             "64 bits that stand for the elements of tensors, one after the other, in row-major order.");
+  module.def(
+      "call_was_begun", [] { return call_was_begun; },
+      "Tell whether the last collective of this thread had begun. If so, its arguments are not what raised since.");
+  module.def("elements_digest", &elements_digest, "tensors"_a, "key"_a,
+             "64 bits that stand, under *key*, for the elements of tensors, one after the other, in row-major order.");
   module.def("has_repeated", &has_repeated, "objects"_a, "Whether any object is in the list more than once.");
 
   module.attr("protocol_version") = protocol_version;

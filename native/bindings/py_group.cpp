@@ -16,7 +16,7 @@ void define_group(nb::module_& module) {
       .def(nb::init<std::string, std::string, std::vector<int>, int, double, const PyGroup*, Measurements,
                     const OriginFields&, const std::tuple<std::string, std::string>&>(),
            "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "parent"_a.none() = nb::none(),
-           "measurements"_a.none() = nb::none(), "origin"_a = std::tuple("", "", false, false),
+           "measurements"_a.none() = nb::none(), "origin"_a = std::tuple("", "", false, false, ""),
            "engine"_a = std::tuple("", ""))
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)

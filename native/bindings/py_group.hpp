@@ -53,6 +53,7 @@ class PyGroup {
 
   // What is done with a checked call.
   auto carried_out(Owners& owners, bool now) {
+    call_was_begun = false;
     return [this, &owners, now](std::unique_ptr<Operation> operation, const auto&...) {
       return made(std::move(operation), owners, now);
     };
@@ -200,6 +201,7 @@ class PyGroup {
   // Nothing is left to wait for when it is carried out `now`.
   Prepared made(std::unique_ptr<Operation> operation, Owners& owners, bool now) {
     member_->group.check_usable();
+    call_was_begun = now;
     if (now && carry_out(*member_, *operation, owners)) {
       owners.raise_versions();
       return std::nullopt;

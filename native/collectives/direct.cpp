@@ -45,7 +45,10 @@ DirectAccess::DirectAccess(Group& group, const Agreement& agreement) : group_(gr
   if ((agreement.loan_of_all & lent) == 0 || !loans.mapping_works.value_or(true)) return;
   if ((agreement.loan_of_any & lent_now) != 0 || !loans.mapping_works) {
     loans.mapping_works = agree_that_mapped(map_all());
-    if (*loans.mapping_works) loans.confirm();
+    if (*loans.mapping_works)
+      loans.confirm();
+    else
+      group.given.agreed = sequence_;
   }
   is_given_ = *loans.mapping_works;
 }
@@ -104,6 +107,8 @@ void finish_together(Group& group, std::uint64_t sequence) {
     if (peer != group.rank()) group.check_present(peer);
   mine.finished.exchange(sequence);
   group.ring_bells();
+  group.given.filled = 0;
+  group.given.finished = sequence;
   const auto has_finished = [&](int rank) { return group.direct(rank).finished.load() >= sequence; };
   for (int peer = 0; peer < group.size(); ++peer)
     if (peer != group.rank()) group.wait_for(peer, has_finished);

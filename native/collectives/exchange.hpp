@@ -71,7 +71,7 @@ class Exchange {
   // write(step) fills own_slot(step), or this rank's cells; read(step) takes what it needs through slot_of or cell_of.
   template <class Write, class Read>
   void run(const Write& write, const Read& read) {
-    begin(write);
+    begin(write, 0);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
       finish(step, read);
@@ -83,7 +83,7 @@ class Exchange {
   // of them; read(step) takes what the others have made, through made_cell_of.
   template <class Write, class Make, class Read>
   void run(const Write& write, const Make& make, const Read& read) {
-    begin(write);
+    begin(write, base_ + steps_);
     for (std::uint64_t step = 0; step < steps_; ++step) {
       if (step + 1 < steps_) fill(step + 1, write);
       make(step);
@@ -154,7 +154,11 @@ class Exchange {
   }
 
   template <class Write>
-  void begin(const Write& write) {
+  void begin(const Write& write, std::uint64_t made) {
+    group_.given.filled = steps_ > 0 ? base_ + steps_ : 0;
+    group_.given.may_be_first = steps_ == 1;
+    group_.given.made = steps_ > 0 ? made : 0;
+    group_.tell_agreed();
     if (steps_ > 0 && !has_filled_first(group_.rank())) fill(0, write);
   }
 
@@ -167,6 +171,7 @@ class Exchange {
 
   template <class Write>
   void fill(std::uint64_t step, const Write& write) {
+    if (!group_.given.fills(group_.rank())) return;
     const std::uint64_t number = base_ + step + 1;
     wait_until_free(group_, number);
     write(step);

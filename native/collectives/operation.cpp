@@ -8,6 +8,21 @@
 
 namespace shim {
 
+namespace {
+
+// Nobody has given all before it is known which way the data goes.
+Given given_by(const CallDescriptor& call) {
+  Given given;
+  given.filled = Given::never;
+  const bool is_of_root = call.kind == OperationKind::broadcast || call.kind == OperationKind::scatter;
+  const bool is_for_root = call.kind == OperationKind::reduce || call.kind == OperationKind::gather;
+  if (is_of_root) given.only = call.root;
+  if (is_for_root) given.but = call.root;
+  return given;
+}
+
+}  // namespace
+
 void Operation::execute(Group& group) {
   group.loans().drop_freed();
   group.message_loans().drop_freed();
@@ -35,10 +50,10 @@ void Operation::prepare(Group& group) {
 void Operation::take_part(Group& group) {
   try {
     const Agreement agreement = arrive(group, call_, *this);
-    if (agreement.is_inline)
-      read_lines(group, agreement);
-    else
-      read_large(group, agreement);
+    group.given = given_by(call_.descriptor);
+    if (agreement.is_inline) return read_lines(group, agreement);
+    read_large(group, agreement);
+    group.settle();
   } catch (const Failure&) {
     throw;
   } catch (const Interrupted&) {
@@ -52,6 +67,7 @@ void Operation::take_part(Group& group) {
 
 // The others are in the operation, and would wait for this rank.
 void Operation::give_up(Group& group, const std::string& cause) {
+  group.withdraw();
   group.fail(Failure(FailureKind::engine, "operation " + std::to_string(group.sequence) +
                                               " of the group could not be carried out: " + cause +
                                               "\nThe group can no longer be used."));

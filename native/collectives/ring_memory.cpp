@@ -21,6 +21,7 @@ void reserve_rings(Group& group) {
     if (!group.progress(rank).has_ring.load()) without.push_back(rank);
   }
   group.has_rings = without.empty();
+  group.given.agreed = group.sequence;
   if (group.has_rings) return;
   throw Failure(FailureKind::memory, "there is not enough memory for the buffers that operation " +
                                          std::to_string(group.sequence) +

@@ -118,7 +118,7 @@ void read(const std::string& text) {
     expect(hello->rank >= 0, "a rank is a number");
     const std::optional<Hello> again = hello_in(text_of(*hello));
     expect(again && again->rank == hello->rank && again->processors == hello->processors &&
-               again->identity == hello->identity,
+               again->identity == hello->identity && again->key == hello->key,
            "a hello can be said again");
   }
   const Failure refusal = refusal_in(text);

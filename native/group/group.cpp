@@ -32,6 +32,9 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
 }
 
+// Of the calls that are hashed: their kind, counts and shape, or the counts of all ranks.
+std::size_t call_words(int ranks) { return 3 + std::max<std::size_t>(max_dimensions, static_cast<std::size_t>(ranks)); }
+
 Thresholds checked(const Thresholds& thresholds) {
   const Thresholds copy = thresholds;  // the other ranks can write to what is checked
   if (are_possible(copy)) return copy;
@@ -52,6 +55,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       layout_(static_cast<int>(world_ranks_.size())),
       segment_(std::move(segment)),
       thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
+      hash_(at<GroupHeader>(layout_.header())->hash_seed, call_words(layout_.size())),
       generation_(process_generation()),
       identity_(random_number()),
       crowd_(&status(0), rank, layout_.size()),
@@ -150,17 +154,27 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
     check_peers(ready_for, what);
     const auto now = Clock::now();
     // Looked at once more: this process may have been stopped since.
-    if (now >= deadline && !ready_for(peer)) fail(long_wait.timeout());
+    if (now >= deadline && !ready_for(peer))
+      if (const Failure late = long_wait.timeout(); what || withdraw()) fail(late);
     long_wait.go_on(now);
   }
 }
 
-void Group::check_interrupted() {
+void InterruptChecks::check() {
+  const auto now = std::chrono::steady_clock::now();
+  if (next_ == std::chrono::steady_clock::time_point{}) next_ = now + interval;
+  if (now < next_) return;
+  next_ = now + interval;
+  group_.check_interrupted(false);
+}
+
+void Group::check_interrupted(bool in_operation) {
   WaitHooks* hooks = WaitHooksScope::current();
   if (hooks == nullptr) return;
   try {
     hooks->check_interrupted();
   } catch (const Interrupted&) {
+    if (in_operation && !withdraw()) return hooks->keep_interrupt();
     give_up_interrupted();
     throw;
   }
@@ -173,7 +187,7 @@ void Group::give_up_interrupted() {
 }
 
 void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what) {
-  check_interrupted();
+  check_interrupted(!what);
   struct Asleep {  // while there is one, whoever changes something rings
     explicit Asleep(Doorbell& bell) : bell(bell) { bell.sleepers.fetch_add(1); }
     ~Asleep() { bell.sleepers.fetch_sub(1); }
@@ -191,9 +205,9 @@ void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describ
 }
 
 void Group::check_peers(const ReadyTest& ready_for, const Describe& what) {
-  if (left_.load() && !failed_.load())
+  if (left_.load() && !failed_.load() && (what || withdraw()))
     throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
-  if (const int missed = first_missed(ready_for); missed >= 0) fail(lost_failure(missed, what));
+  if (const int missed = first_missed(ready_for); missed >= 0 && (what || withdraw())) fail(lost_failure(missed, what));
 }
 
 }  // namespace shim

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,8 +14,10 @@
 #include "group/crowd.hpp"
 #include "group/shared_layout.hpp"
 #include "group/wait_hooks.hpp"
+#include "group/withdrawal.hpp"
 #include "machine/slot_stores.hpp"
 #include "platform/failure.hpp"
+#include "platform/keyed_hash.hpp"
 #include "platform/pause.hpp"
 #include "platform/segment.hpp"
 
@@ -54,6 +55,7 @@ class Group {
   const SharedLayout& layout() const { return layout_; }
   const Thresholds& thresholds() const { return thresholds_; }
   bool is_crowded() const { return is_crowded_; }
+  const KeyedHash& hash() const { return hash_; }
 
   // False in a forked child, which must leave the group alone.
   bool is_of_this_process() const;
@@ -179,8 +181,8 @@ class Group {
   }
   void ring_bell(int peer) const;
 
-  // Throws Interrupted, after which the group is given up.
-  void check_interrupted();
+  // Throws Interrupted, after which the group is given up; `in_operation` says that its thread carries one out.
+  void check_interrupted(bool in_operation);
   // After an interrupted wait for what nobody can wait for again.
   void give_up_interrupted();
 
@@ -206,6 +208,17 @@ class Group {
   bool is_part_of_another = false;
   // Where the ranks share no memory: what takes this rank's words to the others. Set before anybody uses the group.
   Carrier* carrier = nullptr;
+  // Of the one thread that carries out an operation, which has arrived and has all it needs: returns when this rank may
+  // take the result. Throws Failure(peer_lost), and fails the group, where another rank has withdrawn.
+  void settle();
+  // The second part of that, where every rank has given all.
+  void check_nobody_withdrew();
+  // Of the same thread, which knows what the others need of it: says so where the ranks have agreed within the
+  // operation which way the data goes (`given.agreed`). Nobody takes the result before all have.
+  void tell_agreed();
+  // Of the same thread, before it gives the operation up. False where a rank may have the result: then this one is to
+  // go on, as it will have it at once.
+  bool withdraw();
   // What a rank that shares no memory with this one has said of its end.
   void take_ending(int rank, RankState state, int cause, std::string_view reason, bool has_left);
 
@@ -218,6 +231,7 @@ class Group {
   std::uint64_t steps = 0;       // chunks of all operations so far
   std::uint64_t steps_over = 0;  // of which no rank needs anything any more, for all that is known
   bool has_rings = false;        // all ranks have reserved theirs
+  Given given;                   // in the operation under way
 
  private:
   template <class T>
@@ -240,6 +254,8 @@ class Group {
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
   int first_missed(const ReadyTest& ready_for) const;
+  bool has_given(int rank) const;
+  void wait_for_decision(int rank);
   void tell_carrier();
   void wait_for_word_of(int rank) const;
   std::string words_of(int reporter, int lost) const;
@@ -253,6 +269,7 @@ class Group {
   SharedLayout layout_;
   std::shared_ptr<Segment> segment_;
   Thresholds thresholds_;  // as rank 0 wrote them
+  KeyedHash hash_;         // likewise
   std::uint64_t generation_;
   std::uint64_t identity_;
   Crowd crowd_;
@@ -273,26 +290,6 @@ class Group {
   std::unique_ptr<Failure> failure_;  // written once, before failed_
   std::int64_t failed_at_ = 0;        // likewise; steady nanoseconds
   std::mutex failing_;
-};
-
-// For what goes on for long without a wait: now and then, whether the thread is to stop.
-class InterruptChecks {
- public:
-  explicit InterruptChecks(Group& group) : group_(group) {}
-  // Throws Interrupted. Called after each piece of the work.
-  void check() {
-    const auto now = std::chrono::steady_clock::now();
-    if (next_ == std::chrono::steady_clock::time_point{}) next_ = now + interval;
-    if (now < next_) return;
-    next_ = now + interval;
-    group_.check_interrupted();
-  }
-
- private:
-  static constexpr auto interval = std::chrono::milliseconds(20);
-
-  Group& group_;
-  std::chrono::steady_clock::time_point next_{};  // the clock is not asked before there is a second piece
 };
 
 }  // namespace shim

@@ -14,9 +14,7 @@ namespace {
 struct Packet {
   std::uint64_t sequence;
   std::uint64_t bytes;
-  std::uint32_t fingerprint;
-  std::uint8_t varied;
-  std::uint8_t unused[3];
+  std::uint64_t varied;
   std::byte payload[inline_bytes];
   CallDescriptor call;
   char refusal[refusal_bytes];
@@ -41,7 +39,7 @@ void write_call(Group& group, int rank, const Packet& packet) {
   std::memcpy(group.refusal(rank, packet.sequence), packet.refusal, refusal_bytes);
   ArrivalLine& line = group.arrival(rank, packet.sequence);
   line.bytes = packet.bytes;
-  line.fingerprint = packet.fingerprint;
+  line.fingerprint = 0;  // the calls themselves are compared
   line.varied = packet.varied;
   line.filled = SlotSize::none;
   line.loan = 0;
@@ -77,7 +75,6 @@ std::string packed_arrival(const Group& group, std::uint64_t sequence) {
   const ArrivalLine& line = group.arrival(group.rank(), sequence);
   packet.sequence = sequence;
   packet.bytes = line.bytes;
-  packet.fingerprint = line.fingerprint;
   packet.varied = line.varied;
   std::memcpy(packet.payload, line.payload, inline_bytes);
   const CallDescriptor& call = group.call(group.rank(), sequence);
@@ -96,21 +93,16 @@ bool take_arrivals(Group& group, const std::vector<std::string_view>& packets) {
   const std::lock_guard lock(taking);
   const std::uint64_t sequence = parsed(packets.at(static_cast<std::size_t>(group.rank()))).sequence;
   std::vector<Packet> arrivals;
-  bool is_varied = false;
-  bool are_alike = true;
-  bool have_tables = false;
+  bool needs_tables = false;
   for (const std::string_view bytes : packets) {
     const Packet packet = parsed(bytes);
     if (packet.sequence != sequence)
       throw Failure(FailureKind::engine, "the ranks are at different operations, " + std::to_string(sequence) +
                                              " and " + std::to_string(packet.sequence) +
                                              "\nThe group can no longer be used.");
-    is_varied = is_varied || packet.varied != 0;
-    have_tables = have_tables || has_table(packet.call);
-    are_alike = are_alike && packet.fingerprint == parsed(packets[0]).fingerprint;
+    needs_tables = needs_tables || has_table(packet.call);
     arrivals.push_back(packet);
   }
-  const bool needs_tables = have_tables && (is_varied || !are_alike);
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank() || is_known(group, rank, sequence)) continue;
     write_call(group, rank, arrivals[static_cast<std::size_t>(rank)]);

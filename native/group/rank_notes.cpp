@@ -21,7 +21,10 @@ std::string seconds_since(std::int64_t steady_ns) {
 }  // namespace
 
 std::uint64_t newest_call(const Group& group, int rank) {
-  return std::max(group.arrival(rank, 0).sequence.load(), group.arrival(rank, 1).sequence.load());
+  const auto number = [&](unsigned parity) {
+    return group.arrival(rank, parity).sequence.load() & ~(withdrawing | withdrawn);
+  };
+  return std::max(number(0), number(1));
 }
 
 std::string noted_call(const Group& group, int rank) {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "group/wait_hooks.hpp"
@@ -22,7 +21,7 @@
 
 namespace shim {
 
-inline constexpr std::uint32_t protocol_version = 20;
+inline constexpr std::uint32_t protocol_version = 22;
 inline constexpr std::size_t inline_bytes = 40;
 // Their shared memory takes less than two gigabytes when all of it is reserved.
 inline constexpr std::size_t max_ranks = 512;
@@ -58,17 +57,18 @@ enum class SlotSize : std::uint8_t { none, small, large };
 // The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
 struct alignas(line_bytes) GroupHeader {
   Thresholds thresholds;
+  std::uint64_t hash_seed;   // of the calls' fingerprints, drawn for this group
   std::uint32_t is_crowded;  // whether the ranks have less processors than they are
 };
 
 // A rank's arrival at operation `sequence`: one cache line that carries order, agreement and small data together.
 struct alignas(line_bytes) ArrivalLine {
-  std::atomic<std::uint64_t> sequence;  // written last
-  std::uint64_t bytes;                  // what this rank contributes; all of it is in `payload` if it fits
-  std::uint32_t fingerprint;            // equal on all ranks when their calls agree and are not `varied`
-  std::uint8_t varied;                  // parts differ in size, and ranks in tables: equal fingerprints prove nothing
-  SlotSize filled;                      // which of this rank's slots of the operation's first step has been filled
-  std::uint16_t loan;                   // whether the others can read this rank's tensors where they are: see loans.hpp
+  std::atomic<std::uint64_t> sequence;  // written last; perhaps with `withdrawing` or `withdrawn`
+  std::uint64_t fingerprint;            // of the call: see fingerprint_of() in arrival.cpp
+  std::uint64_t bytes : 48;             // what this rank contributes; all of it is in `payload` if it fits
+  std::uint64_t loan : 8;               // whether the others can read this rank's tensors where they are: see loans.hpp
+  std::uint64_t varied : 4;             // parts differ in size, and ranks in tables: equal fingerprints prove nothing
+  SlotSize filled : 4;                  // which of this rank's slots of the operation's first step has been filled
   std::byte payload[inline_bytes];
 };
 static_assert(offsetof(ArrivalLine, payload) + inline_bytes == 64, "an arrival is one cache line");
@@ -108,8 +108,7 @@ struct alignas(line_bytes) ProgressLine {
   std::atomic<bool> has_ring;
 };
 
-// What a rank lends memory for. Operations and messages go on at the same time and in different threads, so each has a
-// table of its own.
+// What a rank lends memory for: operations and messages go on in different threads, and have a table each.
 enum class LentFor : std::uint8_t { operations, messages };
 
 // Shared memory of a rank's own that it lends to the group, so that the others can map it.
@@ -139,6 +138,7 @@ struct LentCopyState {
 struct alignas(line_bytes) DirectLine {
   std::atomic<std::uint64_t> tried;       // the last operation for which it has tried to map the others' tensors, and
   std::atomic<std::uint64_t> mapped;      // the last one for which it has mapped them all; written first
+  std::atomic<std::uint64_t> agreed;      // the last one in which it has agreed with the others which way data goes
   std::atomic<std::uint64_t> finished;    // the last one in which it needs nothing more of the others' tensors
   std::atomic<std::uint64_t> taken_back;  // how many of its allocations it has ceased to lend
 };

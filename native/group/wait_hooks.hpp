@@ -2,10 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace shim {
+
+class Group;
 
 // What cannot go on before a wait has ended.
 enum class Held : std::uint32_t {
@@ -24,6 +27,8 @@ class WaitHooks {
   virtual ~WaitHooks() = default;
   virtual void about_to_block() = 0;     // the wait is going to take long; called any number of times
   virtual void check_interrupted() = 0;  // may throw Interrupted
+  // After that was thrown: the wait goes on, as what is waited for has come. It is thrown again by the next check.
+  virtual void keep_interrupt() {}
   // Where in the program the call was made that the thread is in: "train.py:12 in step"; empty where nobody knows.
   virtual std::string place() { return {}; }
   virtual Held held() const { return Held::nothing; }
@@ -44,6 +49,20 @@ class WaitHooksScope {
 
  private:
   WaitHooks* previous_;
+};
+
+// For what goes on for long without a wait: now and then, whether the thread is to stop.
+class InterruptChecks {
+ public:
+  explicit InterruptChecks(Group& group) : group_(group) {}
+  // Throws Interrupted. Called after each piece of the work.
+  void check();
+
+ private:
+  static constexpr auto interval = std::chrono::milliseconds(20);
+
+  Group& group_;
+  std::chrono::steady_clock::time_point next_{};  // the clock is not asked before there is a second piece
 };
 
 }  // namespace shim

@@ -1,4 +1,5 @@
-// The kernels. Included by one file for each instruction set, which names it in SHIM_INSTRUCTIONS.
+// The loops of the kernels, and the kernels of one dtype. Compiled for each instruction set, which SHIM_INSTRUCTIONS
+// names.
 //
 // All inputs are combined block by block in an accumulator that stays in the L1 cache: each input is read once and the
 // output written once, however many ranks there are; the first two at once, so that what comes from another processor
@@ -95,95 +96,23 @@ void multiply_complex(std::byte* output, std::byte* copy, const std::byte* const
 // Of integers and floats.
 template <class T>
 Kernel kernel_of(ReduceOp op) {
-  constexpr bool is_integer = std::is_integral_v<T>;
-  if (op == ReduceOp::sum) return combine<T, Sum, Finish::plain>;
-  if (op == ReduceOp::product) return combine<T, Product, Finish::plain>;
   if (op == ReduceOp::min) return combine<T, Min, Finish::plain>;
   if (op == ReduceOp::max) return combine<T, Max, Finish::plain>;
-  if constexpr (is_integer) {
-    if (op == ReduceOp::band) return combine<T, And, Finish::plain>;
-    if (op == ReduceOp::bor) return combine<T, Or, Finish::plain>;
-    if (op == ReduceOp::bxor) return combine<T, Xor, Finish::plain>;
+  if constexpr (std::is_integral_v<T>) {  // with a sign or without it, the bits of these are the same
+    using Bits = std::make_unsigned_t<T>;
+    if (op == ReduceOp::sum) return combine<Bits, Sum, Finish::plain>;
+    if (op == ReduceOp::product) return combine<Bits, Product, Finish::plain>;
+    if (op == ReduceOp::band) return combine<Bits, And, Finish::plain>;
+    if (op == ReduceOp::bor) return combine<Bits, Or, Finish::plain>;
+    if (op == ReduceOp::bxor) return combine<Bits, Xor, Finish::plain>;
   } else {
+    if (op == ReduceOp::sum) return combine<T, Sum, Finish::plain>;
+    if (op == ReduceOp::product) return combine<T, Product, Finish::plain>;
     if (op == ReduceOp::avg) return combine<T, Sum, Finish::averaged>;
     if (op == ReduceOp::premul_sum) return combine<T, Sum, Finish::premultiplied>;
   }
   return nullptr;
 }
 
-template <class T>
-Kernel complex_kernel(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return combine_parts<T, Sum, Finish::plain>;
-    case ReduceOp::avg:
-      return combine_parts<T, Sum, Finish::averaged>;
-    case ReduceOp::premul_sum:
-      return combine_parts<T, Sum, Finish::premultiplied>;
-    case ReduceOp::product:
-      if constexpr (std::is_arithmetic_v<T>) return multiply_complex<T>;
-      return nullptr;
-    default:
-      return nullptr;
-  }
-}
-
-Kernel bool_kernel(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-    case ReduceOp::max:
-    case ReduceOp::bor:
-      return combine<Bool, Or, Finish::plain>;
-    case ReduceOp::bxor:
-      return combine<Bool, Xor, Finish::plain>;
-    case ReduceOp::product:
-    case ReduceOp::min:
-    case ReduceOp::band:
-      return combine<Bool, And, Finish::plain>;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
-
-Kernel kernel_for(Dtype dtype, ReduceOp op) {
-  switch (dtype) {
-    case Dtype::boolean:
-      return bool_kernel(op);
-    case Dtype::uint8:
-      return kernel_of<std::uint8_t>(op);
-    case Dtype::int8:
-      return kernel_of<std::int8_t>(op);
-    case Dtype::uint16:
-      return kernel_of<std::uint16_t>(op);
-    case Dtype::int16:
-      return kernel_of<std::int16_t>(op);
-    case Dtype::uint32:
-      return kernel_of<std::uint32_t>(op);
-    case Dtype::int32:
-      return kernel_of<std::int32_t>(op);
-    case Dtype::uint64:
-      return kernel_of<std::uint64_t>(op);
-    case Dtype::int64:
-      return kernel_of<std::int64_t>(op);
-    case Dtype::float16:
-      return kernel_of<Float16>(op);
-    case Dtype::bfloat16:
-      return kernel_of<BFloat16>(op);
-    case Dtype::float32:
-      return kernel_of<float>(op);
-    case Dtype::float64:
-      return kernel_of<double>(op);
-    case Dtype::complex32:
-      return complex_kernel<Float16>(op);
-    case Dtype::complex64:
-      return complex_kernel<float>(op);
-    case Dtype::complex128:
-      return complex_kernel<double>(op);
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace shim::SHIM_INSTRUCTIONS

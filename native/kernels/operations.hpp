@@ -10,16 +10,12 @@
 namespace shim::SHIM_INSTRUCTIONS {
 namespace {
 
-// Signed integers overflow as in the frameworks, by wrapping around: they are computed as unsigned ones.
+// Integers, which are unsigned here, wrap around, as signed ones do in the frameworks. Narrow ones are computed in 32
+// bits: they would be promoted to signed ones, whose overflow is undefined.
 template <class T, class Compute>
 [[gnu::always_inline]] inline T wrapping(T a, T b, const Compute& compute) {
-  if constexpr (std::is_integral_v<T>) {
-    // At least 32 bits wide, for narrower unsigned types are promoted to signed ones.
-    using Unsigned = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
-    return static_cast<T>(compute(static_cast<Unsigned>(a), static_cast<Unsigned>(b)));
-  } else {
-    return compute(a, b);
-  }
+  using Computed = std::conditional_t<std::is_unsigned_v<T> && (sizeof(T) < 4), std::uint32_t, T>;
+  return static_cast<T>(compute(static_cast<Computed>(a), static_cast<Computed>(b)));
 }
 
 struct Sum {

@@ -1,3 +1,3 @@
 // The kernels for whatever the compiler's own target has.
 #define SHIM_INSTRUCTIONS portable
-#include "kernels/combine.hpp"
+#include "kernels/every_dtype.hpp"

@@ -1,3 +1,3 @@
 // The kernels for processors with AVX2 and F16C.
 #define SHIM_INSTRUCTIONS x86_64_v3
-#include "kernels/combine.hpp"
+#include "kernels/every_dtype.hpp"

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "group/rank_notes.hpp"
+#include "platform/digest.hpp"
 #include "reports/circle_report.hpp"
 #include "reports/waits.hpp"
 
@@ -15,13 +16,6 @@ constexpr auto patience = std::chrono::milliseconds(500);  // with those that ar
 constexpr auto between_looks = std::chrono::milliseconds(50);
 constexpr auto until_proved = std::chrono::milliseconds(1500);   // the same circle all the time
 constexpr auto for_the_others = std::chrono::milliseconds(500);  // which have to see it as well
-
-// FNV-1a; not 0.
-std::uint64_t number_of(const std::string& name) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-  return hash | 1;
-}
 
 std::string list_of(const std::vector<int>& ranks) {
   std::string text;
@@ -84,7 +78,8 @@ void MeetingWatch::leave_note() {
   note_awaited(world_, meeting_.world_ranks);
   note.held.store(held_by(hooks_));
   note.operation.store(0);
-  note.meeting.store(number_of(meeting_.name));
+  const std::uint64_t drawn_by_the_world = world_.note(0).identity;
+  note.meeting.store(Digest(drawn_by_the_world).add(meeting_.name).value() | 1);  // not 0
   note.waits_since.store(std::chrono::duration_cast<std::chrono::nanoseconds>(began_.time_since_epoch()).count());
 }
 

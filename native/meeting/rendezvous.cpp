@@ -28,8 +28,9 @@ class Guest {
       : meeting_(meeting),
         check_interrupted_(check_interrupted),
         deadline_(Clock::now() + std::chrono::duration<double>(meeting.timeout)),
-        addresses_(addresses_of(meeting)),
-        shared_from_(Clock::now() + delay_at(addresses_.back(), meeting)) {}
+        addresses_(addresses_of(meeting)) {
+    for (const MeetingAddress& address : addresses_) from_.push_back(Clock::now() + delay_at(address, meeting));
+  }
 
   void visit(const Join& join) {
     try {
@@ -66,10 +67,10 @@ class Guest {
   }
 
   bool find_rank_0() {
-    for (const MeetingAddress& address : addresses_) {
-      if (address.is_shared && Clock::now() < shared_from_) continue;
-      may_be_at_another_job_ = meeting_.origin.is_proven && address.is_shared;
-      if ((socket_ = connect_to(address.text))) return true;
+    for (at_ = 0; at_ < addresses_.size(); ++at_) {
+      if (Clock::now() < from_[at_]) continue;
+      may_be_at_another_job_ = knows_better(meeting_.origin, addresses_[at_]);
+      if ((socket_ = connect_to(addresses_[at_].text))) return true;
     }
     return false;
   }
@@ -77,14 +78,10 @@ class Guest {
   // Whether rank 0 is one of another job, of which this rank tells, and goes on looking for its own.
   bool is_of_another_job(const Message& message) {
     if (!message.bytes.empty() && message.bytes[0] != another_job) return false;
-    shared_from_ = Clock::now() + std::chrono::seconds(1);
+    from_[at_] = Clock::now() + std::chrono::seconds(1);
     if (other_job_.empty() && !message.bytes.empty()) {
       other_job_ = "; " + message.bytes.substr(1) + ", is rank 0 of another job there";
-      StallWarning::write_line(
-          "rank " + std::to_string(meeting_.rank) + " of group '" + meeting_.name + "', " +
-          description_of(meeting_.origin) + ", found rank 0 of another job: " + message.bytes.substr(1) +
-          "\nIt goes on waiting for its own. Where the two are of one job, set SHIM_JOB_NAME to the "
-          "same name on all ranks.");
+      warn_of_another_job(meeting_, "rank 0", message.bytes.substr(1));
     }
     return true;
   }
@@ -154,9 +151,10 @@ class Guest {
   const std::function<void()>& check_interrupted_;
   std::chrono::time_point<Clock, std::chrono::duration<double>> deadline_;
   const std::vector<MeetingAddress> addresses_;
-  Clock::time_point shared_from_;       // when it may go to the shared address
-  std::string other_job_;               // whose rank 0 it has met there, as it tells of it
-  bool may_be_at_another_job_ = false;  // at the shared address, while it can prove to which job it belongs
+  std::vector<Clock::time_point> from_;  // when it may go to each
+  std::size_t at_ = 0;                   // to which of them it went last
+  std::string other_job_;                // whose rank 0 it has met there, as it tells of it
+  bool may_be_at_another_job_ = false;   // while it looks for its job elsewhere, too
   StallWarning arrival_warning_{Clock::now()};
   bool has_memory_ = false;  // so that all have come
   Descriptor socket_;

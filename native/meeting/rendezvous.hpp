@@ -17,6 +17,7 @@ struct Origin {
   std::string parent;                    // the one that started it; empty where that is no help
   bool is_proven = false;                // that the parent started the job's other ranks too, or is one of them
   bool may_have_started_others = false;  // this rank 0 has children, of which only those that come show who they are
+  std::string outer_job;                 // of which this process is a rank, or descends from one; empty without
 };
 
 struct Meeting {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "group/group_memory.hpp"
+#include "meeting/group_memory.hpp"
 #include "meeting/rendezvous_messages.hpp"
 #include "platform/fault_points.hpp"
 #include "platform/process.hpp"
@@ -154,7 +154,7 @@ Failure RendezvousHost::some_are_missing() const {
 void RendezvousHost::admit(Descriptor& socket, Message&& message, std::size_t listener) {
   if (message.files.size() > 1) return;
   const std::optional<Hello> hello = hello_in(message.bytes);
-  if (!hello) return;
+  if (!hello || (!hello->key.empty() && hello->key != meeting_.key)) return;
   if (hello->rank == 0) return hear_rival(socket, *hello, listener);
   if (!origin_.process.empty() && hello->origin.parent == origin_.process) {
     origin_.is_proven = true;
@@ -172,6 +172,10 @@ void RendezvousHost::admit(Descriptor& socket, Message&& message, std::size_t li
 }
 
 void RendezvousHost::turn_away(const Descriptor& socket, int rank, const Origin& origin) {
+  const auto since = turned_away_.try_emplace(origin.process, Clock::now()).first->second;
+  if (Clock::now() > since + duration_of(std::min(other_job_patience, meeting_.timeout / 4)))
+    throw wait_in_vain(meeting_, rank, origin);
+  if (other_jobs_.empty()) warn_of_another_job(meeting_, "rank " + std::to_string(rank), description_of(origin));
   other_jobs_ = "\n" + description_of(origin) + ", came as rank " + std::to_string(rank) +
                 " of another job. Where the two are of one, set SHIM_JOB_NAME to the same name on all ranks.";
   send_message(socket, another_job + description_of(meeting_.origin), {});

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,9 +73,10 @@ class RendezvousHost {
   Origin origin_;  // proven, too, once a child of this process has come
   Listeners listeners_;
   std::vector<Newcomer> newcomers_;
-  std::vector<Guest> guests_;  // by rank; rank 0's stays empty
-  std::string other_jobs_;     // whom it has turned away, as it tells of them
-  bool is_joining_ = false;    // rank 0 itself, so that what fails is its own
+  std::vector<Guest> guests_;                             // by rank; rank 0's stays empty
+  std::string other_jobs_;                                // whom it has turned away, as it tells of them
+  std::map<std::string, Clock::time_point> turned_away_;  // since when, by process
+  bool is_joining_ = false;                               // rank 0 itself, so that what fails is its own
 };
 
 }  // namespace shim

@@ -6,6 +6,7 @@
 
 #include "meeting/rendezvous_messages.hpp"
 #include "platform/socket_messages.hpp"
+#include "platform/stall_warning.hpp"
 
 namespace shim {
 namespace {
@@ -17,37 +18,62 @@ constexpr auto retry_pause = std::chrono::seconds(1);     // between two tries o
 // The number of a process, without its namespace.
 std::string number_in(const std::string& process) { return process.substr(0, process.find('.')); }
 
-std::chrono::steady_clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 std::vector<MeetingAddress> addresses_of(const Meeting& meeting) {
   const std::string address = address_of(meeting.key);
   std::vector<MeetingAddress> addresses;
-  if (!meeting.origin.parent.empty()) addresses.push_back({address + "-" + meeting.origin.parent, false, false});
-  if (!meeting.origin.process.empty()) addresses.push_back({address + "-" + meeting.origin.process, true, false});
-  addresses.push_back({address, false, true});
+  const Origin& origin = meeting.origin;
+  if (!origin.parent.empty()) addresses.push_back({address + "-" + origin.parent, MeetingAddress::Of::parent});
+  if (!origin.process.empty()) addresses.push_back({address + "-" + origin.process, MeetingAddress::Of::process});
+  if (!origin.outer_job.empty())
+    addresses.push_back({address_of(meeting.key + "\n" + origin.outer_job), MeetingAddress::Of::outer_job});
+  addresses.push_back({address, MeetingAddress::Of::key});
   return addresses;
 }
 
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+bool knows_better(const Origin& origin, const MeetingAddress& address) {
+  if (address.of == MeetingAddress::Of::key) return origin.is_proven || !origin.outer_job.empty();
+  return address.of == MeetingAddress::Of::outer_job && origin.is_proven;
+}
+
 std::chrono::steady_clock::duration delay_at(const MeetingAddress& address, const Meeting& meeting) {
-  const bool waits =
-      !address.is_own && (meeting.origin.may_have_started_others || (address.is_shared && meeting.origin.is_proven));
+  const bool waits = address.of != MeetingAddress::Of::process &&
+                     (meeting.origin.may_have_started_others || knows_better(meeting.origin, address));
   return duration_of(waits ? std::min(own_job_patience, meeting.timeout / 2) : 0);
 }
 
 bool are_of_two_jobs(const Origin& one, const Origin& other) {
   const bool are_sure =
       (one.is_proven || one.may_have_started_others) && (other.is_proven || other.may_have_started_others);
-  return are_sure && one.parent != other.parent && one.parent != other.process && one.process != other.parent;
+  const bool have_one_outer_job = !one.outer_job.empty() && one.outer_job == other.outer_job;
+  return are_sure && !have_one_outer_job && one.parent != other.parent && one.parent != other.process &&
+         one.process != other.parent;
 }
 
 std::string description_of(const Origin& origin) {
   if (origin.process.empty()) return "";
   return "process " + number_in(origin.process) +
          (origin.parent.empty() ? "" : ", which process " + number_in(origin.parent) + " started");
+}
+
+void warn_of_another_job(const Meeting& meeting, const std::string& rank, const std::string& who) {
+  StallWarning::write_line("rank " + std::to_string(meeting.rank) + " of group '" + meeting.name + "', " +
+                           description_of(meeting.origin) + ", found " + rank + " of another job: " + who +
+                           "\nIt goes on waiting for its own. Where the two are of one job, set SHIM_JOB_NAME to the "
+                           "same name on all ranks.");
+}
+
+Failure wait_in_vain(const Meeting& meeting, int rank, const Origin& origin) {
+  return Failure(FailureKind::state,
+                 "group '" + meeting.name + "' cannot be formed: " + description_of(meeting.origin) +
+                     ", is rank 0 of one job, " + description_of(origin) + ", is rank " + std::to_string(rank) +
+                     " of another one, and each waits in vain for its own\nWhere the two are of one job, set "
+                     "SHIM_JOB_NAME to the same name on all ranks. Otherwise give each job an address of its own.");
 }
 
 Failure two_hosts(const Meeting& meeting, const Origin& other) {
@@ -89,7 +115,7 @@ void Listeners::try_to_open(Listener& listener) {
 }
 
 bool Listeners::may_give_way_at(const MeetingAddress& address) const {
-  return has_started_others_ ? !address.is_own : meeting_.origin.is_proven && address.is_shared;
+  return has_started_others_ ? address.of != MeetingAddress::Of::process : knows_better(meeting_.origin, address);
 }
 
 void Listeners::give_way_at(std::size_t listener) {

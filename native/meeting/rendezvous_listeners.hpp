@@ -16,13 +16,19 @@ namespace shim {
 // Before a rank that can prove to which job it belongs, or may soon be able to, meets one that cannot; half the timeout
 // where that is shorter.
 inline constexpr double own_job_patience = 5;  // seconds
+// Before a rank 0 and a rank that take each other for ranks of two jobs, and wait in vain for their own, end that; a
+// quarter of the timeout where that is shorter.
+inline constexpr double other_job_patience = 30;  // seconds
+std::chrono::steady_clock::duration duration_of(double seconds);
 // Where rank 0 listens and the others look for it, in the order in which they do.
 struct MeetingAddress {
+  enum class Of { parent, process, outer_job, key };
   std::string text;
-  bool is_own;     // of this process, for those it has started
-  bool is_shared;  // of the key, for all that know it
+  Of of;
 };
 std::vector<MeetingAddress> addresses_of(const Meeting& meeting);
+// Whether a rank of that origin looks for its job elsewhere first, and rank 0 can do without the address.
+bool knows_better(const Origin& origin, const MeetingAddress& address);
 // How long this rank leaves the address alone.
 std::chrono::steady_clock::duration delay_at(const MeetingAddress& address, const Meeting& meeting);
 
@@ -31,7 +37,11 @@ std::chrono::steady_clock::duration delay_at(const MeetingAddress& address, cons
 bool are_of_two_jobs(const Origin& one, const Origin& other);
 // "process 12, which process 3 started"; empty where the key is the job's alone.
 std::string description_of(const Origin& origin);
+// Tells the user that this rank has found `rank` of another job: `who`.
+void warn_of_another_job(const Meeting& meeting, const std::string& rank, const std::string& who);
 
+// What both are told: this rank 0, and a `rank` of another job with that origin.
+Failure wait_in_vain(const Meeting& meeting, int rank, const Origin& origin);
 // What both are told, and all that came to them.
 Failure two_hosts(const Meeting& meeting, const Origin& other = {});
 
@@ -51,7 +61,7 @@ class Listeners {
   Descriptor accept_at(std::size_t listener) const;
   // Whether any is soon to be tried again.
   bool append_to(std::vector<pollfd>& entries) const;
-  // Who has proof of its ranks, or has started them itself, needs no address that others may have.
+  // Who has proof of its ranks, or has started them itself, needs no address that others may have, too.
   bool may_give_way_at(std::size_t listener) const { return may_give_way_at(listeners_[listener].address); }
   void give_way_at(std::size_t listener);
   // A child of this process has come as a rank: the others will come to this process's own address, too.

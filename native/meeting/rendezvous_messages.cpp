@@ -29,14 +29,19 @@ bool take(std::string_view& text, std::string_view beginning) {
   return true;
 }
 
-// "12 3 proven", on a line of its own behind the identity.
+// "12 3 proven", on a line of its own behind the identity, and a line for the outer job.
 std::string text_of(const Origin& origin) {
   return origin.process.empty() ? ""
-                                : "\n" + origin.process + " " + origin.parent + (origin.is_proven ? " proven" : "");
+                                : "\n" + origin.process + " " + origin.parent + (origin.is_proven ? " proven" : "") +
+                                      (origin.outer_job.empty() ? "" : "\n" + origin.outer_job);
 }
 
 Origin origin_in(std::string_view text) {
   Origin origin;
+  if (const std::size_t line = text.find('\n'); line != std::string_view::npos) {
+    origin.outer_job = text.substr(line + 1);
+    text = text.substr(0, line);
+  }
   origin.process = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(text.size(), origin.process.size() + 1));
   origin.parent = text.substr(0, text.find(' '));
@@ -60,16 +65,21 @@ std::string identity_of(const Meeting& meeting) {
 
 std::string text_of(const Hello& hello) {
   return std::string(greeting) + std::to_string(hello.rank) + " " + text_of(hello.processors) + "\n" + hello.identity +
-         text_of(hello.origin);
+         text_of(hello.origin) + '\0' + hello.key;
 }
 
 std::optional<Hello> hello_in(const std::string& text) {
-  std::string_view rest = text;
+  const std::size_t end_of_text = std::min(text.find('\0'), text.size());
+  std::string_view rest = std::string_view(text).substr(0, end_of_text);
   if (!take(rest, greeting)) return std::nullopt;
   const std::optional<int> rank = take_number(rest);
   const std::size_t end = rest.find('\n');
   if (!rank || end == std::string_view::npos || !take(rest, " ")) return std::nullopt;
-  Hello hello{*rank, processors_in(std::string(rest.substr(0, end - 1))), std::string(rest.substr(end)), {}};
+  Hello hello{*rank,
+              processors_in(std::string(rest.substr(0, end - 1))),
+              std::string(rest.substr(end)),
+              {},
+              text.substr(std::min(end_of_text + 1, text.size()))};
   if (const std::size_t line = hello.identity.find('\n'); line != std::string::npos) {
     hello.origin = origin_in(std::string_view(hello.identity).substr(line + 1));
     hello.identity.resize(line);
@@ -98,7 +108,8 @@ Failure refusal_in(const std::string& text) {
 }
 
 void introduce(const Descriptor& socket, const Meeting& meeting) {
-  const std::string hello = text_of(Hello{meeting.rank, usable_processors(), identity_of(meeting), meeting.origin});
+  const std::string hello =
+      text_of(Hello{meeting.rank, usable_processors(), identity_of(meeting), meeting.origin, meeting.key});
   try {
     send_message(socket, hello, {pidfd_of_this_process().get()});
   } catch (const Failure&) {

@@ -30,6 +30,7 @@ struct Hello {
   Processors processors;  // that it may run on
   std::string identity;   // what all ranks of the group must agree on, as they would tell it to a person
   Origin origin;
+  std::string key;  // the meeting's; versions before 21 did not say it
 };
 
 std::string identity_of(const Meeting& meeting);

@@ -7,15 +7,16 @@
 
 namespace shim::model {
 
-std::vector<Case> arrival_cases();    // arrival.cpp of the engine
-std::vector<Case> exchange_cases();   // exchange.hpp
-std::vector<Case> doorbell_cases();   // sleep_until_rung and ring_bell of group.cpp
-std::vector<Case> direct_cases();     // direct.cpp
-std::vector<Case> failure_cases();    // group_failures.cpp
-std::vector<Case> channel_cases();    // point_to_point.cpp
-std::vector<Case> rooms_cases();      // channel_rooms.cpp
-std::vector<Case> lent_copy_cases();  // lent_copy.cpp
-std::vector<Case> reserve_cases();    // ring_memory.cpp
+std::vector<Case> arrival_cases();     // arrival.cpp of the engine
+std::vector<Case> exchange_cases();    // exchange.hpp
+std::vector<Case> doorbell_cases();    // sleep_until_rung and ring_bell of group.cpp
+std::vector<Case> direct_cases();      // direct.cpp
+std::vector<Case> failure_cases();     // group_failures.cpp
+std::vector<Case> channel_cases();     // point_to_point.cpp
+std::vector<Case> rooms_cases();       // channel_rooms.cpp
+std::vector<Case> lent_copy_cases();   // lent_copy.cpp
+std::vector<Case> reserve_cases();     // ring_memory.cpp
+std::vector<Case> withdrawal_cases();  // withdrawal.cpp
 
 // `names` of what is broken, by number from 1; each is to be noticed with the number of ranks beside it.
 struct Break {

@@ -21,7 +21,7 @@ int main(int count, char** arguments) {
   const bool shows_traces = count > 1 && std::strcmp(arguments[1], "--traces") == 0;
   std::vector<Case> cases;
   for (const auto& some : {arrival_cases(), exchange_cases(), doorbell_cases(), direct_cases(), failure_cases(),
-                           channel_cases(), rooms_cases(), lent_copy_cases(), reserve_cases()})
+                           channel_cases(), rooms_cases(), lent_copy_cases(), reserve_cases(), withdrawal_cases()})
     cases.insert(cases.end(), some.begin(), some.end());
   int wrong = 0;
   int noticed = 0;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace shim {
 
@@ -24,6 +25,7 @@ void fault_point(const char* name) {
   static std::atomic<int> passed{0};
   if (point != name || ++passed != which) return;
   std::ofstream(std::getenv("SHIM_FAULT_NOTE")) << std::chrono::steady_clock::now().time_since_epoch().count();
+  if (action == "late") std::this_thread::sleep_for(std::chrono::seconds(5));
   if (action == "exit") ::_exit(3);
   if (action == "stop") ::raise(SIGSTOP);  // this thread first, so that it goes no further
   if (action == "segv") ::signal(SIGSEGV, SIG_DFL);

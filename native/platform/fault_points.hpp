@@ -4,7 +4,8 @@
 namespace shim {
 
 // SHIM_FAULT says "<point> <action> <which>": when this process comes to that point the which-th time, it writes the
-// time, CLOCK_MONOTONIC in nanoseconds, into the file SHIM_FAULT_NOTE and does "kill", "segv", "exit" or "stop".
+// time, CLOCK_MONOTONIC in nanoseconds, into the file SHIM_FAULT_NOTE and does "kill", "segv", "exit" or "stop", or
+// goes on after 5 seconds for "late".
 #if defined(SHIM_FAULT_POINTS)
 void fault_point(const char* name);
 #else

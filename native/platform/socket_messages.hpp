@@ -20,7 +20,7 @@ inline constexpr std::size_t max_files = 128;
 inline constexpr std::size_t max_message_bytes = 64 * 1024;
 
 // Addresses are abstract: they lie in no folder and end with their owner. That of a key is a hash of it and of the
-// user.
+// user: who meets there must compare the keys. Every version has the same, so that versions that differ are told so.
 std::string address_of(const std::string& key);
 Descriptor listen_at(const std::string& address);  // empty when the address is in use
 // Empty when nobody listens. Throws Failure(engine) when another user does.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,6 +52,10 @@ inline std::vector<Met> all_meet(const std::vector<Meeting>& meetings) {
   return met;
 }
 
-inline bool tells(const Met& met, const std::string& text) { return met.failure.find(text) != std::string::npos; }
+inline bool tells(const Met& met, const std::string& text) {
+  if (met.failure.find(text) != std::string::npos) return true;
+  std::cerr << "looked for: " << text << "\nin: " << met.failure << '\n';
+  return false;
+}
 
 }  // namespace shim::tests

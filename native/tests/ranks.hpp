@@ -1,6 +1,10 @@
 // Ranks as threads that share one segment, and tensors made of vectors.
 #pragma once
 
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -11,7 +15,7 @@
 #include <vector>
 
 #include "collectives/collectives.hpp"
-#include "group/group_memory.hpp"
+#include "meeting/group_memory.hpp"
 #include "meeting/rendezvous.hpp"
 #include "platform/processors.hpp"
 #include "progress/progress.hpp"
@@ -130,7 +134,7 @@ inline void find_slow(SlotTimes& times) {
   CHECK(times.stream());
 }
 
-// What the ranks' counters begin with: SHIM_FIRST_NUMBER, so that they outgrow 32 or 63 bits in the middle of a test.
+// What the ranks' counters begin with: SHIM_FIRST_NUMBER, so that they outgrow 32 or 61 bits in the middle of a test.
 inline std::uint64_t first_number() {
   const char* const given = std::getenv("SHIM_FIRST_NUMBER");
   return given == nullptr ? 0 : std::stoull(given);
@@ -142,6 +146,14 @@ inline void begin_with(std::uint64_t number, Rank& rank) {
   group.sequence = group.confirmed = group.steps = number;
   ProgressLine& line = group.progress(group.rank());
   line.ready = line.made = line.done = number;
+}
+
+inline Descriptor process_that_has_ended() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  ::waitpid(child, nullptr, 0);
+  return Descriptor(pidfd);
 }
 
 // Runs `body` on `size` ranks at once, whose group has this memory, and rethrows the first failure of a rank.

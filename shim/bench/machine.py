@@ -6,8 +6,6 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_memory", "bind_to_processor", "bind_to_share", "describe", "largest_cache", "processors"]
-
 _SYS = Path("/sys")
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 

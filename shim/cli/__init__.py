@@ -10,8 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from shim import __version__
-
-__all__ = ["main"]
+from shim.cli.help_texts import tidied, tidy
 
 _COMMANDS = {  # name: module that has a function or a group of commands called so
     "bench": "shim.cli.bench",
@@ -43,6 +42,9 @@ class _Commands(TyperGroup):
                 error.message = f"{_NUMBERS.get(found['type'], error.message)}, got {found['input']!r}"
             raise
 
+    def get_params(self, ctx: Any) -> Any:
+        return [tidy(one) for one in super().get_params(ctx)]
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
 
@@ -51,10 +53,10 @@ class _Commands(TyperGroup):
             return None
         found = getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
         if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
+            return tidied(typer.main.get_command(found))
         single = typer.Typer(add_completion=False)
         single.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(found)
-        return typer.main.get_command(single)
+        return tidied(typer.main.get_command(single))
 
 
 _app = typer.Typer(
@@ -75,7 +77,7 @@ def _show_version(wanted: bool) -> None:
 @_app.callback()
 def _shim(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """One engine behind the collective-communication APIs of PyTorch, PaddlePaddle and MindSpore."""

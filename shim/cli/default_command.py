@@ -7,8 +7,6 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-__all__ = ["with_default"]
-
 
 def with_default(command: str, takes_paths: bool = False) -> type[TyperGroup]:
     """Return the class of a group in which *command* is meant when the arguments begin with an option, or there are none.

@@ -19,8 +19,6 @@ from shim.core.reports.inquiries import GroupFacts, ProcessFacts, ask_all
 from shim.core.reports.remote import UnreachableHost, ask_hosts
 from shim.core.reports.waits import Wait, absent_ranks, circles_of_waits, told_circle
 
-__all__ = ["doctor"]
-
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answers of the processes as JSON.")] = False,

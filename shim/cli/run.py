@@ -19,9 +19,11 @@ from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_
 from shim.launch.processes import Rules, descriptors_needed, run_share
 from shim.launch.remote_hosts import run_on_hosts
 
-__all__ = ["Env", "KeepGoing", "LogDir", "MaxRestarts", "run"]
-
-# Options that `shim trace run` has too.
+# What `shim trace run` has too.
+Script = Annotated[str, typer.Argument(metavar="SCRIPT", help="The program.", show_default=False)]
+Arguments = Annotated[
+    list[str] | None, typer.Argument(metavar="ARGS", help="What it is given: all after SCRIPT.", show_default=False)
+]
 LogDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also write each rank's output to DIR/rank0.stdout, DIR/rank0.stderr, and so on."),
@@ -38,9 +40,7 @@ _OF_MPI = ("OMPI_COMM_WORLD_", "PMIX_", "PMI_")  # how the variables begin in wh
 
 
 def run(
-    program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT", help="The program and its arguments.", show_default=False)
-    ],
+    script: Script,
     ranks: Annotated[
         int,
         typer.Option(
@@ -52,6 +52,7 @@ def run(
             show_default=False,
         ),
     ],
+    arguments: Arguments = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module to run, as with `python -m`.")] = False,
     as_installed: Annotated[
         bool,
@@ -75,21 +76,22 @@ def run(
 
     Options of `shim run` come before SCRIPT; everything after SCRIPT is passed to the program.
     Each line of output starts with its rank.
-    A traceback that several ranks of a host print is shown once.
+    A traceback that several ranks write is shown once, without the frames of shim itself.
     SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks.
     If a rank fails, the others are ended and its traceback is shown last.
     The exit status is that of the failed rank, or 128 plus the number of the signal that killed it.
     """
+    program = [script, *(arguments or ())]
     _check_size(ranks, None if hosts is not None else log_dir)
     if keep_going and max_restarts:
         raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
     options = several_hosts.Options(ranks, nnodes, node_rank, master, hosts, shlex.split(ssh), attached)
     options.check(max_restarts)
     if hosts is not None:
-        arguments = _arguments(program, module, as_installed, log_dir, keep_going)
-        raise typer.Exit(run_on_hosts(options.plan(arguments, _environment(env or []), keep_going)))
+        line = _arguments(program, module, as_installed, log_dir, keep_going)
+        raise typer.Exit(run_on_hosts(options.plan(line, _environment(env or []), keep_going)))
     if not module:
-        _check_script(program[0])
+        _check_script(script)
     _make_folder(log_dir)
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]

@@ -18,8 +18,6 @@ from shim.launch.identity import MOST_RANKS, Share, new_job_key
 from shim.launch.orders import Channel
 from shim.launch.remote_hosts import Plan
 
-__all__ = ["SSH", "Attached", "Hosts", "Master", "Nnodes", "NodeRank", "Options", "Place", "Ssh"]
-
 _PANEL = "Several hosts"
 _SHORTEST_SECRET = 16  # characters; as shim.core.job asks for
 _MAKE_SECRET = "export SHIM_SECRET=$(openssl rand -hex 16)"
@@ -164,7 +162,7 @@ class Options:
         _check_secret(secret)
         host, port = _checked_address(self.master or "")
         met = {**environment, "MASTER_ADDR": host.strip("[]"), "MASTER_PORT": port}
-        run = hmac.new(secret.encode(), f"{host}:{port}".encode(), hashlib.sha256).hexdigest()[
+        run = hmac.new(secret.encode(), f"port {port}".encode(), hashlib.sha256).hexdigest()[
             :32
         ]  # the same on all hosts
         return Place(Share.of_host(self.node_rank or 0, [self.ranks] * self.nnodes), run, [], met)

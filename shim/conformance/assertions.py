@@ -9,15 +9,6 @@ import numpy as np
 
 from shim.conformance.oracle import Array
 
-__all__ = [
-    "assert_is_none",
-    "assert_raises",
-    "assert_returned",
-    "assert_same_array",
-    "assert_same_arrays",
-    "assert_that",
-]
-
 _Returned = TypeVar("_Returned")
 
 

@@ -6,8 +6,6 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-__all__ = ["first_that_fits", "fits"]
-
 _NO_LIMIT = 10_000  # columns
 
 

@@ -15,27 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Array",
-    "Message",
-    "Rounding",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "barrier",
-    "bfloat16",
-    "broadcast",
-    "cut",
-    "gather",
-    "joined",
-    "receive",
-    "reduce",
-    "reduce_elements",
-    "reduce_scatter",
-    "scatter",
-    "send",
-]
-
 Array = npt.NDArray[Any]
 Rounding = Callable[[Array], Array]
 Message = tuple[int, int, Array]  # peer, tag, content

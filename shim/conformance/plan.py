@@ -13,13 +13,11 @@ from shim.conformance.documents.reference import source_of_cases
 from shim.conformance.documents.runner import Run
 from shim.conformance.examples.selection import is_chosen, unmatched
 from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import Source, SourceRun, installed_source, sources_in_files
+from shim.conformance.examples.suite import NOT_INSTALLED, Source, SourceRun, installed_source, sources_in_files
 from shim.conformance.kinds import KINDS, Selection, is_installed, select_kinds
 from shim.conformance.matrix.cells import Matrix
 from shim.conformance.matrix.from_cases import rows_of_cases
 from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
-
-__all__ = ["FRAMEWORKS", "Plan", "make_plan", "matrix_of", "plan_of_files"]
 
 FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
 
@@ -55,7 +53,8 @@ class Plan:
         kinds = [own] if self.tensors is None else sorted(self.tensors, key=lambda kind: kind != own)
         kinds = kinds if own in kinds or REFERENCE not in self.sides else [own, *kinds]
         ours = [Part(own, SHIM, kind) for kind in kinds]
-        return [*ours, *(Part(own, side, "") for side in self.sides if side != SHIM)]
+        theirs = [Part(own, side, "") for side in self.sides if side != SHIM and source.version != NOT_INSTALLED]
+        return [*ours, *theirs]
 
     @property
     def totals(self) -> dict[Part, int]:
@@ -112,7 +111,7 @@ def plan_of_files(
     patterns: Sequence[str] = (),
     reference: bool = False,
 ) -> Plan:
-    """Choose among the examples in files and folders. Their frameworks have to be there.
+    """Choose among the examples in files and folders. The frameworks that they use, beside frontends, have to be there.
 
     Raises ValueError where a file cannot be read, or one of *paths* has no examples, OSError where it is not there.
     """

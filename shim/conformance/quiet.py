@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-__all__ = ["QUIET"]
-
 QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}

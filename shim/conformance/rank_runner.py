@@ -13,8 +13,6 @@ from shim.core.callers import Caller
 from shim.launch.original import Original
 from shim.launch.pool import RankPool
 
-__all__ = ["Call", "Seen", "leave_world", "run_in_ranks"]
-
 _DEADLINE = 60.0  # seconds for one call; most take milliseconds
 _ME = Caller("shim conformance")
 

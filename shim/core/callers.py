@@ -18,8 +18,6 @@ from shim.errors import CollectiveTimeoutError, DeviceTensorError, PeerLostError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["Caller", "user_place", "warn_user"]
-
 _ROLE = re.compile(r"\{(\w+)\}")
 
 

@@ -33,25 +33,6 @@ from shim.errors import (
 if TYPE_CHECKING:
     from shim.core.engines.base import Splits
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "barrier",
-    "broadcast",
-    "gather",
-    "receive",
-    "received",
-    "reduce",
-    "reduce_scatter",
-    "refuse",
-    "refused",
-    "scatter",
-    "send",
-    "tell",
-]
-
-
 _ReduceUnreadable = Callable[[Caller, ProcessGroup, Any, ReduceOp, bool], "Work | None"]
 
 
@@ -296,7 +277,8 @@ def tell(group: ProcessGroup, reason: str) -> None:
 def refused(caller: Caller, group: ProcessGroup, error: BaseException) -> Work:
     """Raise *error*, with which the engine ended the call, telling the other ranks unless they were in it too.
 
-    What is none of ours was raised by an argument's own methods, or by Ctrl-C while they were read.
+    What is none of ours was raised by an argument's own methods, or by Ctrl-C: while they were read, or when the operation had been
+    begun, which the others know then.
     For a process outside the group, whose caller asks for a warning instead, return what does nothing.
     """
     if isinstance(error, NotMemberError) and caller.outsider == "warn":
@@ -305,6 +287,14 @@ def refused(caller: Caller, group: ProcessGroup, error: BaseException) -> Work:
     try:
         if isinstance(error, (MismatchError, EngineError, OutOfMemoryError)):
             raise caller.explain(error, group) from None
+        if not isinstance(error, ShimError) and _was_begun():
+            raise error
         refuse(caller, group, error)
     finally:
         del error  # as refuse does
+
+
+def _was_begun() -> bool:
+    from shim._native import call_was_begun  # here, as core can be imported without the native module
+
+    return call_was_begun()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COLLECTIVES", "Collective"]
-
 
 @dataclass(frozen=True)
 class Collective:

@@ -26,18 +26,6 @@ from shim.core.job.variables import Variables
 from shim.core.work import ABSENT
 from shim.errors import ArgumentError, MismatchError, OutOfMemoryError, ShimError, TensorError, UnsupportedError
 
-__all__ = [
-    "Received",
-    "all_gather",
-    "broadcast",
-    "check_allowed",
-    "gather",
-    "receive",
-    "scatter",
-    "send",
-    "unpicklable",
-]
-
 _REFUSED = -1  # in place of the number of objects, which do not follow
 
 

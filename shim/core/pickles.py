@@ -16,8 +16,6 @@ from shim.errors import EngineError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["packed", "unpacked"]
-
 _SEAL = 32  # bytes, of SHA-256
 
 

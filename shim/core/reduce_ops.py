@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ReduceOp"]
-
 
 class ReduceOp(IntEnum):
     """How a reducing collective combines the ranks' elements, in the order of group ranks.

@@ -12,8 +12,6 @@ from shim.errors import ShimError
 if TYPE_CHECKING:
     from shim.core.groups import ProcessGroup
 
-__all__ = ["ABSENT", "ENDED", "Batch", "EngineWork", "Work", "finish", "read_before_others_write"]
-
 
 class EngineWork(Protocol):
     """A prepared operation of an engine. Times are seconds; a negative timeout means the group's own."""

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, NoReturn
 
 from shim.errors import UnsupportedError
 
-__all__ = ["ANY", "Absent", "absent_in", "by_name", "explain_absent", "refuse_name"]
-
 ANY = "*"  # in a table: every name of the module that is not listed, be it the framework's or nobody's
 _NEAR = 0.8  # how much a name must have of another to be taken for its misspelling; 1 is all
 
@@ -65,7 +63,8 @@ def absent_in(module: str, name: str) -> Absent | None:
     listed = names.get(name)
     if listed is not None or ANY not in names:
         return listed
-    meant = get_close_matches(name, _names_in(sys.modules[module]), 1, _NEAR)
+    others = [other for other in _names_in(sys.modules[module]) if other != name]
+    meant = get_close_matches(name, others, 1, _NEAR)
     return names[ANY]._replace(instead=f"{names[ANY].instead}\nDid you mean {meant[0]}?") if meant else names[ANY]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import socket
 from contextlib import ExitStack
 
-__all__ = ["free_addresses", "free_ports"]
-
 
 def free_addresses(count: int) -> list[str]:
     """Return so many addresses of this host, for programs that also use a framework's own communication."""

@@ -8,8 +8,6 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-__all__ = ["COMMAND_GRACE", "GRACE", "NOTICE", "Ending", "dying_with", "first_to_fail", "how_it_ended"]
-
 GRACE = 2.0  # seconds between asking a rank that runs a function of Python to end and killing it
 COMMAND_GRACE = 5.0  # seconds between asking any other program and killing it, which may have more to put away
 NOTICE = 1.0  # seconds in which the others may see by themselves that a rank failed, and say so

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from shim.launch.endings import how_it_ended
 from shim.launch.output import prefix_of, write_all
-from shim.launch.tracebacks import without_our_frames
-
-__all__ = ["Failure", "first_of_all", "tell"]
+from shim.launch.tracebacks import what_it_says, without_our_frames
 
 _STDERR = 2
 
@@ -36,15 +34,32 @@ def first_of_all(failures: Sequence[Failure]) -> Failure:
     return min(failures, key=lambda failure: (failure.was_told_to_end, failure.is_victim))
 
 
-def tell(failure: Failure) -> None:
-    """Say on stderr how the rank that failed first did, and which others have told the same."""
+def tell(failure: Failure, others: Sequence[Failure] = ()) -> None:
+    """Say on stderr how the rank that failed first did, and which have told the same; before that, what else those of *other* hosts have told."""
+    same = list(failure.same)
+    for other in others:
+        if other.last_lines and what_it_says(_lines_of(other)) == what_it_says(_lines_of(failure)):
+            same += other.rank, *other.same
+        else:
+            write_all(_STDERR, _shown(other) + told_the_same(other.same))
     how = how_it_ended(failure.status)
     if failure.is_alone:
         write_all(_STDERR, f"shim run: rank {failure.rank} {how}\n".encode())
         return
-    lines = without_our_frames(line.encode(errors="surrogateescape") for line in failure.last_lines)
-    what = "; what it wrote to stderr last:" if lines else ", and wrote nothing to stderr"
-    prefix, same = prefix_of(failure.rank, _STDERR), failure.same
+    what = "; what it wrote to stderr last:" if failure.last_lines else ", and wrote nothing to stderr"
     text = f"shim run: rank {failure.rank} failed first: it {how}{what}\n".encode()
-    others = f"shim run: rank{'s' * (len(same) > 1)} {', '.join(map(str, same))}: the same\n" if same else ""
-    write_all(_STDERR, text + b"".join(prefix + line + b"\n" for line in lines) + others.encode())
+    write_all(_STDERR, text + _shown(failure) + told_the_same(same))
+
+
+def told_the_same(ranks: Sequence[int]) -> bytes:
+    """Return the line that says which *ranks* have told what stands before it; nothing where none has."""
+    return f"shim run: rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}: the same\n".encode() if ranks else b""
+
+
+def _shown(failure: Failure) -> bytes:
+    prefix = prefix_of(failure.rank, _STDERR)
+    return b"".join(prefix + line + b"\n" for line in without_our_frames(_lines_of(failure)))
+
+
+def _lines_of(failure: Failure) -> list[bytes]:
+    return [line.encode(errors="surrogateescape") for line in failure.last_lines]

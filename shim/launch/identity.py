@@ -7,18 +7,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "MOST_RANKS",
-    "SETTABLE",
-    "Share",
-    "environment_of_ranks",
-    "environment_of_share",
-    "launcher_variables",
-    "new_job_key",
-    "rank_environment",
-    "rank_variables",
-]
-
 MOST_RANKS = 512  # of a group: max_ranks of native/group/shared_layout.hpp
 
 # Those of `launcher_variables` that a user may set: they say nothing of the rank, the ranks or the job.

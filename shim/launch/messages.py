@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import struct
 
-__all__ = ["read_message", "write_message"]
-
 _LENGTH = struct.Struct("<Q")
 
 

@@ -18,8 +18,6 @@ from typing import Any
 from shim.launch.failures import Failure
 from shim.launch.output import OutputClosed, write_all
 
-__all__ = ["MARK", "SILENCE", "Channel", "Orders", "as_line", "failure_of"]
-
 MARK = b"\x1eshim "
 SILENCE = 60.0  # seconds without a line from the first one after which it, or its host, is taken for lost
 _STDIN, _STDERR = 0, 2

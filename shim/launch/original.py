@@ -21,8 +21,6 @@ from shim.launch.endings import GRACE, how_it_ended
 from shim.launch.identity import environment_of_ranks
 from shim.launch.messages import read_message, write_message
 
-__all__ = ["Copy", "Original", "program_of"]
-
 _PATIENCE = 240.0  # seconds for the imports
 
 

@@ -7,6 +7,7 @@ the process id of one to wait for, whose status is, or None, which is answered w
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib
 import os
 import pickle
@@ -19,8 +20,6 @@ from shim.launch.endings import dying_with
 from shim.launch.messages import read_message, write_message
 from shim.launch.pool_rank import serve
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Serve requests until the other end is closed, as it is when its process dies. Arguments after the descriptor name the modules to import.
@@ -32,6 +31,7 @@ def main() -> None:
     stream = requests.makefile("rwb")
     for module in sys.argv[2:]:
         importlib.import_module(module)
+    gc.freeze()  # or each copy's collector would look at, and so copy, all that the modules hold
     while True:
         begin, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
         if not begin or (body := read_message(stream)) is None:

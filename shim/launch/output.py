@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
-__all__ = ["OutputClosed", "RankOutput", "prefix_of", "write_all"]
+from shim.launch.tracebacks import without_our_frames
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
@@ -37,7 +37,7 @@ class RankOutput:
     """One stream of one rank, passed on line by line from the pipe *source* to the file descriptor *to*.
 
     With a *log* file, opened with *log_mode*, the bytes are also written there, as they are. The last lines are remembered. A traceback is
-    held back until the rank ends, as another one may have written the same; ``show_held`` shows it.
+    held back until the rank ends, as another one may have written the same; ``show_held`` shows it, without our frames.
     """
 
     def __init__(self, rank: int, source: IO[bytes], to: int, log: Path | None, log_mode: str) -> None:
@@ -81,11 +81,15 @@ class RankOutput:
         """When what is held back is to be shown, in seconds of ``time.monotonic``; infinity where there is nothing."""
         return self._held_since + _HELD if self._held else float("inf")
 
-    def show_held(self, instead: bytes | None = None) -> None:
-        """Show what is held back, or one line *instead*."""
+    @property
+    def holds_last_lines(self) -> bool:
+        """Whether the last lines are a traceback of which nothing has been shown."""
+        return 0 < len(self.last_lines) <= len(self._held)
+
+    def show_held(self, but_last_lines: bool = False) -> None:
+        """Show what is held back, *but* for the *last lines* where these are told elsewhere."""
         held, self._held = self._held, []
-        is_all_remembered = 0 < len(held) <= len(self.last_lines)
-        self._show([instead] if instead is not None and is_all_remembered else held)
+        self._show(without_our_frames(held[: len(held) - len(self.last_lines)] if but_last_lines else held))
 
     def _show(self, lines: list[bytes]) -> None:
         if lines:
@@ -94,7 +98,8 @@ class RankOutput:
     def _holds(self, line: bytes) -> bool:
         """Remember *line*, and tell whether it is held back."""
         began = self.traceback_since
-        self._remember(line)
+        if not self._remember(line):
+            return False
         if self._held or self.traceback_since != began:
             self._held_since = self._held_since if self._held else time.monotonic()
             self._held.append(line)
@@ -103,13 +108,14 @@ class RankOutput:
     def _readable(self) -> bool:
         return bool(select.select([self.source], [], [], 0)[0])
 
-    def _remember(self, line: bytes) -> None:
+    def _remember(self, line: bytes) -> bool:
         if self._is_of_ignored(line):
-            return
+            return False
         if line.startswith(_TRACEBACKS) and not self._is_chained():
             self.last_lines.clear()
             self.traceback_since = time.monotonic()
         self.last_lines.append(line[:_LAST_BYTES])
+        return True
 
     def _is_of_ignored(self, line: bytes) -> bool:
         """Tell whether *line* is of an exception that is ignored: its head, its traceback, or the line that names it, which is the last."""

@@ -19,8 +19,6 @@ from shim.launch.identity import new_job_key, rank_environment, rank_variables
 from shim.launch.messages import read_message, write_message
 from shim.launch.original import Copy, Original, program_of
 
-__all__ = ["Outcome", "RankPool"]
-
 _MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
 _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 

@@ -20,8 +20,6 @@ from typing import Any
 from shim.launch.endings import dying_with
 from shim.launch.messages import read_message, write_message
 
-__all__ = ["main", "serve"]
-
 
 def _find_target(target: str) -> Callable[..., Any]:
     """Return the function called "module:qualname"."""

@@ -16,14 +16,12 @@ from types import FrameType
 
 from shim.launch import failures
 from shim.launch.endings import COMMAND_GRACE, NOTICE, first_to_fail, how_it_ended
-from shim.launch.failures import Failure
+from shim.launch.failures import Failure, told_the_same
 from shim.launch.identity import SETTABLE, Share, environment_of_share, new_job_key
 from shim.launch.orders import SILENCE, Channel
 from shim.launch.output import OutputClosed, RankOutput, write_all
 from shim.launch.rank_process import RankProcess
 from shim.launch.signals import ENDING, signals_to
-
-__all__ = ["Rules", "descriptors_needed", "run_ranks", "run_share"]
 
 _STDERR = 2
 _OWN_DESCRIPTORS = 16  # of this process, and for the start of one rank
@@ -139,7 +137,7 @@ class _Ranks:
         self._ranks: list[RankProcess] = []
         self._selector = selectors.DefaultSelector()
         self._received: list[int] = []
-        self._told: dict[tuple[bytes, ...], int] = {}  # tracebacks, and which rank has shown each
+        self._told: dict[tuple[bytes, ...], int] = {}  # tracebacks that were shown at once, and by which rank
         self._term_at = float("inf")  # when the others are told to end
         self._kill_at = float("inf")
         self._are_killed = False
@@ -168,7 +166,7 @@ class _Ranks:
             self._selector.register(self._channel, selectors.EVENT_READ, self._obey)
             self._obey()  # what came with the first orders
         while any(rank.ended_at is None for rank in self._ranks):
-            held_until = min(rank.outputs[-1].held_until for rank in self._ranks)
+            held_until = min(map(self._held_until, self._ranks))
             next_step = min(self._term_at, self._kill_at, held_until, self._alone_at())
             timeout = None if next_step == float("inf") else max(0.0, next_step - time.monotonic())
             for key, _ in self._selector.select(timeout):
@@ -216,16 +214,37 @@ class _Ranks:
         rank.see_end()
         for output in rank.outputs:
             output.pass_on_rest()
-        rank.show_last_words(self._told.setdefault(rank.last_words, rank.rank))
         if rank.status and self._rules.keep_going and not self._is_to_end():
-            _say(f"rank {rank.rank} {how_it_ended(rank.status)}; the others go on")
+            output, told_by = rank.outputs[-1], rank.rank
+            if output.holds_last_lines:
+                told_by = self._told.setdefault(rank.last_words, told_by)
+            output.show_held(but_last_lines=told_by != rank.rank)
+            where = "" if told_by == rank.rank else f", with the traceback of rank {told_by}"
+            _say(f"rank {rank.rank} {how_it_ended(rank.status)}{where}; the others go on")
         elif rank.status and not self._rules.keep_going and self._kill_at == self._term_at == float("inf"):
             self._term_at = time.monotonic() + NOTICE
 
+    def _held_until(self, rank: RankProcess) -> float:
+        """Return when to show what is held back of *rank*; where it failed, that waits until all have ended."""
+        return float("inf") if rank.status else rank.outputs[-1].held_until
+
     def _show_held(self, until: float) -> None:
         for rank in self._ranks:
-            if rank.outputs[-1].held_until <= until:
+            if self._held_until(rank) <= until:
                 rank.outputs[-1].show_held()
+
+    def _show_tracebacks(self, told: RankProcess | None) -> None:
+        """Show each traceback that is held back once; that of the rank *told* is shown with its failure."""
+        by_words: dict[tuple[bytes, ...], list[RankProcess]] = {}
+        for rank in self._ranks:
+            by_words.setdefault(rank.last_words, []).append(rank)
+        for words, ranks in by_words.items():
+            holding = [rank for rank in ranks if rank.outputs[-1].holds_last_lines]
+            same = holding if told is not None and words == told.last_words else holding[1:]
+            for rank in ranks:
+                rank.outputs[-1].show_held(but_last_lines=rank in same)
+            if same is not holding:
+                write_all(_STDERR, told_the_same([rank.rank for rank in same]))
 
     def _is_to_end(self) -> bool:
         return any(number in ENDING for number in self._received)
@@ -244,6 +263,7 @@ class _Ranks:
             if not self._is_to_end():
                 self.may_start_again = True
                 failure = self._failure_of(first)
+        self._show_tracebacks(None if failure is None or failure.is_alone else first)
         status = 0 if first is None else first.status or 0
         status = failure.status if failure is not None else status
         status = 128 - status if status < 0 else status

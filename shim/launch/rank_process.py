@@ -16,8 +16,6 @@ from shim.launch.output import RankOutput
 from shim.launch.signals import ENDING
 from shim.launch.tracebacks import what_it_says
 
-__all__ = ["RankProcess", "has_terminal"]
-
 _STDOUT, _STDERR = 1, 2
 _VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
 
@@ -100,11 +98,6 @@ class RankProcess:
     def last_words(self) -> tuple[bytes, ...]:
         """What its traceback says, as far as that is equal on ranks that say the same; nothing where it wrote none."""
         return what_it_says(self.outputs[-1].last_lines) if self.has_raised else ()
-
-    def show_last_words(self, told_by: int) -> None:
-        """Show the traceback that is held back, or that the rank *told_by* has shown the same."""
-        same = None if told_by == self.rank else b"The traceback of rank %d, here too." % told_by
-        self.outputs[-1].show_held(same)
 
     def close(self) -> None:
         self.process.wait()

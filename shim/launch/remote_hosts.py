@@ -26,8 +26,6 @@ from shim.launch.orders import MARK, Orders, as_line, failure_of
 from shim.launch.output import OutputClosed, prefix_of, write_all
 from shim.launch.signals import ENDING, signals_to
 
-__all__ = ["Plan", "as_orders", "run_on_hosts"]
-
 _STDOUT, _STDERR = 1, 2
 _PATIENCE = 60.0  # seconds for ssh, and for Python on the other host, to begin
 _MARGIN = 3.0  # seconds for a host to tell that its ranks have been killed
@@ -329,7 +327,7 @@ class _Hosts:
         """Say which rank failed first, and return the exit status."""
         if self._failures and not self._is_to_end():
             first = failures.first_of_all(self._failures)
-            failures.tell(first)
+            failures.tell(first, [failure for failure in self._failures if failure is not first])
             return 128 - first.status if first.status < 0 else first.status
         if self._is_to_end() and not self._statuses:
             return 0 if self._all_ended_well() else 128 + next(one for one in self._received if one in ENDING)

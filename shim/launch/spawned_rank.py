@@ -18,8 +18,6 @@ from shim._native import set_makes_no_calls
 from shim.errors import PeerLostError
 from shim.launch.endings import dying_with
 
-__all__ = ["INTERRUPTED", "Answer", "be_rank"]
-
 INTERRUPTED = 128 + signal.SIGINT  # the exit status of a rank that Ctrl-C has ended
 
 

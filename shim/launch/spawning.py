@@ -18,8 +18,6 @@ from shim.errors import ArgumentError, ShimError
 from shim.launch.endings import GRACE, NOTICE, first_to_fail, how_it_ended
 from shim.launch.spawned_rank import INTERRUPTED, Answer, be_rank
 
-__all__ = ["RankFailedError", "Returned", "SpawnedRanks"]
-
 _INTERVAL = 1.0  # seconds between looks at the processes themselves
 
 

@@ -6,8 +6,6 @@ import os
 import re
 from collections.abc import Iterable
 
-__all__ = ["what_it_says", "without_our_frames"]
-
 _OURS = tuple(
     b'  File "' + os.fsencode(os.path.join(os.path.dirname(os.path.dirname(__file__)), part, ""))
     for part in ("core", "frontends", "substitution")

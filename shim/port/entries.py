@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Entry", "Kind"]
-
 # left: the code is as it was, and does not run on the target before somebody changes it.
 # changed: the code is ported, and something about it differs that the author has to know.
 Kind = Literal["left", "changed"]

@@ -13,8 +13,6 @@ from dataclasses import replace
 
 from shim.port.plan import Plan, Ported
 
-__all__ = ["FormFeedLost", "with_form_feeds"]
-
 _MARK = "# shim port: form feed\n"
 _NO_STATEMENT = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 

@@ -16,8 +16,6 @@ from shim.port.plan import Plan, Ported
 from shim.port.python_files import PortFunction, port_python
 from shim.port.results import FileResult, Finding, Problem
 
-__all__ = ["MOST_BYTES", "can_have_places", "port_file"]
-
 MOST_BYTES = 1_000_000  # of a file that is parsed; larger ones are generated, and parsing them takes minutes
 _NOT_PYTHON = "port it by hand, or make it valid Python 3 first (2to3 rewrites Python 2)"
 

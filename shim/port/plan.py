@@ -8,8 +8,6 @@ from typing import Literal
 
 from shim.port.entries import Entry
 
-__all__ = ["Onto", "Plan", "Ported", "Scope"]
-
 Onto = Literal["shim", "native"]
 Scope = Literal["collectives", "statements"]
 

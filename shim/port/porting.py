@@ -15,8 +15,6 @@ from shim.port.reading import SourceFile
 from shim.port.rules import Port, Spelling, Walk, port_imports
 from shim.port.tensors import port_statements
 
-__all__ = ["port_source"]
-
 _DEEPEST = 400  # nodes of Python's syntax tree that are in each other
 
 

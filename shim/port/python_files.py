@@ -11,8 +11,6 @@ from shim.port.launch_lines import Launched, port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
 from shim.port.syntax import is_python
 
-__all__ = ["BrokenPort", "PortFunction", "port_python"]
-
 PortFunction = Callable[[str, Plan], Ported]
 
 

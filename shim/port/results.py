@@ -9,8 +9,6 @@ from pathlib import Path
 from shim.port.entries import Entry
 from shim.port.plan import Plan
 
-__all__ = ["FileResult", "Finding", "Problem", "Result"]
-
 
 @dataclass(frozen=True, order=True)
 class Finding:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 
-__all__ = ["is_python", "parse"]
-
 
 def parse(text: str) -> ast.Module:
     """Return the syntax tree of *text*. Raises SyntaxError."""

@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from shim.launch.endings import dying_with
 
-__all__ = ["for_each"]
-
 _Task = TypeVar("_Task")
 _Done = TypeVar("_Done")
 _AHEAD = 2  # tasks per process that are handed out: one to work on, one to go on with

@@ -20,8 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-__all__ = ["FRONTENDS", "Record", "RecordedParameter", "Signatures", "parameters_of", "read", "recorded_of"]
-
 Record = str | Mapping[str, str]
 
 # The frontends, each with the file of the framework that it stands for.

@@ -13,8 +13,6 @@ from typing import Literal
 
 from shim.record import Record, RecordedParameter, Signatures, parameters_of
 
-__all__ = ["Breaks", "Change", "changes_between", "changes_of_function"]
-
 Breaks = Literal["silent", "loud", "compatible"]
 
 _WAYS = {  # in which a value is given to a parameter

@@ -11,8 +11,6 @@ from typing import Any
 
 from shim.substitution.importlib_bootstrap import ImportHook
 
-__all__ = ["as_installed"]
-
 _lock = threading.Lock()
 _modules: list[dict[str, Any]] = []  # the globals of those whose block is open, once for each block
 

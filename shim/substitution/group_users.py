@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 from shim.errors import UnsupportedError
 from shim.substitution.mirrors import mirrors_of
 
-__all__ = ["PLACES", "is_below", "is_never_served", "refused", "uses_groups"]
-
 # Where each framework has what uses its process groups, as far as programs come to it.
 PLACES = {
     "torch": ("torch.distributed", "torch.nn.parallel", "torch.nn.modules.batchnorm"),
@@ -40,6 +38,7 @@ _NEVER_SERVED = {
     "torch.distributed.optim.optimizer": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed.nn.api.remote_module": "works over torch.distributed.rpc, which has a transport of its own",
     "torch.distributed._symmetric_memory": "needs the memory of accelerators",
+    "paddle.distributed.fleet.fleet": "belongs to paddle's own fleet, which works on its own process groups and parameter servers",
     "paddle.distributed.rpc": "has a transport of its own, which Paddle's packages for CPUs lack",
 }
 _INSTEAD = "Call the collectives of the frontends instead, or run the program without substitution."
@@ -100,10 +99,10 @@ def _comes_to_groups(thing: Any, framework: str, seen: set[int]) -> bool:
         return not mirrored[1].endswith("available")
     if not is_below(str(getattr(thing, "__module__", None)), PLACES[framework]):
         return False
-    return any(_comes_to_groups(one, framework, seen) for one in _named_by(thing, framework))
+    return any(_comes_to_groups(one, framework, seen) for one in named_by(thing, framework))
 
 
-def _named_by(thing: Any, framework: str) -> Iterator[Any]:
+def named_by(thing: Any, framework: str) -> Iterator[Any]:
     """Yield what the code of *thing* names, and for a class its methods and those of its bases."""
     if isinstance(thing, type):
         for base in thing.__mro__:

@@ -14,8 +14,6 @@ from typing import Any
 
 from shim.substitution.imports import SHOWN, import_view
 
-__all__ = ["ImportHook"]
-
 # Imports for import statements within a function that torch.compile compiles, and puts the module itself into the graph, whatever it gets. Where it
 # gets an error, the graph ends before the statement, which is then carried out by Python.
 _COMPILER = "torch._dynamo.symbolic_convert"

@@ -12,8 +12,6 @@ from typing import Any
 from shim.substitution.mirrors import FRAMEWORKS
 from shim.substitution.views import ModuleView, Through, view_of
 
-__all__ = ["SHOWN", "import_view", "scoped_builtins"]
-
 # Modules whose functions return modules, and ours that have the same functions, which return views.
 _IMPORTERS = {"importlib": "shim.substitution.importing", "pytest": "shim.substitution.skipping"}
 SHOWN = frozenset({*FRAMEWORKS, *_IMPORTERS})

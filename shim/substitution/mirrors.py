@@ -14,17 +14,17 @@ from typing import Any
 
 from shim.errors import UnsupportedError
 
-__all__ = ["FRAMEWORKS", "Mirrors", "frontends_of_installed", "mirrors_of", "stands_in_for", "version_of"]
-
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 
 # What no frontend offers, and asks the framework's own world which rank this is, or for its parallel mode: the modules, and ours with what asks the program's.
 _ASKING = {
     "mindspore": {
         "mindspore.boost.boost_cell_wrapper": "shim.frontends.mindspore._training.boost_cells",
+        "mindspore.communication._comm_helper": "shim.frontends.mindspore._groups.collective_manager",
         "mindspore.context": "shim.frontends.mindspore._training.parallel_mode",
         "mindspore.nn.wrap.cell_wrapper": "shim.frontends.mindspore._training.train_cells",
         "mindspore.nn.wrap.loss_scale": "shim.frontends.mindspore._training.train_cells",
+        "mindspore.parallel._auto_parallel_context": "shim.frontends.mindspore._training.parallel_mode",
         "mindspore.train.amp": "shim.frontends.mindspore._training.model",
         "mindspore.train.model": "shim.frontends.mindspore._training.model",
     },

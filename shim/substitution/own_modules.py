@@ -15,8 +15,6 @@ from typing import Any
 from shim.substitution.importlib_bootstrap import ImportHook
 from shim.substitution.torch_groups import serve_torch_when_imported
 
-__all__ = ["is_own", "own_folders", "substitute_below"]
-
 _MAINS = ("__main__", "__mp_main__")  # the program, and the same in a process that it has spawned
 
 _OURS = Path(__file__).resolve().parents[1]

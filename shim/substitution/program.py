@@ -1,4 +1,4 @@
-"""Substitution for a program: a script, folder, zip file or module, and the modules of its own that it imports."""
+"""Substitution for a program: a script, folder, zip file or module, its own modules, and the processes that it starts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from shim.substitution.children import substitute_in_children
-from shim.substitution.own_modules import is_own, substitute_below
-
-__all__ = ["run_module", "run_script"]
+from shim.frontends._after_import import after_import
+from shim.substitution.own_modules import is_own, own_folders, substitute_below
 
 _MAIN = "__main__"
 
@@ -119,10 +117,44 @@ def _give_up(reason: str) -> NoReturn:
 
 def _run(path: str, code: CodeType, spec: ModuleSpec | None, folder: Path) -> None:
     _substitute_around(folder)
-    substitute_in_children()
+    _substitute_in_children()
     main = ModuleType(_MAIN)
     main.__dict__.update(__file__=path, __spec__=spec, __package__=None, __builtins__=builtins)
     if spec is not None:
         main.__dict__.update(__package__=spec.parent, __loader__=spec.loader, __cached__=spec.cached)
     sys.modules[_MAIN] = main
     exec(code, main.__dict__)
+
+
+def _substitute_in_children() -> None:
+    """From here on the processes that this one spawns run its program with views, and so do theirs.
+
+    ``multiprocessing`` is left for the program to import: the first who does gives the program's module a second name, by which Python
+    knows at its end when to free what the module holds.
+    """
+    after_import("multiprocessing.spawn", _replace_preparation)
+
+
+def _replace_preparation(spawn: Any) -> None:
+    prepare = spawn.get_preparation_data
+
+    def prepare_with_views(name: str) -> dict[str, Any]:
+        return {"shim_views": _ViewsForChild(), **prepare(name)}
+
+    spawn.get_preparation_data = prepare_with_views
+
+
+class _ViewsForChild:
+    """Comes to a spawned process by pickle, before that imports its parent's program again, and has its modules get views there.
+
+    A forked process has its views from its parent.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _substitute_in_child, own_folders()
+
+
+def _substitute_in_child(*folders: str) -> None:
+    for folder in folders:
+        substitute_below(Path(folder))
+    _substitute_in_children()

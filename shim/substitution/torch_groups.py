@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from shim.substitution.after_import import after_import
-
-__all__ = ["link_torch", "serve_torch_when_imported"]
+from shim.frontends._after_import import after_import
 
 
 def serve_torch_when_imported() -> None:

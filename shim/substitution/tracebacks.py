@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from types import TracebackType
 
-__all__ = ["hide_our_frames"]
-
 _OURS = os.path.join(os.path.dirname(__file__), "")
 
 

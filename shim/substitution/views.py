@@ -10,17 +10,17 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from shim.record import recorded_of
 from shim.substitution.group_users import PLACES, is_below, is_never_served, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
+from shim.substitution.questions import asks, on_the_frontends
 from shim.substitution.torch_groups import link_torch
-
-__all__ = ["ModuleView", "Through", "view_of"]
 
 Through = Callable[[Any], Any]  # gives what a view shows in place of a frontend's own
 
 _OWN = ("__all__", "__doc__", "__file__", "__path__", "__version__")
 _VIEWED = {
-    "torch": (*PLACES["torch"], "torch.utils.data"),
+    "torch": (*PLACES["torch"], "torch._C._distributed_c10d", "torch.utils.data"),
     "paddle": (*PLACES["paddle"], "paddle.io"),
     "mindspore": (
         *(*PLACES["mindspore"], "mindspore.amp", "mindspore.boost", "mindspore.context"),
@@ -49,7 +49,7 @@ class ModuleView(ModuleType):
         real, frontend, through = (self.__dict__[f"_shim_{part}"] for part in ("real", "frontend", "through"))
         if name == "__all__":  # asked for by `import *`, of a module that leaves it to its names
             return [public for public in dir(self) if not public.startswith("_")]
-        if frontend is not None and name in frontend.__all__:
+        if self._has_frontend(name):
             found = getattr(frontend, name)
             if (
                 through is not None
@@ -79,12 +79,12 @@ class ModuleView(ModuleType):
             delattr(self.__dict__["_shim_real"], name)
 
     def _has_frontend(self, name: str) -> bool:
-        frontend = self.__dict__["_shim_frontend"]
-        return frontend is not None and name in frontend.__all__
+        real, frontend = self.__dict__["_shim_real"], self.__dict__["_shim_frontend"]
+        return frontend is not None and name in frontend.__all__ and not _is_newer(real, frontend, name)
 
     def __dir__(self) -> list[str]:
-        frontend = self.__dict__["_shim_frontend"]
-        return sorted({*dir(self.__dict__["_shim_real"]), *(frontend.__all__ if frontend is not None else ())})
+        real, frontend = self.__dict__["_shim_real"], self.__dict__["_shim_frontend"]
+        return sorted({*dir(real), *filter(self._has_frontend, frontend.__all__ if frontend is not None else ())})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _view_named, (self.__name__,)
@@ -108,6 +108,8 @@ def _instead_of(thing: Any, module: str, name: str, through: Through | None) -> 
         return mirrored if through is None else through(mirrored)
     if is_below(home, PLACES[framework]) and is_never_served(thing):
         return refused(thing, f"{module}.{name}")
+    if framework != "torch" and is_below(home, PLACES[framework]) and asks(thing, name, framework):
+        return on_the_frontends(thing, functools.partial(view_of, through=through))
     if is_below(home, PLACES[framework]) and uses_groups(thing, framework):
         if framework != "torch":
             return refused(thing, f"{module}.{name}")
@@ -123,6 +125,18 @@ def view_of(module: ModuleType, through: Through | None = None) -> ModuleType:
     if isinstance(module, ModuleView) or not _is_viewed(module.__name__):
         return module
     return _view(module, through)
+
+
+def _is_newer(real: ModuleType, frontend: ModuleType, name: str) -> bool:
+    """Tell whether the installed torch is older than the *name* in its module *real*, which the *frontend* has from a later one."""
+    if (
+        not is_below(real.__name__, ("torch",))
+        or hasattr(real, name)
+        or hasattr(sys.modules.get(real.__name__.rpartition(".")[0]), name)
+    ):
+        return False
+    recorded = recorded_of(frontend.__name__)
+    return recorded is not None and name in recorded[1]
 
 
 def _view_named(name: str) -> ModuleType:

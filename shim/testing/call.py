@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-__all__ = ["FilledInByTheRank", "TestCall", "call_of"]
-
 _CAN_GO = (pytest.MonkeyPatch, pytest.TempPathFactory)  # those of pytest's own objects that work on a rank as well
 
 

@@ -14,8 +14,6 @@ from shim.core.callers import Caller
 from shim.errors import EngineError, PeerLostError
 from shim.testing.report import name_of, note_outcome, ranks_in_words
 
-__all__ = ["raises"]
-
 _RAISES = Caller("shim.testing.raises")
 
 

@@ -10,8 +10,6 @@ from shim.core.reports.waits import absent_ranks
 from shim.launch.pool import Outcome
 from shim.testing.report import Failure, ranks_in_words
 
-__all__ = ["failed_ranks", "headline_of", "stalls"]
-
 
 class _FailedRank(NamedTuple):
     """How the test failed on a rank. What comes first is what the others follow from: a death, then the earliest error."""

@@ -14,18 +14,6 @@ from shim.launch.tracebacks import without_our_frames
 from shim.testing.call import FilledInByTheRank, TestCall, call_of
 from shim.testing.failures import failed_ranks, headline_of, stalls
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_collection_modifyitems",
-    "pytest_configure",
-    "pytest_generate_tests",
-    "pytest_pyfunc_call",
-    "pytest_runtest_makereport",
-    "pytest_unconfigure",
-    "rank",
-    "world_size",
-]
-
 _WORLD_SIZE = "_ranks_world_size"  # the parameter that multiplies a test by its world sizes
 _IMPORTS = 240.0  # seconds for a test's module on all ranks at once, which may import a framework
 _POOLS = pytest.StashKey[list[RankPool]]()  # one at most: each of its processes may hold a framework in memory

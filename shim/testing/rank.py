@@ -22,8 +22,6 @@ from shim.substitution.own_modules import substitute_below
 from shim.testing.call import TestCall
 from shim.testing.report import Report, failed
 
-__all__ = ["load_test", "run_test"]
-
 
 def load_test(call: TestCall) -> Report:
     """Load the test's module on this rank, which may import a framework."""

@@ -11,8 +11,6 @@ from types import TracebackType
 
 import pytest
 
-__all__ = ["Failure", "Report", "failed", "name_of", "note_outcome", "ranks_in_words"]
-
 _OUTCOME = "_shim_outcome"  # an error's attribute
 _RUNS_TESTS = "shim.testing.rank"  # the module whose frames come first in a traceback
 _NOT_THE_TESTS = ("shim", "_pytest", "contextlib")  # modules that an error passes through

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from shim.core.tracing.layout import State
 from shim.trace.calls import Call, Recording
 
-__all__ = ["Meeting", "blocked", "meetings_of"]
-
 
 @dataclass(frozen=True)
 class Meeting:

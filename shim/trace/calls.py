@@ -11,9 +11,8 @@ from typing import Any
 from shim._native import dtype_bytes
 from shim.core.tracing.layout import State
 
-__all__ = ["MESSAGES", "Call", "Failure", "Group", "RankRecording", "Recording", "Shape", "Tensors"]
-
 MESSAGES = ("send", "receive")
+_REFUSALS = ("ArgumentError", "RankError", "TensorError", "UnsupportedError")  # one rank alone raises them
 
 # The tensors that consist of a part for each rank.
 _PARTED = {
@@ -116,7 +115,9 @@ class Shape:
         return (counts[0] // size,) * size if counts[0] % size == 0 else counts
 
     def text(self) -> str:
-        """Return the call as messages show it."""
+        """Return the call as messages show it; of one that was refused before it was a collective, the function."""
+        if self.collective == "refused" and self.function:
+            return self.function
         told = []
         both = self.outputs is not None and self.inputs is not None and self.outputs.text() != self.inputs.text()
         if both and self.outputs is not None and self.inputs is not None:
@@ -169,6 +170,11 @@ class Call:
         return self.state in (State.RUNNING, State.WAITING)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether this rank alone has refused the call, which was not carried out."""
+        return self.failure is not None and self.failure.kind in _REFUSALS
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C ended this call."""
         return self.failure is not None and self.failure.kind == "KeyboardInterrupt"
@@ -189,7 +195,7 @@ class RankRecording:
     calls: list[Call] = field(default_factory=list)
     groups: list[tuple[int, Group]] = field(default_factory=list)
     command: Sequence[str] = ()
-    has_digests: bool = False
+    digest_key: int = 0  # 0 where it has no digests
     has_ended: bool = False  # its program came to an end; it was not killed
     is_cut: bool = False  # its file is not as a process leaves it: the end is missing
 

@@ -8,8 +8,6 @@ from itertools import zip_longest
 
 from shim.trace.calls import Call, Recording
 
-__all__ = ["Comparison", "Difference", "compare"]
-
 _CONTEXT = 2  # calls shown on either side of a difference
 
 
@@ -29,11 +27,12 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared."""
+    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared; ``have_other_keys`` where these could not be."""
 
     ranks: int
     equal: int = 0
     digests: int = 0
+    have_other_keys: bool = False
     differences: list[Difference] = field(default_factory=list)
 
     @property
@@ -46,12 +45,14 @@ def compare(left: Recording, right: Recording, *, digests: bool = True) -> Compa
     """Compare what the ranks of two recordings called, in the order of each rank's program.
 
     Left out are the calls that shim makes itself, forms of lists, asynchrony, tags, names of groups, and shapes of as many
-    elements. A call in the background whose end the program has not seen counts as ended. Digests are compared where both sides have them, unless *digests* is False.
+    elements. A call in the background whose end the program has not seen counts as ended. Digests are compared where both sides have them, of one key, unless *digests* is False.
     """
     ranks = sorted({*left.ranks, *right.ranks})
     outcome = Comparison(len(ranks))
     for rank in ranks:
-        _compare_rank(rank, _calls(left, rank), _calls(right, rank), outcome, digests)
+        keys = {side.ranks[rank].digest_key for side in (left, right) if rank in side.ranks} - {0}
+        outcome.have_other_keys |= digests and len(keys) > 1
+        _compare_rank(rank, _calls(left, rank), _calls(right, rank), outcome, digests and len(keys) < 2)
     return outcome
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from shim.trace.aligning import Meeting, meetings_of
 from shim.trace.calls import Call, Recording
 
-__all__ = ["events_of", "write_perfetto"]
-
 
 def write_perfetto(recording: Recording, file: Path) -> None:
     """Write *recording* to *file*. Raises OSError."""

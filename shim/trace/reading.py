@@ -10,8 +10,6 @@ from shim.core.tracing.layout import NO_RANK, SUFFIX, VERSION, CallRecord, recor
 from shim.errors import ArgumentError
 from shim.trace.calls import Call, Failure, Group, RankRecording, Recording, Shape, Tensors
 
-__all__ = ["read_recording"]
-
 
 def read_recording(folder: Path, run: int | None = None) -> Recording:
     """Return the recording in *folder*; of several runs, *run* counts from 1, and the last is meant by default.
@@ -71,7 +69,7 @@ class _File:
                 str(path),
                 header["time"],
                 command=header["command"],
-                has_digests=header["digests"],
+                digest_key=header["digests"],
             )
             self._offset = int(header["clock_offset"])
             self._definitions.append(None)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from shim.trace.aligning import Meeting, meetings_of
 from shim.trace.calls import Call, Recording
 
-__all__ = ["Operation", "RankTime", "Summary", "summarize"]
-
 
 @dataclass
 class Operation:
@@ -17,7 +15,7 @@ class Operation:
     collective: str
     group: str
     calls: int = 0  # of the rank that has made most
-    bytes: int = 0  # of all ranks together
+    bytes: int = 0  # of all ranks together, in calls that did not fail
     waiting: int = 0
     moving: int = 0
     blamed: dict[int, int] = field(default_factory=dict)  # how long others waited for a rank
@@ -67,7 +65,7 @@ def summarize(recording: Recording, internal: bool = False) -> Summary:
     unfinished: list[tuple[Call, tuple[int, ...]]] = []
     for meeting in meetings_of(recording):
         unfinished += [(call, meeting.absent) for call in meeting.calls if call.is_open]
-        shown = [call for call in meeting.calls if internal or not call.shape.is_internal]
+        shown = [call for call in meeting.calls if not call.is_refused and (internal or not call.shape.is_internal)]
         for name in dict.fromkeys(_name(call) for call in shown):
             mine = [call for call in shown if _name(call) == name]
             operation = operations.setdefault(
@@ -94,7 +92,7 @@ def _name(call: Call) -> str:
 
 def _count(operation: Operation, ranks: dict[int, RankTime], meeting: Meeting, call: Call, last: int) -> None:
     waiting, moving = meeting.waiting(call, last), meeting.moving(call, last)
-    operation.bytes += call.shape.bytes
+    operation.bytes += 0 if call.failure is not None else call.shape.bytes
     operation.waiting += waiting
     operation.moving += moving
     mine = ranks[call.rank]

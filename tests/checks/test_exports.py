@@ -17,7 +17,7 @@ from checks import exports
     ],
 )
 def test_modules_that_say_what_they_offer_pass(write_tree, source: str) -> None:
-    assert exports.check(write_tree({"shim/a.py": source})) == []
+    assert exports.check(write_tree({"shim/frontends/a.py": source})) == []
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,22 @@ def test_modules_that_say_what_they_offer_pass(write_tree, source: str) -> None:
     ],
 )
 def test_what_is_missing_or_too_much_is_found(write_tree, source: str, finding: str) -> None:
-    findings = exports.check(write_tree({"shim/a.py": source}))
+    findings = exports.check(write_tree({"shim/frontends/a.py": source}))
     assert len(findings) == 1
     assert finding in findings[0]
+
+
+def test_what_programs_do_not_import_has_no_list(write_tree) -> None:
+    root = write_tree(
+        {
+            "shim/core/a.py": "def wait(): ...\n",
+            "shim/core/b.py": '__all__ = ["wait"]\ndef wait(): ...\n',
+            "shim/core/c.py": 'from shim.core.d import *\n__all__ = ["wait"]\n',
+            "shim/core/d.py": '__all__ = ["wait"]\ndef wait(): ...\n',
+            "shim/core/e.py": '__all__ = ["wait"]\ndef wait(): ...\nprint(__all__)\n',
+        }
+    )
+    assert exports.check(root) == ["shim/core/b.py:1: nobody reads its __all__: programs do not import it"]
 
 
 def test_a_package_may_offer_what_it_imports_and_its_submodules(write_tree) -> None:

@@ -13,6 +13,7 @@ NOT_ALONE = {
     "shim.frontends._paddle.training.data_parallel": "likewise",
     "shim.frontends._paddle.training.same_networks": "likewise",
     "shim.frontends._paddle.training.gradients": "likewise",
+    "shim.frontends.torch._functional.seen_calls": "is imported once torch is, whose operators it needs",
     "shim.frontends.mindspore._gradients.recorded": "is imported once mindspore is, whose classes it needs",
     "shim.frontends.mindspore._primitives.compiled": "likewise",
     "shim.frontends.mindspore._training.boost_cells": "likewise",

@@ -192,6 +192,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "shim", "port", *arguments]
 
 
+@pytest.mark.programs("git")
 def test_in_a_pipe_the_output_is_a_patch(folder: Path) -> None:
     (folder / "a.sh").write_bytes(b"# \xff caf\xc3\xa9\r\n" + LAUNCH.replace("\n", "\r\n").encode())
     done = subprocess.run(command(*ROUTE, "a.sh"), capture_output=True, check=True, env={**os.environ, "LC_ALL": "C"})

@@ -43,6 +43,14 @@ def test_equal_calls_are_counted(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
 
 
+def test_both_runs_have_one_key_which_is_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifying.secrets, "randbelow", lambda most: most - 1)
+    keyed = 'import os\nassert os.environ["SHIM_TRACE_DIGESTS"] == str(2**64 - 1)\n'
+    (folder / "train.py").write_text(keyed + PROGRAM.format(after=""))
+    status, out, _ = port(*ROUTE, RUN, "train.py")
+    assert (status, out.splitlines()[-1]) == (0, "verify: 4 calls on 2 ranks are equal, 4 with digests")
+
+
 def test_after_write_the_original_is_still_compared(folder: Path) -> None:
     status, out, _ = port(*ROUTE, RUN, "--write", "train.py")
     assert (status, out.splitlines()[-1]) == (0, "verify: 4 calls on 2 ranks are equal, 4 with digests")

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from shim_run import DEADLINE, environment, run, start
 
+from shim import __version__
 from shim.cli import _app
 from shim.launch.identity import SETTABLE, launcher_variables
 
@@ -239,6 +240,30 @@ def test_the_number_of_ranks_by_each_launcher_s_name_of_the_option(option: str, 
 def test_help_has_a_short_name_everywhere(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert shim(*command.split(), "-h") == 0
     assert f"Usage: shim {command}".rstrip() in capsys.readouterr().out
+
+
+EVERY = ["", "run", "port", "doctor", *(f"trace {name}".strip() for name in ("", "run", "show", "diff", "replay")),
+    *(f"conformance {name}".strip() for name in ("", "run", "signatures", "tables", "soak", "list")),
+    *(f"bench {name}".strip() for name in ("", "run", "check", "show"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_help_names_no_types_but_choices_and_the_usage_what_is_typed(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shim(*command.split(), "--help") == 0
+    told = capsys.readouterr().out
+    assert re.findall(r"<(?!shim\|native|collectives\||text\|)[^>]*>|[{}]|-h +<", told) == []
+    usage = told.split("Usage: ")[1].splitlines()[0].split("[OPTIONS]")[1].split()
+    ends = {"run": "SCRIPT [ARGS]...", "trace run": "SCRIPT [ARGS]...", "port": "PATH...", "trace diff": "A B"}
+    ends |= {"conformance run": "[FILES]...", "conformance list": "[FILES]...", "trace show": "FOLDER"}
+    assert " ".join(usage) == ends.get(command, " ".join(usage))
+
+
+def test_the_version_has_a_short_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shim("-V") == shim("--version") == 0
+    one, other = capsys.readouterr().out.splitlines()
+    assert one == other == f"shim {__version__}"
 
 
 @pytest.mark.parametrize(

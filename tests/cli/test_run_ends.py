@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -59,15 +60,15 @@ def test_the_cause_is_told_and_not_the_ranks_it_pulled_down(script: Callable[[st
     assert (
         done.stderr.count("shim.errors.PeerLostError") == 1
     )  # both survivors had the time to say so, and said the same
-    assert re.search(r"^\[([02])\] The traceback of rank (?!\1)[02], here too\.$", done.stderr, re.MULTILINE), (
-        done.stderr
-    )
+    assert re.search(r"^shim run: rank [02]: the same$", done.stderr, re.MULTILINE), done.stderr
+    assert f"{os.sep}shim{os.sep}core{os.sep}" not in done.stderr
+    assert f"{os.sep}shim{os.sep}frontends{os.sep}" not in done.stderr
     assert "shim run: rank 1 failed first" in done.stderr
     assert done.stderr.endswith("[1] ValueError: the cause\n")
 
 
-def test_a_traceback_that_ranks_have_in_common_is_shown_once_and_at_the_end_without_our_frames(
-    script: Callable[[str], str],
+def test_each_traceback_is_shown_once_without_our_frames_and_that_of_the_first_at_the_end(
+    script: Callable[[str], str], tmp_path: Path
 ) -> None:
     program = script("""
         import os
@@ -78,18 +79,26 @@ def test_a_traceback_that_ranks_have_in_common_is_shown_once_and_at_the_end_with
             raise KeyError("another")
         dist.broadcast(np.ones(3), src=7)
     """)
-    done = run("-n", "4", program)
-    told, _, last = done.stderr.partition("shim run: ")
-    assert told.count("RankError: ") == 1
-    assert told.count(", here too.") == 2
-    assert "_collectives.py" in told  # all of it once
-    first, *rest = last.splitlines()
-    assert first.startswith("rank ")
-    if "KeyError" not in last:
-        assert [line.partition(" File ")[2] for line in rest if " File " in line] == [
-            f'"{program}", line 8, in <module>'
-        ]
-        assert re.fullmatch(r"shim run: ranks [0-2], [0-2]: the same", rest[-1])
+    done = run("-n", "4", "--log-dir", str(tmp_path / "logs"), program)
+    assert (done.stderr.count("KeyError: "), done.stderr.count("RankError: ")) == (1, 1)
+    places = re.findall(r" File (.*)", done.stderr)
+    assert sorted(places) == [f'"{program}", line 7, in <module>', f'"{program}", line 8, in <module>']
+    assert len(re.findall(r"^shim run: ranks [0-2], [0-2]: the same$", done.stderr, re.MULTILINE)) == 1
+    *_, last = re.split(r"^shim run: rank \d failed first.*\n", done.stderr, flags=re.MULTILINE)
+    assert last.startswith("[")
+    assert last.count("Traceback") == 1
+    assert "_collectives.py" in (tmp_path / "logs/rank0.stderr").read_text()  # all of it
+
+
+def test_ranks_that_fail_beside_others_that_go_on_are_told_at_once_the_same_once(script: Callable[[str], str]) -> None:
+    done = run("-n", "2", "--keep-going", script("raise ValueError('each rank has it')"))
+    at_once, _, last = re.split(r"shim run: rank (\d) failed first", done.stderr)
+    assert (at_once.count("Traceback"), last.count("Traceback")) == (1, 1)
+    shown = int(at_once[1])
+    assert f"shim run: rank {shown} ended with status 1; the others go on\n" in at_once
+    told = f"shim run: rank {1 - shown} ended with status 1, with the traceback of rank {shown}; the others go on\n"
+    assert at_once.endswith(told)
+    assert re.search(r"shim run: rank [01]: the same\n$", last)
 
 
 def test_a_traceback_of_a_rank_that_goes_on_is_shown_after_a_while(script: Callable[[str], str]) -> None:

@@ -66,7 +66,7 @@ def test_the_timeout_is_that_of_all_together(rank: int, world_size: int) -> None
             begin = time.monotonic()
             with pytest.raises(CollectiveTimeoutError):
                 batch.wait(0.2)
-            assert 0.2 <= time.monotonic() - begin < 2.0
+            assert 0.2 <= time.monotonic() - begin < 3.5  # and not 20 times as long
             assert not batch.is_completed()
         calls.barrier(ME, group).wait()
         if rank == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import ModuleType
 
 import pytest
 
@@ -11,17 +12,22 @@ from shim.core import calls
 from shim.core.collectives import COLLECTIVES, Collective
 from shim.core.engines import defaults
 from shim.core.engines.base import Engine
-from shim.core.engines.shared_memory.engine import SharedMemoryEngine
+from shim.core.engines.shared_memory import SharedMemoryEngine
 
 ROWS = pytest.mark.parametrize("row", COLLECTIVES, ids=lambda row: row.name)
 
 
+def functions_of(module: ModuleType) -> set[str]:
+    functions = inspect.getmembers(module, inspect.isfunction)
+    return {name for name, each in functions if each.__module__ == module.__name__ and not name.startswith("_")}
+
+
 @ROWS
 def test_has_a_call_an_engine_method_and_an_oracle(row: Collective) -> None:
-    assert row.name in calls.__all__
+    assert row.name in functions_of(calls)
     assert row.name in vars(Engine)
     assert row.point_to_point == (row.name in Engine.__abstractmethods__)  # the others have defaults
-    assert row.name in oracle.__all__
+    assert row.name in functions_of(oracle)
 
 
 @ROWS
@@ -37,9 +43,9 @@ def test_calls_take_what_the_row_says(row: Collective) -> None:
 def test_nothing_is_missing_from_the_table() -> None:
     names = {row.name for row in COLLECTIVES}
     assert len(names) == len(COLLECTIVES)
-    assert names == set(calls.__all__) - {"received", "refuse", "refused", "tell"}
+    assert names == functions_of(calls) - {"received", "refuse", "refused", "tell"}
     assert {name for name in names if name in Engine.__abstractmethods__} == {"send", "receive"}
-    assert set(defaults.__all__) - {"COLLECTIVE_TAG"} == names - {"send", "receive"}
+    assert functions_of(defaults) == names - {"send", "receive"}
 
 
 def test_the_native_engine_has_all_that_an_engine_has() -> None:

@@ -77,3 +77,42 @@ def test_a_message_that_does_not_fit_is_not_received(rank: int, what: str) -> No
         calls.barrier(ME, group, now=True)
     finally:
         groups.close_world()
+
+
+# Pairs that a fixed hash of 32 bits, by which calls were once told apart, took for one.
+ONCE_TAKEN_FOR_ONE = [
+    (72_587, 113_610),
+    (143_351, 153_311),
+    (108_273, 132_355),
+    (10_342, 135_553),
+    ((332, 3), (96_916, 3)),
+]
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("shapes", ONCE_TAKEN_FOR_ONE)
+def test_different_shapes_are_never_taken_for_one(rank: int, shapes: tuple[int | tuple[int, int], ...]) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        tensor = np.full(shapes[rank], rank + 1, np.float32)
+        with pytest.raises(MismatchError, match="the ranks disagree on the shape"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        assert (tensor == rank + 1).all()
+    finally:
+        groups.close_world()
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("of_table", [(1, 2), (1,)])
+def test_parts_of_all_ranks_are_not_taken_for_tensors_without_dimensions(rank: int, of_table: tuple[int, ...]) -> None:
+    group = groups.enter_world(ME, "test")
+    try:
+        for _ in range(2):  # the first calls of a group are of ranks that have just met
+            calls.barrier(ME, group, now=True)
+        has_table = rank in of_table
+        outputs = [np.zeros(size if has_table else (), np.float32) for size in (1, 1, 0)]
+        input = np.ones((0 if rank == 2 else 1) if has_table else (), np.float32)
+        with pytest.raises(MismatchError, match="the ranks disagree on the sizes of the parts"):
+            calls.all_gather(ME, group, outputs, input, now=True)
+    finally:
+        groups.close_world()

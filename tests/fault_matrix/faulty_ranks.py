@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import select
@@ -21,7 +22,7 @@ import numpy as np
 from scenarios import TIMEOUT, Scenario
 
 import shim
-import shim.core.engines.shared_memory.engine  # before ranks are forked
+import shim.core.engines.shared_memory  # before ranks are forked
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
@@ -32,6 +33,7 @@ ME = Caller("test", outsider="warn")
 DEADLINE = 30.0  # seconds
 LARGE = 4_000_000  # bytes
 
+turns = itertools.count()
 outputs: deque[weakref.ref[np.ndarray]] = deque(maxlen=1)  # the last tensor that was to be written to
 
 
@@ -59,6 +61,24 @@ def gather(group: ProcessGroup) -> None:
     calls.all_gather(ME, group, gathered, np.ones(LARGE, np.uint8), now=True).wait()
 
 
+def one_after_the_other(group: ProcessGroup) -> None:
+    """Carry the next collective out, on parts of several chunks."""
+    whole, part = np.ones(LARGE // 16 * group.size, np.uint8), np.ones(LARGE // 16, np.uint8)
+    turn = next(turns)
+    root = turn // 8 % group.size
+    at_root = whole if group.rank == root else None
+    (
+        lambda: calls.broadcast(ME, group, whole, root, now=True),
+        lambda: calls.reduce(ME, group, whole, whole.copy(), ReduceOp.MAX, root, now=True),
+        lambda: calls.gather(ME, group, at_root, part, root, now=True),
+        lambda: calls.scatter(ME, group, part, at_root, root, now=True),
+        lambda: calls.all_gather(ME, group, whole, part, now=True),
+        lambda: calls.reduce_scatter(ME, group, part, whole, ReduceOp.MAX, now=True),
+        lambda: calls.all_to_all(ME, group, whole.copy(), whole, now=True),
+        lambda: calls.all_reduce(ME, group, whole, whole, ReduceOp.MAX, now=True),
+    )[turn % 8]().wait()
+
+
 def make_group(group: ProcessGroup) -> None:
     made = groups.new_group(ME)
     sum_up(made, np.ones(1))
@@ -75,6 +95,7 @@ WHAT: dict[str, Callable[[ProcessGroup], None]] = {
     "messages": pass_on,
     "lent messages": lambda group: pass_on(group, shim.empty),
     "gathers": gather,
+    "each in turn": one_after_the_other,
     "making groups": make_group,
     "meeting": lambda group: sum_up(group, np.ones(1)),
 }
@@ -99,10 +120,14 @@ def answer(scenario: Scenario) -> dict[str, Any]:
             os.close(writing)
             pids.append(pid)
             pipes.append(reading)
-        told = {rank: told_by(pipe) for rank, pipe in enumerate(pipes) if rank != scenario.victim}
+        told = {
+            rank: told_by(pipe)
+            for rank, pipe in enumerate(pipes)
+            if rank != scenario.victim or scenario.action == "late"
+        }
         hung = [rank for rank, said in told.items() if said is None]
         for pid in [pids[scenario.victim], *(pids[rank] for rank in hung)]:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)  # the late victim has ended, and is not yet waited for
         for pid, pipe in zip(pids, pipes, strict=True):
             os.waitpid(pid, 0)
             os.close(pipe)
@@ -138,7 +163,7 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
             os.environ["SHIM_FAULT_NOTE"] = str(note)
         os.environ["SHIM_CROSS_MEMORY"] = "1" if scenario.point == "in_cross_read" else "off"
         os.environ |= {"SHIM_RANK": str(rank), "SHIM_WORLD_SIZE": str(scenario.size), "SHIM_JOB": job}
-        patient = scenario.action == "stop" or scenario.what == "meeting"
+        patient = scenario.action in ("stop", "late") or scenario.what == "meeting"
         os.write(writing, json.dumps(told_to_this_rank(scenario, TIMEOUT if patient else DEADLINE)).encode())
     except BaseException:  # nobody else will show it
         traceback.print_exc()
@@ -149,16 +174,19 @@ def be_rank(scenario: Scenario, rank: int, note: Path, job: str, writing: int) -
 def told_to_this_rank(scenario: Scenario, timeout: float) -> dict[str, Any]:
     group: ProcessGroup | None = None
     told: dict[str, Any] = {"error": "nothing", "message": "", "ranks": ()}
+    carried_out = 0
     try:
         group = groups.enter_world(ME, "test", timeout=timeout)
         for _ in range(100_000):
             WHAT[scenario.what](group)
+            carried_out += 1
     except ShimError as error:
         told = {"at": time.monotonic_ns(), "error": type(error).__name__, "message": str(error)}
         told["ranks"] = getattr(error, "ranks", ())
     gc.collect()
     is_kept = any(output() is not None for output in outputs)
-    return {"at": time.monotonic_ns(), **told, "again": what_a_call_raises(group), "is_kept": is_kept}
+    again = what_a_call_raises(group)
+    return {"at": time.monotonic_ns(), **told, "again": again, "is_kept": is_kept, "carried_out": carried_out}
 
 
 def what_a_call_raises(group: ProcessGroup | None) -> str:

@@ -44,6 +44,7 @@ class Told:
     milliseconds: float  # after the fault
     again: str
     is_kept: bool  # the tensor it received into, although nobody has it any more
+    carried_out: int  # operations, before the error
 
 
 class Runner:

@@ -31,6 +31,7 @@ PHASES = {
     "reading each other's tensors": ("gathers", "in_cross_read", 70),
 }
 OF_TWO_RANKS = ("reading each other's tensors",)
+OF_MESSAGES = ("messages", "lent messages")
 PHASES_AND_SIZES = [
     pytest.param(phase, size, id=f"{phase}-{size}ranks")
     for phase in PHASES
@@ -100,6 +101,38 @@ def test_a_rank_that_never_comes_to_the_world(runner: Runner, size: int) -> None
     told = runner.run(scenario)
     assert all(seen.error == "CollectiveTimeoutError" for seen in told.values()), told
     assert f"had not come: {size - 1}" in told[0].message, told
+
+
+# Where a rank of two, three and four is late: at the points of each phase, and at many points of each collective in turn.
+LATE = [
+    *(
+        scenario_of(phase, "late", size)
+        for phase in PHASES
+        if PHASES[phase][0] not in OF_MESSAGES
+        for size in (2, 3, 4)
+    ),
+    *(
+        Scenario("each in turn", point, which, "late", size, victim)
+        for size in (2, 3, 4)
+        for victim in (0, size - 1)
+        for point, last in (("in_transfer", 60), ("before_arrival", 16), ("after_arrival", 16))
+        for which in range(2, last, 5)
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [each for each in LATE if each.size == 2 or each.what != "gathers"],
+    ids=lambda each: f"{each.what}-{each.point}-{each.which}-rank{each.victim}of{each.size}",
+)
+def test_a_late_rank(runner: Runner, scenario: Scenario) -> None:
+    """It goes on after the others have given up: of the operation, all ranks have the result or none has."""
+    told = runner.run(scenario)
+    assert len(told) == scenario.size
+    assert len({seen.carried_out for seen in told.values()}) == 1, told
+    for seen in told.values():
+        assert {seen.error, seen.again} <= {"CollectiveTimeoutError", "PeerLostError"}, seen
 
 
 @pytest.mark.parametrize(("phase", "size"), PHASES_AND_SIZES)

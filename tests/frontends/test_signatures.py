@@ -28,6 +28,17 @@ NOT_RECORDED = {
     "shim.frontends.paddle_2.distributed.Group": "the type of every group; Paddle keeps it in communication.group",
     "shim.frontends.paddle_3.distributed.Group": "likewise",
     **{
+        f"shim.frontends.{paddle}.distributed.{name}": "private; tests/substitution/test_questions.py compares its answers"
+        for paddle in ("paddle_2", "paddle_3")
+        for name in (
+            "collective._get_group_map",
+            "collective._get_group_map_by_name",
+            "communication.group._GroupManager",
+            "parallel_helper._is_data_parallel_mode",
+            "parallel_helper._is_parallel_ctx_initialized",
+        )
+    },
+    **{
         f"shim.frontends.paddle_3.distributed.fleet.{name}": "in test_paddle_fleet.py, as Paddle's are methods"
         for name in fleet.__all__
     },

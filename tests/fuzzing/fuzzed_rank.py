@@ -17,8 +17,6 @@ from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Call", "Ended", "carry_out"]
-
 TIMEOUT = 2.0  # seconds that a rank waits for one that does not come
 ME = Caller("fuzzing")
 _MEMBERS = {"both": [0, 1], "first": [0], "second": [1], "destroyed": [0, 1]}

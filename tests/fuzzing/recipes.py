@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["AWKWARD", "FRAMEWORKS", "GROUPS", "HOMES", "LAYOUTS", "Recipe", "made"]
-
 # By frontend: the framework, and the module that begins and makes groups.
 FRAMEWORKS = {"torch": "torch", "paddle_3": "paddle", "mindspore": "mindspore"}
 HOMES = {

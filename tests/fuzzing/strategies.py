@@ -11,8 +11,6 @@ from fuzzed_rank import Call
 from hypothesis import strategies as st
 from recipes import AWKWARD, FRAMEWORKS, GROUPS, LAYOUTS, Recipe
 
-__all__ = ["EXCLUDED", "MODULES", "calls", "functions_of"]
-
 MODULES = (
     "shim.frontends.torch.distributed",
     "shim.frontends.torch.distributed.nn.functional",

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["KINDS", "OnGpu"]
-
 
 class OnGpu(NamedTuple):
     """*make* returns a tensor with the elements of an array, *values* an array with a tensor's; dtypes *without* which it has none."""

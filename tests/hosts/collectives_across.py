@@ -12,8 +12,6 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["ME", "SIZES", "all_collectives", "in_place", "many_at_once", "strided", "uneven_parts"]
-
 ME = Caller("test")
 SIZES = (8, 8 << 10, 2 << 20)  # bytes of a part: within an arrival, in one transfer, in many
 _OPS = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.AVG, ReduceOp.PREMUL_SUM)

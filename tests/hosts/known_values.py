@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["FAILURES", "KINDS", "Kind", "Values", "expect", "known", "reading"]
-
 Values = npt.NDArray[np.float64]
 FAILURES: list[str] = []
 _PERIOD = 13  # values are below: what four ranks' factors make of their sum is exact in bfloat16

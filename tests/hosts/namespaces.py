@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,13 +19,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-__all__ = ["Host", "Network", "make_hosts", "what_prevents_hosts"]
+from debian_packages import need, skip
 
 _ENTER = Path(__file__).with_name("enter_host.py")
 _SSH = Path(__file__).with_name("ssh_stand_in.py")
-_TOOLS = ("ip", "tc", "unshare", "mount")
+_TOOLS = ("ip", "tc", "unshare", "nsenter", "mount")
 _PATIENCE = 20.0  # seconds for one command of iproute2, or one holder
 _SHORTEST_BURST = 128 << 10  # bytes; a packet that the kernel has yet to cut may have 64 KiB
 
@@ -229,19 +226,15 @@ def _command_of(process: int) -> str:
 @contextmanager
 def make_hosts(count: int) -> Iterator[Network]:
     """Make *count* hosts that reach each other. Where that cannot be done the test is skipped, and fails where CI=true is set."""
+    need(*_TOOLS)
     if why := what_prevents_hosts():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no hosts can be made of network namespaces: {why}")
-        pytest.skip(f"no hosts can be made of network namespaces: {why}")
+        skip(f"no hosts can be made of network namespaces: {why}")
     with ExitStack() as stack:
         yield Network(count, stack)
 
 
 def what_prevents_hosts() -> str:
-    """Return why this process cannot make network namespaces; nothing where it can."""
-    absent = [tool for tool in (*_TOOLS, "nsenter") if shutil.which(tool) is None]
-    if absent:
-        return f"{', '.join(absent)} not found (iproute2, util-linux)"
+    """Return why this process, which has the tools, cannot make network namespaces; nothing where it can."""
     tried = subprocess.run(
         ["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True, check=False
     )

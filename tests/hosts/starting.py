@@ -10,8 +10,6 @@ from pathlib import Path
 
 from namespaces import Network
 
-__all__ = ["environment", "finish", "mpirun", "shim_run"]
-
 _ROOT = Path(__file__).parents[2]
 _SCRIPTS = Path(sys.executable).parent  # where the launchers of this environment are
 

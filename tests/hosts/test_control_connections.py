@@ -16,7 +16,7 @@ import sys, time
 from shim.core.control import Meeting, meet
 rank, size, address, interface = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
 def enter(secret=b"sixteen characters or more", timeout=20):
-    return meet(Meeting(rank, size, "across", address, secret, b"", interface), timeout)
+    return meet(Meeting(rank, size, "across", address, secret, b"", interface, 3.0), timeout)
 def until_gone(lost):
     began = time.monotonic()
     while not control.is_gone(lost):

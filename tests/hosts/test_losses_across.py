@@ -39,7 +39,7 @@ def ranks_in(network: Network, what: str, folder: Path, library: str = "gloo") -
     options = {"options": ["--keep-going"]} if library == "gloo" else {}
     started = subprocess.Popen(
         start(network, 2, PROGRAM, what, str(folder), **options),
-        env=environment(),
+        env=environment(SHIM_NETWORK_GAP="3"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -166,7 +166,7 @@ def test_hosts_with_different_secrets_do_not_meet(two_hosts: Network, tmp_path: 
         assert (seen[rank]["error"], seen[rank]["ranks"]) == ("CollectiveTimeoutError", missing), seen[rank]
     for rank in (2, 3):
         assert (
-            "10.77.0.1:4000: is the hub of another job (are SHIM_SECRET and the address, as it is written, the same there?)"
+            "10.77.0.1:4000: is the hub of another job (are SHIM_SECRET, the port and the launcher's name of the run the same there?)"
             in seen[rank]["message"]
         )
 

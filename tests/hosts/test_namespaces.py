@@ -120,7 +120,7 @@ def test_the_hosts_of_two_test_processes_do_not_meet() -> None:
 
 CRASH = """
 import os, sys, time
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from namespaces import make_hosts
 with make_hosts(2) as network:
     print(*[host.holder for host in network.hosts], flush=True)
@@ -129,7 +129,8 @@ with make_hosts(2) as network:
 
 
 def test_nothing_is_left_of_the_hosts_of_a_process_that_was_killed(two_hosts: Network) -> None:
-    with subprocess.Popen([sys.executable, "-c", CRASH, str(Path(__file__).parent)], stdout=subprocess.PIPE) as maker:
+    folders = map(str, list(Path(__file__).parents)[:2])
+    with subprocess.Popen([sys.executable, "-c", CRASH, *folders], stdout=subprocess.PIPE) as maker:
         assert maker.stdout is not None
         holders = maker.stdout.readline().split()
         maker.kill()
@@ -140,7 +141,18 @@ def test_nothing_is_left_of_the_hosts_of_a_process_that_was_killed(two_hosts: Ne
         time.sleep(0.02)
 
 
+def test_without_the_tools_tests_are_skipped_for_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CI", raising=False)
+    with (
+        pytest.raises(pytest.skip.Exception, match="missing Debian packages: iproute2, mount, util-linux"),
+        make_hosts(1),
+    ):
+        pass
+
+
 def test_without_privileges_tests_are_skipped_and_fail_where_they_must_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("namespaces.need", lambda *programs: None)
     monkeypatch.setattr("namespaces.what_prevents_hosts", lambda: "Operation not permitted")
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match="not permitted"), make_hosts(1):

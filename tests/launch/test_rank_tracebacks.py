@@ -39,6 +39,23 @@ def test_what_ranks_have_in_common_is_compared_without_who_reads_it() -> None:
     assert what_it_says(said(0, 2)) != what_it_says(said(1, 2, "train.py:4"))
 
 
+def test_what_is_held_back_is_shown_but_for_the_last_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    source, to = os.pipe()
+    with open(source, "rb", buffering=0) as pipe, open(to, "wb", buffering=0) as program:
+        output = RankOutput(0, pipe, 1, None, "wb")
+        ignored = [b"Exception ignored in: <x>", HEAD, *USERS, b"KeyError: 2"]
+        program.write(b"\n".join([HEAD, *USERS, b"KeyError: 1", *ignored, b"more", HEAD, *USERS, *OURS, *SAID, b""]))
+        output.pass_on()
+        assert list(output.last_lines) == [HEAD, *USERS, *OURS, *SAID]
+        assert output.holds_last_lines
+        output.show_held(but_last_lines=True)
+        assert not output.holds_last_lines
+        program.write(b"late\n")
+        output.pass_on()
+        shown = [*ignored, HEAD, *USERS, b"KeyError: 1", b"more", b"late"]
+        assert capfd.readouterr().out.encode().splitlines() == [b"[0] " + line for line in shown]
+
+
 def test_a_rank_that_writes_tracebacks_again_and_again_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))

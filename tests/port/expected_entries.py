@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from shim.port.entries import Entry
 
-__all__ = ["ENTRIES", "ROUNDS", "Expected", "explained"]
-
 # The ways round, by the API in which a script is written.
 ROUNDS = {
     "torch": ("paddle_3", "mindspore", "torch"),

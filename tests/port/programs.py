@@ -12,8 +12,6 @@ from shim.port.apis import APIS
 from shim.port.correspondences import Form, forms_of
 from shim.port.correspondences.members import member_for
 
-__all__ = ["NOT_CALLED", "PROGRAMS", "VARIANTS", "functions_of", "rows_of", "written"]
-
 # The ways to write a program: with arguments by position, all by keyword, with the API's second and third function for a row.
 VARIANTS = ("positions", "keywords", "other functions", "third functions")
 _CALL = re.compile(r"<(\w+)\((.*?)\)>")

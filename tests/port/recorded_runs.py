@@ -16,8 +16,6 @@ from shim.trace.calls import Recording
 from shim.trace.differences import compare
 from shim.trace.reading import read_recording
 
-__all__ = ["Runs", "assert_equal_calls"]
-
 
 class Runs:
     """Records several runs of this rank one after the other, into one file in *folder*."""

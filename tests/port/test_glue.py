@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from shim.conformance.examples.adapting.places import free_ports
-from shim.port.glue.functions import FUNCTIONS, module_text
+from shim.conformance.examples.adapting import free_ports
+from shim.port.glue import FUNCTIONS, module_text
 from shim.port.plan import Plan
 from shim.port.results import Result
 from shim.port.run import port_paths, write_files

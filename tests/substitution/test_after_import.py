@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.substitution.after_import import after_import
+from shim.frontends._after_import import after_import
 
 
 @pytest.fixture

@@ -81,6 +81,8 @@ for one in (lambda: dist.rpc.init_rpc("a"), lambda: dist.rpc.rpc_sync("a", print
     refused(one, "a transport of its own", "send_object_list")
 refused(lambda: fleet.get_hybrid_communicate_group(), "Only data parallelism")
 refused(lambda: fleet.all_reduce(1))
+refused(lambda: fleet.init_server(), "paddle's own fleet", "parameter servers")
+assert (fleet.rank(), fleet.nranks(), fleet.util.get_file_shard(["a"])) == (0, 1, ["a"])
 refused(lambda: fleet.distributed_scaler(None))
 for one in (fleet.init, fleet.distributed_model, fleet.distributed_optimizer, fleet.worker_num, type(fleet.fleet)):
     assert one.__module__.startswith("shim."), one

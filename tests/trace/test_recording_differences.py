@@ -84,6 +84,21 @@ def test_values_and_ends_are_compared(left: dict[str, Any], right: dict[str, Any
     assert _compared(all_reduce(), all_reduce(), left, right) == texts
 
 
+def test_digests_of_different_keys_are_not_compared_and_that_is_told() -> None:
+    sides = [recording(call(0, all_reduce(), 1, 2, input_digest=digest)) for digest in (1, 2)]
+    for side, key in zip(sides, (7, 8), strict=True):
+        side.ranks[0].digest_key = key
+    outcome = compare(*sides)
+    assert (outcome.differences, outcome.equal, outcome.digests) == ([], 1, 0)
+    assert list(lines_of(outcome)) == [
+        "1 calls on 2 ranks are equal, 0 with digests",
+        "No values were compared, as the digests have different keys: record both with one SHIM_TRACE_DIGESTS.",
+    ]
+    assert len(list(lines_of(compare(*sides, digests=False)))) == 1
+    sides[1].ranks[0].digest_key = 7
+    assert len(compare(*sides).differences) == 1
+
+
 def _job(*ops: str, rank: int = 0) -> list[Call]:
     return [
         call(rank, all_reduce(op=op, source=f"/a/train.py:{line}"), line, line + 1) for line, op in enumerate(ops, 1)

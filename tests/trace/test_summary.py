@@ -67,6 +67,23 @@ def test_failures_are_listed() -> None:
     assert [one.rank for one in summarize(job).failures] == [0, 1]
 
 
+def test_what_a_rank_refused_is_a_failure_and_no_operation_and_what_failed_has_moved_no_bytes() -> None:
+    refused = all_reduce(collective="refused", inputs=None, outputs=None, op="", function="torch.distributed.reduce")
+    job = recording(
+        call(0, all_reduce(), 0, 9), call(1, all_reduce(), 1, 9),
+        call(0, all_reduce(), 10, 11, failure=failure("TensorError")), call(1, all_reduce(), 10, 19, failure=failure()),
+        call(0, refused, 20, 21, failure=failure("ArgumentError")), call(1, refused, 20, 21, failure=failure("RankError")),
+    )  # fmt: skip
+    found = summarize(job)
+    [operation] = found.operations
+    assert (operation.collective, operation.calls, operation.bytes) == ("all_reduce", 2, 2 * 24)
+    assert [one.calls for one in found.ranks] == [1, 2]
+    assert [(one.rank, one.failure.kind) for one in found.failures if one.failure] == [
+        (0, "TensorError"), (0, "ArgumentError"), (1, "MismatchError"), (1, "RankError"),
+    ]  # fmt: skip
+    assert found.failures[1].line() == "torch.distributed.reduce, at /a/train.py:7 in step"
+
+
 def test_calls_of_shim_itself_count_where_asked_for() -> None:
     job = recording(*(call(rank, all_reduce(is_internal=True), rank, 9) for rank in range(2)))
     assert summarize(job).operations == []

@@ -19,7 +19,7 @@ from shim.cli import _app
 SLOW = """
 for _ in range(4):
     if rank == 2:
-        time.sleep(0.05)
+        time.sleep(0.2)
     dist.all_reduce(np.zeros(1000))
     dist.barrier()
 """
@@ -38,12 +38,12 @@ def launch(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Comple
 def test_a_slow_rank_is_named(recorded: Callable[..., Path]) -> None:
     done = trace("show", recorded(SLOW, 4))
     assert done.exit_code == 0
-    assert re.search(r": 32 calls of 4 ranks in 0\.\d+ s\n", done.output)
+    assert re.search(r": 32 calls of 4 ranks in \d\.\d+ s\n", done.output)
     assert re.search(r"\nall_reduce +world +4 +0\.128 +\d+\.\d+ +\d+\.\d+ +2 \(\d+% of wait\)\n", done.output)
     found = re.search(r"The others waited for rank 2 most: (\d+\.\d+) ms, (\d+)% of all waiting\.", done.output)
     assert found is not None
-    assert float(found[1]) > 4 * 3 * 40
-    assert int(found[2]) > 80
+    assert float(found[1]) > 4 * 3 * 100  # of 200 ms each, as a busy machine makes the others late too
+    assert int(found[2]) > 50
 
 
 def test_the_summary_as_json(recorded: Callable[..., Path]) -> None:

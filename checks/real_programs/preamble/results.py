@@ -14,8 +14,6 @@ import numpy
 import torch
 import torch.distributed as dist
 
-__all__ = ["RANK", "WORLD_SIZE", "note_groups", "show"]
-
 RANK = int(os.environ.get("RANK") or os.environ.get("SHIM_RANK") or 0)
 WORLD_SIZE = int(os.environ.get("WORLD_SIZE") or os.environ.get("SHIM_WORLD_SIZE") or 1)
 

@@ -80,6 +80,7 @@ struct PyRequest {
 PyRequest checked(const std::string& collective, int rank, int size, nb::object outputs, nb::object inputs,
                   nb::handle output_splits, nb::handle input_splits, nb::handle op, double factor, int root, bool whole,
                   const char* before, bool devices) {
+  call_was_begun = false;
   PyRequest made;
   if (devices) made.owners.allow_devices();
   const Seat seat = made.seat = {rank, size};

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "bindings/calls/digest.hpp"
 #include "bindings/tensors/tensor_reader.hpp"
+#include "platform/digest.hpp"
 
 namespace nb = nanobind;
 
@@ -39,10 +39,10 @@ nb::bytes tensor_key(nb::handle outputs, nb::handle inputs, bool devices) {
   return nb::bytes(key.data(), key.size());
 }
 
-std::uint64_t elements_digest(nb::handle tensors) {
+std::uint64_t elements_digest(nb::handle tensors, std::uint64_t key) {
   Owners owners;
   const TensorArgument argument = read_tensors(tensors, "input", owners);
-  Digest digest;
+  Digest digest(key);
   std::vector<std::byte> packed;
   for (const TensorView& view : argument.views()) {
     const std::byte* elements = view.data;

@@ -12,7 +12,7 @@ namespace shim::bindings {
 // to be read too.
 nanobind::bytes tensor_key(nanobind::handle outputs, nanobind::handle inputs, bool devices);
 
-// 64 bits that stand for the elements of a tensor, or of several in a list one after the other, in row-major order.
-std::uint64_t elements_digest(nanobind::handle tensors);
+// The Digest under `key` of a tensor's elements, or of several's in a list one after the other, in row-major order.
+std::uint64_t elements_digest(nanobind::handle tensors, std::uint64_t key);
 
 }  // namespace shim::bindings

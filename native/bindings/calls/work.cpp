@@ -11,9 +11,9 @@
 #include "bindings/interpreter/program_threads.hpp"
 #include "bindings/interpreter/source_line.hpp"
 #include "group/call_description.hpp"
-#include "group/group_memory.hpp"
 #include "group/loans.hpp"
 #include "group/watcher.hpp"
+#include "meeting/group_memory.hpp"
 #include "meeting/meeting_watch.hpp"
 #include "platform/process.hpp"
 #include "reports/inquiries.hpp"
@@ -62,6 +62,20 @@ void check_none_has_gone(const Group& group) {
   }
 }
 
+// An interrupt that was kept comes when the call has ended, however it did.
+template <class Call>
+bool after_interrupts(GilHooks& hooks, const Call& call) {
+  bool result = false;
+  try {
+    result = call();
+  } catch (const Failure&) {
+    hooks.throw_kept();
+    throw;
+  }
+  hooks.throw_kept();
+  return result;
+}
+
 }  // namespace
 
 void GilHooks::about_to_block() {
@@ -70,9 +84,23 @@ void GilHooks::about_to_block() {
 
 void GilHooks::check_interrupted() {
   take_back();
+  throw_kept();
   held_ = is_only_thread() && !handles_signals() ? Held::program : Held::thread;
   if (PyErr_CheckSignals() != 0) throw Interrupted();  // the Python error stays set for the boundary
   about_to_block();
+}
+
+void GilHooks::keep_interrupt() {
+  kept_.emplace();
+  about_to_block();
+}
+
+void GilHooks::throw_kept() {
+  if (!kept_) return;
+  take_back();
+  kept_->restore();
+  kept_.reset();
+  throw Interrupted();
 }
 
 std::string GilHooks::place() {
@@ -215,7 +243,7 @@ bool carry_out(Member& member, Operation& operation, Owners& owners) {
     GilHooks hooks;
     const WaitHooksScope scope(hooks);
     if (operation.bytes() > large_bytes) hooks.about_to_block();
-    return member.progress.run_now(operation);
+    return after_interrupts(hooks, [&] { return member.progress.run_now(operation); });
   } catch (const Failure& failure) {
     if (!has_written_nothing(failure)) owners.raise_versions();
     throw;
@@ -233,7 +261,10 @@ void wait_for(Task& task, double timeout) {
     GilHooks hooks;
     const WaitHooksScope scope(hooks);
     if (task.bytes() > large_bytes) hooks.about_to_block();
-    task.wait(timeout);
+    after_interrupts(hooks, [&] {
+      task.wait(timeout);
+      return true;
+    });
   } catch (const Interrupted&) {
     throw nb::python_error();
   }

@@ -20,7 +20,7 @@
 namespace shim::bindings {
 
 // Those of an Origin, as Python gives them.
-using OriginFields = std::tuple<std::string, std::string, bool, bool>;
+using OriginFields = std::tuple<std::string, std::string, bool, bool, std::string>;
 
 nanobind::object exception_of(const Failure& failure);
 
@@ -80,6 +80,10 @@ void read_before_others_write(Work& work, const nanobind::typed<nanobind::list, 
 // Waits on the calling thread, and carries the task out there if it was not started; a negative timeout is none.
 void wait_for(Task& task, double timeout);
 
+// Whether the last collective of this thread had begun. If so, its arguments are not what raised since. A function that
+// reads a collective's arguments sets it to false.
+inline thread_local bool call_was_begun = false;
+
 // Carries it out on the calling thread, or returns false when other operations of the group are before it.
 bool carry_out(Member& member, Operation& operation, Owners& owners);
 
@@ -93,13 +97,17 @@ class GilHooks final : public WaitHooks {
   ~GilHooks() override { take_back(); }
   void about_to_block() override;
   void check_interrupted() override;
+  void keep_interrupt() override;
   std::string place() override;
   Held held() const override { return held_; }
+  // Throws Interrupted where one was kept.
+  void throw_kept();
 
  private:
   void take_back();
 
   PyThreadState* released_ = nullptr;
+  std::optional<nanobind::python_error> kept_;
   Held held_ = Held::thread;  // as at the last check
 };
 

@@ -1,7 +1,6 @@
 // Lending shared memory to the other ranks: who maps it, for how long, and what happens where that does not work.
 #include "group/loans.hpp"
 
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,12 +126,8 @@ SHIM_TEST(what_is_not_there_is_not_mapped) {
 }
 
 SHIM_TEST(memory_that_one_rank_cannot_map_goes_through_the_rings) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-  ::waitpid(child, nullptr, 0);
   std::vector<Descriptor> gone(3);
-  gone[1] = Descriptor(pidfd);
+  gone[1] = process_that_has_ended();
   for (const bool worked_before : {false, true})
     on_ranks(3, [&](Rank& me) {
       for (int turn = worked_before ? 0 : 1; turn < 3; ++turn) {

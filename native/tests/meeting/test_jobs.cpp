@@ -32,6 +32,47 @@ SHIM_TEST(a_rank_of_another_job_is_not_let_in) {
   for (const Met& one : met) CHECK(one.kind == FailureKind::timeout);
 }
 
+SHIM_TEST(ranks_of_two_jobs_that_wait_in_vain_for_their_own_end_it) {
+  const std::string key = new_key();
+  for (const Met& met : all_meet({{key, "g", {0, 1}, 0, 6, std::nullopt, {"11.1", "1.1", true}},
+                                  {key, "g", {0, 1}, 1, 6, std::nullopt, {"22.1", "2.1", true}}})) {
+    CHECK(met.kind == FailureKind::state);
+    CHECK(tells(met, "process 11, which process 1 started, is rank 0 of one job, process 22, which process 2 started"));
+    CHECK(tells(met, "is rank 1 of another one, and each waits in vain for its own"));
+  }
+}
+
+SHIM_TEST(helpers_of_one_job_meet_at_once_and_those_with_siblings_a_little_later) {
+  for (const bool have_siblings : {false, true}) {
+    const std::string key = new_key();
+    const auto began = std::chrono::steady_clock::now();
+    for (const Met& met :
+         all_meet({{key, "g", {0, 1}, 0, 4, std::nullopt, {"11.1", "1.1", have_siblings, false, "run 1"}},
+                   {key, "g", {0, 1}, 1, 4, std::nullopt, {"22.1", "2.1", have_siblings, false, "run 1"}}}))
+      CHECK_EQUAL(met.failure, std::string());
+    CHECK((std::chrono::steady_clock::now() - began < std::chrono::milliseconds(1900)) == !have_siblings);
+  }
+}
+
+SHIM_TEST(helpers_of_two_jobs_keep_apart) {
+  const std::string key = new_key();
+  std::vector<Meeting> meetings;
+  for (const std::string job : {"1", "2"})
+    for (const int rank : {0, 1, 2}) {
+      const std::string parent = job + std::to_string(rank);
+      meetings.push_back(
+          {key, "g", {0, 1, 2}, rank, 20, std::nullopt, {"9" + parent, parent, false, false, "run " + job}});
+    }
+  for (const Met& met : all_meet(meetings)) CHECK_EQUAL(met.failure, std::string());
+}
+
+SHIM_TEST(a_helper_meets_a_rank_of_no_outer_job) {
+  const std::string key = new_key();
+  for (const Met& met : all_meet({{key, "g", {0, 1}, 0, 4, std::nullopt, {"11.1", "1.1"}},
+                                  {key, "g", {0, 1}, 1, 4, std::nullopt, {"22.1", "2.1", false, false, "run 1"}}}))
+    CHECK_EQUAL(met.failure, std::string());
+}
+
 SHIM_TEST(ranks_without_proof_meet_those_with_some) {
   for (const int proven : {0, 1}) {
     const std::string key = new_key();
@@ -65,8 +106,8 @@ SHIM_TEST(children_that_may_still_come_keep_another_jobs_rank_out) {
 
 SHIM_TEST(a_child_that_comes_is_a_proof) {
   const std::string key = new_key();
-  // Rank 0 waits longest, so that the others end while it is still there.
-  const auto met = all_meet({{key, "g", {0, 1, 2}, 0, 3, std::nullopt, {"1.1", "9.1"}},
+  // Rank 0 has the longest timeout, so that the others end first, whatever the machine is busy with.
+  const auto met = all_meet({{key, "g", {0, 1, 2}, 0, 8, std::nullopt, {"1.1", "9.1"}},
                              {key, "g", {0, 1, 2}, 1, 2, std::nullopt, {"11.1", "1.1", true}},
                              {key, "g", {0, 1, 2}, 2, 2, std::nullopt, {"22.1", "2.1", true}}});
   CHECK(tells(met[0], "process 22, which process 2 started, came as rank 2 of another job"));

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "group/shared_layout.hpp"
+#include "meeting/rendezvous_messages.hpp"
 #include "platform/failure.hpp"
 #include "platform/socket_messages.hpp"
 #include "tests/meetings.hpp"
@@ -155,6 +156,19 @@ SHIM_TEST(processes_that_say_nothing_keep_nobody_waiting) {
   host.join();
   for (const Met& one : met) CHECK_EQUAL(one.failure, std::string());
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
+}
+
+SHIM_TEST(a_rank_with_another_key_of_that_address_is_a_stranger) {
+  const std::string key = new_key();
+  std::vector<Met> met(2);
+  std::thread host([&] { met[0] = try_to_meet({key, "g", {0, 1}, 0, 20}); });
+  Descriptor stranger;
+  while (!(stranger = connect_to(address_of(key)))) std::this_thread::yield();
+  introduce(stranger, {key + " of another", "g", {0, 1}, 1, 20});
+  met[1] = try_to_meet({key, "g", {0, 1}, 1, 20});
+  host.join();
+  for (const Met& one : met) CHECK_EQUAL(one.failure, std::string());
+  CHECK_EQUAL(receive_message(stranger, 0)->bytes, std::string());
 }
 
 SHIM_TEST(one_that_is_interrupted_while_it_joins_is_told) {

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from shim.bench.planning.cases import Case
 
-__all__ = ["Batch", "Call", "CannotError", "Library", "OverlapParts", "Place"]
-
 Call = Callable[[], object]
 
 

@@ -14,8 +14,6 @@ from shim.bench.libraries.base import Batch, Call, CannotError, Library, Overlap
 from shim.bench.libraries.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
 from shim.bench.planning.cases import IN_PLACE, Case
 
-__all__ = ["CollectiveLibrary", "Tensors", "array_at", "numpy_tensor"]
-
 _UNWRITTEN = 0x77  # every byte of an output before it is checked
 
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from shim.bench.libraries.base import Call
 from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors
 
-__all__ = ["DistApi"]
-
 
 class DistApi(CollectiveLibrary):
     """A subclass sets ``dist``, the module, and says which argument has an all_reduce return what is waited for."""

@@ -17,8 +17,6 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Engine"]
-
 
 class Engine(CollectiveLibrary):
     """``shim.core``'s engine, whose methods carry a collective out at once; of a message it returns what is waited for."""

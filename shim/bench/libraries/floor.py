@@ -18,8 +18,6 @@ from shim.bench.planning.cases import DTYPES, IN_PLACE, Case
 from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
 from shim.bench.planning.machine_cases import LINE, MEMORY_BYTES
 
-__all__ = ["OneCopy", "TwoCopies"]
-
 _PAGE = 4096  # bytes; the first page of the segment holds the line that is handed there and back
 _SLACK = 128 * 1024  # bytes behind a rank's area: a chunk may begin in it and end behind
 _ALIGNMENT = 64  # bytes, of tensors

@@ -12,8 +12,6 @@ from shim.bench.libraries.collective_library import Tensors, array_at
 from shim.bench.libraries.dist_api import DistApi
 from shim.bench.libraries.patterns import Array
 
-__all__ = ["MindSporeFrontend"]
-
 
 class MindSporeFrontend(DistApi):
     asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}

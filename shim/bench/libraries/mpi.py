@@ -12,8 +12,6 @@ from shim.bench.libraries.base import Call, CannotError, Place
 from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors
 from shim.bench.libraries.patterns import ARRAY_DTYPES, Array
 
-__all__ = ["Mpi"]
-
 
 class Mpi(CollectiveLibrary):
     def __init__(self, place: Place) -> None:

@@ -15,8 +15,6 @@ from shim.bench.libraries.collective_library import Tensors, array_at
 from shim.bench.libraries.dist_api import DistApi
 from shim.bench.libraries.patterns import Array
 
-__all__ = ["PaddleFrontend", "PaddleGloo"]
-
 
 class _PaddleApi(DistApi):
     asynchronous: ClassVar[dict[str, bool]] = {"sync_op": False}

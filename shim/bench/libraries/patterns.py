@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from shim.bench.planning.cases import Case
 
-__all__ = ["ARRAY_DTYPES", "Array", "fill", "input_of", "mismatch"]
-
 Array = npt.NDArray[Any]
 
 ARRAY_DTYPES = {"float32": "float32", "bfloat16": "uint16", "int64": "int64"}  # numpy's, of what holds the elements

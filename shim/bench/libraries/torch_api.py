@@ -17,8 +17,6 @@ from shim.bench.libraries.dist_api import DistApi
 from shim.bench.libraries.patterns import Array
 from shim.bench.machine import bind_to_share
 
-__all__ = ["Gloo", "GlooTuned", "TorchFrontend", "TorchFrontendShared", "TorchFrontendWithNumpy"]
-
 _TUNED = "gloo_tuned"  # what the backend is registered as
 
 

@@ -10,8 +10,6 @@ from shim.bench.planning.plan import OVERLAP_SAMPLES
 from shim.bench.ranks.turn import Answer, OverlapTurn
 from shim.bench.results.figures import Overlap, slowest
 
-__all__ = ["OverlapMeasurement"]
-
 _FIRST_SIDE, _LARGEST_SIDE = 512, 8192  # rows of the matrices
 _STEP = 16  # rows
 _WAYS = 3  # the all_reduce alone, the product alone, both

@@ -5,8 +5,6 @@ from __future__ import annotations
 from shim.bench.planning.cases import Case
 from shim.bench.ranks.turn import Turn
 
-__all__ = ["TOO_LONG", "Pace", "first_turn"]
-
 TOO_LONG = 2.0  # seconds of a call after which larger sizes are not measured, and one sample a turn has to do
 # After which a turn ends, whatever was expected of it: three samples that are not too long fit.
 _MOST_SECONDS = 2 * TOO_LONG

@@ -9,8 +9,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-__all__ = ["ProgressBar"]
-
 _LINE_SECONDS = 30.0  # between two lines where output is no terminal
 _DRAW_SECONDS = 0.5  # between two pictures of the bar
 

@@ -13,8 +13,6 @@ from shim.bench.ranks.launchers import Mpi, find_mpi
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.results.record import ContenderRecord, Record
 
-__all__ = ["measure", "present"]
-
 
 def present(
     contenders: Sequence[Contender], folders: Mapping[str, Path]

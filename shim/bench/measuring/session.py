@@ -22,8 +22,6 @@ from shim.bench.ranks.rank_set import RanksEndedError
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 from shim.bench.results.figures import Overlap, Result, figures_of, slowest
 
-__all__ = ["Outcome", "Progress", "Ranks", "in_turn", "run_session"]
-
 _T = TypeVar("_T")
 _RESTARTS = 3  # of a contender whose ranks had to be ended
 

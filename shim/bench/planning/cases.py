@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "COLLECTIVES",
-    "COMPUTING",
-    "CROWDED_BYTES",
-    "DTYPES",
-    "IN_PLACE",
-    "MEASURED_BYTES",
-    "NO_DTYPE",
-    "SIZES",
-    "WITHOUT_SIZE",
-    "Case",
-    "size_text",
-]
-
 COLLECTIVES = (
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "send_receive", "all_gather_unequal",
 )  # fmt: skip

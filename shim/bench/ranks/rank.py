@@ -23,8 +23,6 @@ from shim.bench.ranks.starting_line import StartingLine
 from shim.bench.ranks.turn import OverlapTurn, Turn, take_overlap_turn, take_turn
 from shim.launch.messages import read_message, write_message
 
-__all__ = ["Hello", "Ready", "Start", "main"]
-
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SHIM_RANK")
 
 

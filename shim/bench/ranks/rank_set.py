@@ -26,8 +26,6 @@ from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 from shim.launch.endings import GRACE, dying_with, how_it_ended
 from shim.launch.messages import read_message, write_message
 
-__all__ = ["RankSet", "RanksEndedError"]
-
 _STARTING = 180.0  # seconds for all ranks to import and connect
 _AGREEING = 10.0  # seconds for all ranks to refuse what one of them has refused
 _LAST_LINES = 12  # of the ranks' output that are shown when they fail

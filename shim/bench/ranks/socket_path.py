@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["short_path"]
-
 
 @contextmanager
 def short_path(file: Path) -> Iterator[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 
-__all__ = ["LINE_BYTES", "StartingLine"]
-
 _APART = 16  # words between two ranks' counters, so that each has cache lines of its own
 _MOST_RANKS = 256
 LINE_BYTES = (_MOST_RANKS + 1) * _APART * 8

@@ -12,8 +12,6 @@ from shim.bench.libraries.base import Batch, CannotError, Library, OverlapParts
 from shim.bench.planning.cases import Case
 from shim.bench.ranks.starting_line import StartingLine
 
-__all__ = ["Answer", "OverlapTurn", "Turn", "take_overlap_turn", "take_turn"]
-
 
 @dataclass(frozen=True)
 class Turn:

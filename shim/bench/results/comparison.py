@@ -9,8 +9,6 @@ from shim.bench.planning.machine_cases import LINE, MEMORY_BYTES
 from shim.bench.results.figures import Result
 from shim.bench.results.record import Record
 
-__all__ = ["Comparison", "series"]
-
 
 class Comparison:
     """Looks up medians, in microseconds. What was not measured is None."""

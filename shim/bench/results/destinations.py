@@ -6,8 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["file_refusal", "folder_refusal", "write_whole"]
-
 
 def file_refusal(file: Path) -> str | None:
     """Return why *file* cannot be written, or None."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from shim.bench.planning.cases import Case
 
-__all__ = ["Figures", "Overlap", "Result", "figures_of", "slowest"]
-
 
 @dataclass(frozen=True)
 class Figures:

@@ -10,8 +10,6 @@ from shim.bench.results.comparison import Comparison, series
 from shim.bench.results.record import Record
 from shim.bench.results.table import machine_lines, time_text
 
-__all__ = ["markdown_of"]
-
 _COMPARED = {"torch": TWO_COPIES, "torch-shared": ONE_COPY}  # ours, and the floor of what they do
 
 

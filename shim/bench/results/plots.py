@@ -15,8 +15,6 @@ from shim.bench.results.record import Record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["figure_of", "missing_for_plots", "plot"]
-
 _MOST_LINES = 8
 
 

@@ -10,8 +10,6 @@ from shim.bench.planning.cases import COLLECTIVES, CROWDED_BYTES, NO_DTYPE, SIZE
 from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison
 
-__all__ = ["EVERY", "FIVE", "Finding", "findings"]
-
 EVERY = tuple(
     name for name in COLLECTIVES if name not in WITHOUT_SIZE
 )  # and a barrier, where a time at 8 B is promised

@@ -11,8 +11,6 @@ from shim.bench.planning.cases import Case
 from shim.bench.results.destinations import write_whole
 from shim.bench.results.figures import Figures, Overlap, Result
 
-__all__ = ["FORMAT", "ContenderRecord", "Record", "read_record", "write_record"]
-
 FORMAT = 1
 
 

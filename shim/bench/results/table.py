@@ -17,8 +17,6 @@ from shim.bench.results.comparison import Comparison, series
 from shim.bench.results.figures import Overlap, Result
 from shim.bench.results.record import Record
 
-__all__ = ["busy_lines", "machine_lines", "print_record", "time_text"]
-
 _UNBOUNDED = 100_000  # columns
 
 

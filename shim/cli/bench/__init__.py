@@ -9,8 +9,6 @@ from shim.cli.bench.run import run
 from shim.cli.bench.show import show
 from shim.cli.default_command import with_default
 
-__all__ = ["bench"]
-
 bench = typer.Typer(name="bench", cls=with_default("run"), add_completion=False)
 bench.command("run")(run)
 bench.command("check")(check)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["check"]
-
 _WIDTH = 200  # columns where output is no terminal and COLUMNS does not say
 _STYLES = {"holds": "green", "does not hold": "red", "not measured": "yellow", "does not apply": "dim"}
 

@@ -16,8 +16,6 @@ from shim.bench.planning.plan import Plan
 from shim.bench.ranks.launchers import MPIS
 from shim.launch.identity import MOST_RANKS
 
-__all__ = ["run"]
-
 _RANKS = (2, 3, 4, 8)
 _QUICK_SIZES = (8, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 _ROUNDS, _QUICK_ROUNDS = 5, 3
@@ -71,13 +69,14 @@ def run(
         ),
     ] = False,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help=f"How often each case is measured. Default: {_ROUNDS}.")
+        int | None, typer.Option(min=1, metavar="N", help=f"How often each case is measured. Default: {_ROUNDS}.")
     ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(
             min=0.001,
             max=86_400,
+            metavar="SECONDS",
             help=f"Seconds of timed calls per case and library, over all rounds. Default: {_SECONDS:g}.",
         ),
     ] = None,

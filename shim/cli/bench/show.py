@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["show"]
-
 
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that `shim bench --json FILE` wrote.")],

@@ -14,8 +14,6 @@ from shim.cli.conformance.soak import soak
 from shim.cli.conformance.tables import tables
 from shim.cli.default_command import with_default
 
-__all__ = ["conformance"]
-
 conformance = typer.Typer(name="conformance", cls=with_default("run", takes_paths=True), add_completion=False)
 conformance.command("run")(run)
 conformance.command("signatures")(signatures)

@@ -19,8 +19,6 @@ from shim.conformance.examples.suite import DOCSTRING, Source, too_many_ranks
 from shim.conformance.forms import fits
 from shim.conformance.plan import Plan
 
-__all__ = ["list_examples"]
-
 
 def list_examples(
     paths: Files = None, framework: Frameworks = None, example: Examples = None, tensors: Tensors = None

@@ -14,21 +14,6 @@ from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
 from shim.core.engines import engine_names
 
-__all__ = [
-    "Engine",
-    "Examples",
-    "Files",
-    "Frameworks",
-    "Hosts",
-    "Tensors",
-    "check_writable",
-    "chosen",
-    "chosen_kinds",
-    "console_of",
-    "use_engine",
-]
-
-
 _ALL = "all"
 _LOG_WIDTH = 120  # columns where output is no terminal and COLUMNS does not say
 

@@ -11,8 +11,6 @@ from rich.text import Text
 from shim.cli.conformance.options import chosen, chosen_kinds
 from shim.conformance.plan import FRAMEWORKS, Plan, make_plan, plan_of_files
 
-__all__ = ["plan_from"]
-
 
 def plan_from(
     paths: list[Path] | None,

@@ -38,8 +38,6 @@ from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import Plan, matrix_of
 from shim.frontends.mindspore._groups.numpy_versions import numpy_advice
 
-__all__ = ["run"]
-
 
 def _file(option: str, what: str) -> Any:
     return typer.Option(option, metavar="FILE", help=f"Also write {what} to FILE.")

@@ -8,8 +8,6 @@ import typer
 
 from shim.cli.conformance.options import console_of
 
-__all__ = ["signatures"]
-
 
 def signatures(
     old: Annotated[

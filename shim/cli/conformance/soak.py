@@ -12,18 +12,18 @@ from shim.cli.conformance.options import console_of
 if TYPE_CHECKING:
     from shim.conformance.soak.soak import Summary
 
-__all__ = ["soak"]
-
 _MB = 1 << 20
 
 
 def soak(
-    operations: Annotated[int, typer.Option("--operations", min=1, help="The number of calls.")] = 3000,
-    ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, help="The number of ranks.")] = 3,
+    operations: Annotated[int, typer.Option("--operations", min=1, metavar="N", help="The number of calls.")] = 3000,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, max=64, metavar="N", help="The number of ranks.")] = 3,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the random calls. Default: a new one each time.")
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the random calls. Default: a new one each time.")
     ] = None,
-    largest: Annotated[int, typer.Option("--largest", min=1, max=32, help="The largest part of a rank, in MB.")] = 32,
+    largest: Annotated[
+        int, typer.Option("--largest", min=1, max=32, metavar="MB", help="The largest part of a rank.")
+    ] = 32,
 ) -> None:
     """Make random calls in changing groups, and compare every tensor on every rank with the oracle, bit by bit.
 

@@ -6,8 +6,6 @@ import typer
 
 from shim.cli.conformance.options import Tensors, chosen_kinds, console_of
 
-__all__ = ["tables"]
-
 
 def tables(tensors: Tensors = None) -> None:
     """Run every operation and every dtype through every frontend, and show the frameworks' own results beside them.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shim.port.plan import Plan
     from shim.port.results import Result
 
-__all__ = ["port"]
-
 _APIS = {
     "torch": "torch",
     "paddle-2": "paddle_2",
@@ -38,7 +36,7 @@ def port(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="Files and folders. Of a folder: Python files, notebooks, and the launch lines in scripts, pages, Dockerfiles, Makefiles and YAML.",
             show_default=False,
         ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from shim.port.results import FileResult, Result
     from shim.trace.calls import Recording
 
-__all__ = ["verify"]
-
 _LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "node_modules")
 _LARGE = 50_000_000  # bytes of a file that is linked, not copied
 _SECONDS_TO_END = 10
@@ -46,7 +45,7 @@ def verify(command: str, result: Result, timeout: float) -> int:
 
     Returns the exit status: 0 if all are, 1 if not, 2 if they cannot be compared.
     """
-    folder = Path.cwd()
+    folder, digest_key = Path.cwd(), 1 + secrets.randbelow((1 << 64) - 1)
     outside = [file.path for file in result.changed if not file.target.resolve().is_relative_to(folder.resolve())]
     if outside:
         typer.echo(f"shim port: --verify copies the working folder, and {outside[0]} is not in it", err=True)
@@ -54,14 +53,16 @@ def verify(command: str, result: Result, timeout: float) -> int:
     with tempfile.TemporaryDirectory(prefix="shim-port-") as made:
         trees = {name: Path(made, name, folder.name) for name in ("original", "port")}
         try:
-            recordings = [_recording_of(name, tree, command, result, timeout) for name, tree in trees.items()]
+            recordings = [
+                _recording_of(name, tree, command, result, timeout, digest_key) for name, tree in trees.items()
+            ]
         except _Refused as refusal:
             typer.echo(f"shim port: {refusal}", err=True)
             return 2
         return _compare(recordings, list(trees.values()), command)
 
 
-def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: float) -> Recording:
+def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: float, digest_key: int) -> Recording:
     """Run *command* in a copy of the working folder at *tree*, and return what its ranks called."""
     from shim.errors import ShimError
     from shim.trace.reading import read_recording
@@ -73,7 +74,7 @@ def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: 
         place.write_bytes(content)
     typer.echo(f"verify: running the {name}: {command}", err=True)
     folder = tree.parent / "trace"
-    status, output = _run(command, tree, _environment(tree, folder), timeout)
+    status, output = _run(command, tree, _environment(tree, folder, digest_key), timeout)
     if status != 0:
         told = "\n".join(output.decode(errors="replace").splitlines()[-_TOLD:])
         end = f"ended with status {status}" if status is not None else f"has not ended in {timeout:g} s, and was killed"
@@ -152,7 +153,7 @@ def _copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _environment(tree: Path, folder: Path) -> dict[str, str]:
+def _environment(tree: Path, folder: Path, digest_key: int) -> dict[str, str]:
     """Return the environment of a run in *tree*, which is recorded to *folder*, with the same folders on the path."""
     here = str(Path.cwd())
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -162,7 +163,7 @@ def _environment(tree: Path, folder: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(moved),
         "PYTHONDONTWRITEBYTECODE": "1",
         "SHIM_TRACE": str(folder),
-        "SHIM_TRACE_DIGESTS": "1",
+        "SHIM_TRACE_DIGESTS": str(digest_key),
     }
 
 

@@ -9,8 +9,6 @@ from shim.cli.trace.replay import replay
 from shim.cli.trace.run import run
 from shim.cli.trace.show import show
 
-__all__ = ["trace"]
-
 trace = typer.Typer(name="trace", add_completion=False, no_args_is_help=True)
 trace.command(
     "run",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shim.trace.calls import Call
     from shim.trace.differences import Comparison, Difference
 
-__all__ = ["diff", "lines_of"]
-
 
 def diff(
     left: Annotated[Path, typer.Argument(metavar="A", help="A recording.")],
@@ -50,6 +48,8 @@ def lines_of(outcome: Comparison) -> Iterator[str]:
     if outcome.differences:
         counts += f"; {len(outcome.differences)} of {ranks} differ{'s' * (len(outcome.differences) == 1)}"
     yield counts
+    if outcome.have_other_keys:
+        yield "No values were compared, as the digests have different keys: record both with one SHIM_TRACE_DIGESTS."
 
 
 def _lines_of(difference: Difference) -> Iterator[str]:

@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from shim.trace.calls import Recording
 
-__all__ = ["UNREADABLE", "recording_in", "refuse"]
-
 UNREADABLE = 2  # exit status
 
 

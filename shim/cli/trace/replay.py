@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shim.trace.calls import Recording
     from shim.trace.replaying.outcome import RankOutcome
 
-__all__ = ["replay"]
-
 _MOST = 8  # errors that are shown
 
 

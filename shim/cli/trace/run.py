@@ -10,13 +10,9 @@ import typer
 
 from shim.cli import run as ranks_of
 
-__all__ = ["run"]
-
 
 def run(
-    program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT", help="The program and its arguments.", show_default=False)
-    ],
+    script: ranks_of.Script,
     ranks: Annotated[
         int, typer.Option("-n", "-np", "--nproc-per-node", metavar="N", help="The number of ranks.", show_default=False)
     ],
@@ -26,6 +22,7 @@ def run(
     digests: Annotated[
         bool, typer.Option("--digests", help="Also record 64 bits of the values of all inputs and outputs.")
     ] = False,
+    arguments: ranks_of.Arguments = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module to run, as with `python -m`.")] = False,
     as_installed: Annotated[
         bool, typer.Option("--as-installed", help="Run a program that imports the frameworks themselves.")
@@ -50,7 +47,7 @@ def run(
     os.environ["SHIM_TRACE"] = str(folder)  # the ranks' environments are made of this one
     os.environ["SHIM_TRACE_DIGESTS"] = "1" if digests else "0"
     try:
-        ranks_of.run(program, ranks, module, as_installed, log_dir, keep_going, max_restarts, env)
+        ranks_of.run(script, ranks, arguments, module, as_installed, log_dir, keep_going, max_restarts, env)
     finally:
         found = len({file.name.partition(".")[0] for file in folder.glob(f"*{SUFFIX}")})
         if found:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shim.trace.calls import Recording
     from shim.trace.summary import Summary
 
-__all__ = ["show"]
-
 _MOST = 8  # failures and unfinished calls that are shown
 
 

@@ -30,8 +30,6 @@ from shim.conformance.examples.suite import CASE, Source
 from shim.conformance.kinds import kind_named
 from shim.substitution.mirrors import frontends_of_installed, version_of
 
-__all__ = ["CASE_SIDES", "example_of_case", "on_the_framework", "see_case_on_this_rank", "source_of_cases"]
-
 
 def source_of_cases(framework: str, pages: Sequence[Document]) -> Source:
     """Return the cases of *pages* that are for the installed *framework*, and what is on record of them."""

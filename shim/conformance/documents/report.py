@@ -18,8 +18,6 @@ from shim.conformance.documents.runner import Failure, Result, Run
 from shim.conformance.forms import first_that_fits, fits
 from shim.conformance.kinds import KINDS, Selection
 
-__all__ = ["print_cases", "print_report", "progress_of"]
-
 _MOST_FAILURES = 12  # different ones that are printed
 _SHOWN = 27  # columns, with their frame, in which what a case shows can be read
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first

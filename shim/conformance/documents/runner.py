@@ -1,4 +1,4 @@
-"""Run cases on rank processes with every kind of tensor, and check what every rank saw."""
+"""Run cases on rank processes with every kind of tensor, have each say what it saw, and check that."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ import numpy as np
 
 from shim.conformance.assertions import assert_same_arrays
 from shim.conformance.documents.case import Array, Case, Document
-from shim.conformance.kinds import Selection
-from shim.conformance.rank_runner import Call, Seen, run_in_ranks
-
-__all__ = [
-    "Failure",
-    "Result",
-    "Run",
-    "as_text",
-    "check_sights",
-    "run_documents",
-]
+from shim.conformance.documents.cases import case_named
+from shim.conformance.kinds import Selection, kind_named
+from shim.conformance.rank_runner import Call, Seen, leave_world, run_in_ranks
+from shim.core.job import rendezvous
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,7 @@ def run_documents(
         for case in page.cases
         if case.is_for(kind)
     ]
-    run_in_ranks("shim.conformance.documents.ranks:see_case", calls, on_seen)
+    run_in_ranks("shim.conformance.documents.runner:see_case", calls, on_seen)
     run.seconds = time.perf_counter() - begin
     return run
 
@@ -130,3 +123,23 @@ def _differences(rank: int, against: str, expected: list[Array], seen: list[Arra
 def as_text(arrays: Sequence[Any]) -> str:
     """Return a rank's tensors as reports show them."""
     return ", ".join(np.array2string(array, separator=", ", threshold=64) for array in arrays)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What one rank saw: the tensors of a case, and the version of the framework they were made with."""
+
+    arrays: list[Array]
+    version: str
+
+
+def see_case(document: str, case: str, kind: str) -> Sight:
+    """Run a case on this rank, leave the world it has entered, and return what was seen."""
+    tensors = kind_named(kind)
+    rank = rendezvous.locate().rank
+    example = case_named(document, case)
+    try:
+        outputs = example.call(tensors, rank, example.inputs(rank))
+        return Sight([tensors.read(output) for output in outputs], tensors.version)
+    finally:
+        leave_world()

@@ -7,8 +7,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["EVERY_RANK", "Example", "Step", "Wanted"]
-
 EVERY_RANK = -1
 
 
@@ -92,7 +90,7 @@ class Example:
     @property
     def fingerprint(self) -> str:
         """A digest of the text, by which a record knows that it is about this text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:12]
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 def _asserts(source: str) -> bool:

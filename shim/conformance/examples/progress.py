@@ -17,8 +17,6 @@ from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import Part
 from shim.conformance.forms import first_that_fits
 
-__all__ = ["ProgressTable"]
-
 _LIVE = (Verdict.PASS, Verdict.RAN, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
 _REFRESHES = 8  # a second
 

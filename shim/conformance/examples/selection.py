@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["is_chosen", "unmatched"]
-
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
     """Tell whether one of *patterns* means the example called *name*; without patterns all are meant.

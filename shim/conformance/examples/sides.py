@@ -15,8 +15,6 @@ from shim.conformance.examples.judging.verdicts import Judgement, Record, judge
 from shim.conformance.examples.running.reference import run_reference
 from shim.conformance.examples.running.runner import Outcome, run_examples
 
-__all__ = ["REFERENCE", "SHIM", "SIDES", "Judge", "Part", "Runner", "Side"]
-
 SHIM, REFERENCE = "shim", "reference"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from shim.conformance.examples.adapting import needed_frameworks
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, missing, read_records
 from shim.conformance.examples.reading.docstrings import installed_examples
@@ -17,19 +18,8 @@ from shim.conformance.examples.selection import is_chosen
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
 from shim.substitution.mirrors import version_of
 
-__all__ = [
-    "CASE",
-    "DOCSTRING",
-    "FILE",
-    "Source",
-    "SourceRun",
-    "installed_source",
-    "run_source",
-    "sources_in_files",
-    "too_many_ranks",
-]
-
 DOCSTRING, CASE, FILE = "docstring", "case", "file"  # where examples stand; a case is one of our five documents
+NOT_INSTALLED = "(not installed)"  # a source's version, where its examples use the frontend alone
 _MOST_RANKS = 16  # that are started for what a text says
 
 
@@ -107,17 +97,23 @@ def installed_source(framework: str) -> Source:
 def sources_in_files(
     paths: Sequence[Path], is_installed: Callable[[str], bool]
 ) -> tuple[list[Source], list[str], list[Path]]:
-    """Return the examples in files and folders by framework, the frameworks of others, which are not installed, and the files without any.
+    """Return the examples in files and folders by framework, the frameworks that others use and that are not installed, and the files without any.
 
-    Nothing is on record of them. Raises ValueError for a file that cannot be read.
+    An example that uses a frontend alone needs no framework. Nothing is on record of them. Raises ValueError for a file that cannot be read.
     """
     by_framework: dict[str, list[Example]] = {}
+    missing: dict[str, None] = {}
     found = examples_in_files(paths)
     for example in found.examples:
-        by_framework.setdefault(example.framework, []).append(example)
-    present = [name for name in by_framework if is_installed(name)]
-    sources = [Source(name, version_of(name), tuple(by_framework[name]), {}, FILE) for name in present]
-    return sources, [name for name in by_framework if name not in present], found.without
+        if absent := [name for name in sorted(needed_frameworks(example)) if not is_installed(name)]:
+            missing |= dict.fromkeys(absent)
+        else:
+            by_framework.setdefault(example.framework, []).append(example)
+    sources = [
+        Source(name, version_of(name) if is_installed(name) else NOT_INSTALLED, tuple(examples), {}, FILE)
+        for name, examples in by_framework.items()
+    ]
+    return sources, list(missing), found.without
 
 
 def run_source(

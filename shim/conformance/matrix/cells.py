@@ -12,19 +12,6 @@ from shim.conformance.examples.suite import CASE
 from shim.conformance.kinds import KINDS
 from shim.core.engines import choose
 
-__all__ = [
-    "Cell",
-    "Column",
-    "Failure",
-    "Matrix",
-    "Row",
-    "Seen",
-    "Subject",
-    "engine_in_use",
-    "error_of",
-    "ranks_in_words",
-]
-
 
 def engine_in_use() -> str:
     """Return the name of the engine that serves the groups of all examples."""

@@ -13,8 +13,6 @@ from shim.conformance.examples.suite import CASE, SourceRun
 from shim.conformance.matrix.cells import Cell, Column, Failure, Row, Seen, engine_in_use
 from shim.conformance.matrix.from_examples import cell_of, failures_of
 
-__all__ = ["rows_of_cases"]
-
 
 def rows_of_cases(run: Run, on_frameworks: Sequence[SourceRun] = ()) -> list[Row]:
     """Return one row for each case, with a cell for every kind of tensor that it was run with, and for the framework itself."""

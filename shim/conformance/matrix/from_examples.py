@@ -14,8 +14,6 @@ from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import FILE, SourceRun
 from shim.conformance.matrix.cells import Cell, Column, Failure, Row, Seen, Subject, engine_in_use, error_of
 
-__all__ = ["cell_of", "column_of", "failures_of", "rows_of_examples", "subject_of"]
-
 
 def subject_of(run: SourceRun) -> Subject:
     """Return what is to be counted of *run*."""

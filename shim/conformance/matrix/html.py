@@ -9,8 +9,6 @@ from string import Template
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
 
-__all__ = ["as_html"]
-
 
 def as_html(matrix: Matrix) -> str:
     """Return the page: ``page/page.html`` with the styles, the program and the matrix put in."""

@@ -9,8 +9,6 @@ from xml.etree.ElementTree import Element, SubElement
 from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.matrix.cells import Cell, Matrix, Row
 
-__all__ = ["as_junit"]
-
 _UNRUNNABLE = (Verdict.NOT_RUNNABLE, Verdict.NOT_APPLICABLE, Verdict.UNSUPPORTED)
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML has not
 

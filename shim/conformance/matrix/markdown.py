@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.matrix.cells import Column, Matrix, Row
 
-__all__ = ["as_markdown"]
-
 _WELL = (Verdict.PASS, Verdict.RAN)
 
 

@@ -15,8 +15,6 @@ from shim.conformance.examples.suite import CASE, FILE
 from shim.conformance.forms import first_that_fits, fits
 from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
-__all__ = ["STYLES", "counts_table", "print_matrix", "print_rows"]
-
 STYLES = {
     Verdict.PASS: "green",
     Verdict.RAN: "green",

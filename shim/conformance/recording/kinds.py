@@ -17,8 +17,6 @@ from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import SourceRun, installed_source, run_source
 from shim.conformance.kinds import KINDS
 
-__all__ = ["FOLDER", "as_rows", "main"]
-
 FOLDER = Path(judging.__path__[0]) / "inapplicable"
 
 

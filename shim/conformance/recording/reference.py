@@ -20,8 +20,6 @@ from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdic
 from shim.conformance.examples.sides import REFERENCE, SIDES
 from shim.conformance.examples.suite import installed_source, run_source
 
-__all__ = ["main", "row_of"]
-
 _Row = dict[str, Any]
 
 

@@ -16,8 +16,6 @@ from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.running.runner import Outcome, run_examples
 from shim.substitution.mirrors import version_of
 
-__all__ = ["main"]
-
 
 def main(framework: str) -> None:
     """Run all examples of *framework* and write the record."""

@@ -11,8 +11,6 @@ from rich.table import Table
 from shim.record import FRONTENDS, Signatures, read
 from shim.record.changes import Change, changes_between
 
-__all__ = ["print_changes", "record_named", "recorded_versions"]
-
 _MEANING = {
     "silent": ("[red]silent[/red]", "calls that worked go on working and mean something else"),
     "loud": ("[yellow]loud[/yellow]", "calls that worked raise"),

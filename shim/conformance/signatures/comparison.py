@@ -16,8 +16,6 @@ from typing import Any
 from shim.conformance.signatures.exceptions import EXCEPTIONS, NOT_REPEATED
 from shim.record import FRONTENDS, Record, RecordedParameter, Signatures, parameters_of, read
 
-__all__ = ["ModuleResult", "compare_frontend", "compare_installed", "differences", "differences_of"]
-
 # Functions of C++, which have no signature that Python can read; what is recorded is their docstring's.
 _BUILT_IN = {"_resolve_process_group", "get_debug_level", "set_debug_level", "set_debug_level_from_env"}
 

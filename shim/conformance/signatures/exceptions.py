@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXCEPTIONS", "NOT_REPEATED"]
-
 _COMM_OPS = "mindspore.ops.operations.comm_ops"
 
 _OF_THE_COMPILER = "is put into graphs by MindSpore's parallel compiler; communicates nothing"

@@ -15,8 +15,6 @@ from shim.conformance.signatures.comparison import ModuleResult, compare_fronten
 from shim.record import FRONTENDS
 from shim.substitution.mirrors import version_of
 
-__all__ = ["print_comparison"]
-
 _DEADLINE = 240.0  # seconds a framework may take to be imported and compared
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from shim.conformance.oracle import Array
 
-__all__ = ["difference"]
-
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 

@@ -9,8 +9,6 @@ from typing import TypeVar
 from shim.conformance.oracle import Array
 from shim.conformance.soak.elements import Kind, elements
 
-__all__ = ["LARGEST", "Draw"]
-
 _T = TypeVar("_T")
 LARGEST = 32 << 20  # bytes of a rank's part
 _SIZES = (

@@ -14,8 +14,6 @@ import numpy as np
 from shim.conformance import oracle
 from shim.conformance.oracle import Array
 
-__all__ = ["KINDS", "Kind", "combined", "elements", "kinds"]
-
 _BLOCK = (1 << 18) + 3  # elements; no power of two, so that what is cut at regular places differs
 
 

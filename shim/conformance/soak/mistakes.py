@@ -15,8 +15,6 @@ from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Work
 from shim.errors import ArgumentError, MismatchError, ShimError
 
-__all__ = ["MISTAKES", "Mistake", "make_mistakes"]
-
 _LARGE = 70_000  # elements: past the arrival lines and one slot of a ring
 Mistake = Callable[
     [ProcessGroup, Array, bool, bool], Work

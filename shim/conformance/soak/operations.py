@@ -18,8 +18,6 @@ from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Work
 
-__all__ = ["COMPUTING", "ME", "OPERATIONS", "Made", "Operation"]
-
 ME = Caller("soak")
 
 

@@ -10,8 +10,6 @@ import shim
 from shim.conformance.oracle import Array
 from shim.conformance.soak.draw import Draw
 
-__all__ = ["WAYS", "Placed", "place"]
-
 WAYS = ("plain", "plain", "strided", "backwards", "unaligned", "shared", "shared")
 _AROUND = 3  # elements before and behind
 

@@ -14,8 +14,6 @@ from shim.conformance.soak.shared_tensors import ON_SHARED_TENSORS, reduced_view
 from shim.core import groups
 from shim.core.groups import ProcessGroup
 
-__all__ = ["Era", "Found", "carry_out"]
-
 _TIMEOUT = 60.0  # seconds
 _MOST_UNDER_WAY = 8
 _MOST_DIFFERENCES = 5  # that are told of

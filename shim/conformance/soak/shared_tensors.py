@@ -19,8 +19,6 @@ from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Batch, Work
 
-__all__ = ["ON_SHARED_TENSORS", "reduced_views"]
-
 
 def reduced_views(draw: Draw, group: ProcessGroup, kind: Kind, count: int, now: bool) -> Made:
     """Reduce views of one tensor together, by ops of their own: each reads what was there before, the last one's result stays."""

@@ -10,8 +10,6 @@ from shim.conformance.soak.draw import LARGEST
 from shim.conformance.soak.rank import Era, Found, carry_out
 from shim.launch.pool import Outcome, RankPool
 
-__all__ = ["Plan", "Summary", "grown", "run"]
-
 _DEADLINE = 600.0  # seconds for an era
 # glibc gives large blocks back at once, so that what is resident is what is in use, and not what is kept for later.
 _GIVEN_BACK = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}

@@ -9,20 +9,6 @@ from functools import partial
 from shim.conformance.tables.checks import Check
 from shim.conformance.tables.elements import Tensors
 
-__all__ = [
-    "ABSENT",
-    "DTYPES",
-    "MOVES_ALONE",
-    "OPERATIONS",
-    "TABLES",
-    "Call",
-    "Cell",
-    "Column",
-    "Table",
-    "dtype_cells",
-    "operation_cells",
-]
-
 ABSENT = "n/a"  # the framework has no such function
 MOVES_ALONE = "moves; arithmetic refused"  # float8, of which no framework defines a sum
 _YES = "yes"

@@ -13,8 +13,6 @@ from shim.conformance.assertions import assert_raises, assert_same_array, assert
 from shim.conformance.oracle import Array
 from shim.errors import ShimError
 
-__all__ = ["Check", "assert_as_expected", "reduce_ops_of", "refusal", "waited"]
-
 _LATE = 0.02  # seconds that rank 0 comes later than the others
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from shim.conformance.tables import comm_func_calls, mint_calls, paddle_calls, primitive_calls, torch_calls
 from shim.conformance.tables.cells import Cell
 
-__all__ = ["CELLS"]
-
 CELLS: tuple[Cell, ...] = (
     *torch_calls.CELLS,
     *paddle_calls.CELLS,

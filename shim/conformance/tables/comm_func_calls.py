@@ -16,8 +16,6 @@ from shim.conformance.tables.mint_calls import OPS
 from shim.frontends.mindspore import communication
 from shim.frontends.mindspore.communication import comm_func
 
-__all__ = ["CELLS"]
-
 _OPS = {op: name for op, name in OPS.items() if op != "AVG"}
 
 

@@ -12,8 +12,6 @@ from shim.conformance.oracle import Array
 from shim.conformance.tables.checks import Check, reduce_ops_of, refusal
 from shim.conformance.tables.elements import Tensors, combined, everyone, numbers
 
-__all__ = ["every_way"]
-
 
 def every_way(
     dist: Any,

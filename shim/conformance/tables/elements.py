@@ -16,8 +16,6 @@ from shim.conformance.kinds import KINDS, UNWRITTEN, TensorKind
 from shim.conformance.oracle import Array
 from shim.core.tensors import framework_of
 
-__all__ = ["ALL_DTYPES", "Tensors", "combined", "everyone", "exchange", "kind_for", "numbers"]
-
 ALL_DTYPES = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"),

@@ -13,8 +13,6 @@ from shim.conformance.tables.cells import ABSENT, Column, dtype_cells, operation
 from shim.conformance.tables.checks import Check, reduce_ops_of, refusal, waited
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 
-__all__ = ["CELLS", "OPS"]
-
 OPS = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}  # the oracle's name: MindSpore's
 
 

@@ -17,8 +17,6 @@ from shim.conformance.tables.dtype_calls import every_way
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 from shim.frontends.paddle_3.distributed import stream
 
-__all__ = ["CELLS"]
-
 _OPS = {"SUM": "SUM", "AVG": "AVG", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "MAX"}  # the oracle's name: Paddle's
 
 

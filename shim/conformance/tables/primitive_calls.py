@@ -15,8 +15,6 @@ from shim.conformance.tables.elements import Tensors, combined, everyone, exchan
 from shim.conformance.tables.mint_calls import OPS
 from shim.frontends.mindspore import communication, ops
 
-__all__ = ["CELLS"]
-
 _TAG = 5
 
 

@@ -11,8 +11,6 @@ from shim.conformance.tables.checks import assert_as_expected
 from shim.conformance.tables.elements import Tensors
 from shim.core.job import rendezvous
 
-__all__ = ["Seen", "see_cell"]
-
 
 @dataclass(frozen=True)
 class Seen:

@@ -17,8 +17,6 @@ from shim.conformance.tables import cells
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.runner import SIZE, CellResult, TablesRun, planned
 
-__all__ = ["print_tables", "progress_of"]
-
 _MOST_FAILURES = 12  # different ones that are printed
 _HOW_TO_READ = "here, with which tensors if not the framework's own (and in the framework itself)"
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first

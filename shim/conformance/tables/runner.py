@@ -11,8 +11,6 @@ from shim.conformance.rank_runner import Call, Seen, run_in_ranks
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.elements import kind_for
 
-__all__ = ["SIZE", "CellResult", "TablesRun", "planned", "run_cells"]
-
 SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
 
 

@@ -16,8 +16,6 @@ from shim.conformance.tables.checks import Check, waited
 from shim.conformance.tables.dtype_calls import every_way
 from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
 
-__all__ = ["CELLS"]
-
 _ORDINARY_OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
 _FACTOR = 0.5
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from shim.core.control.control import Control
 from shim.core.control.entry import meet
-from shim.core.control.meeting import Meeting
+from shim.core.control.meeting import USUAL_GAP, Meeting
 from shim.core.control.peers import Peer
 
-__all__ = ["Control", "Meeting", "Peer", "meet"]
+__all__ = ["USUAL_GAP", "Control", "Meeting", "Peer", "meet"]

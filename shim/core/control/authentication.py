@@ -19,19 +19,6 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = [
-    "HELLO_SIZE",
-    "JOIN_SIZE",
-    "PROTOCOL",
-    "REPLY_SIZE",
-    "Hello",
-    "Join",
-    "Reply",
-    "SessionKeys",
-    "Status",
-    "hash_of_key",
-]
-
 PROTOCOL = 1
 """The version of everything that control connections carry. Ranks with different ones cannot meet."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import socket
 import struct
 import threading
@@ -14,12 +15,7 @@ from shim.core.control.frames import Kind, Opening, Sealing
 from shim.core.control.loop import Loop
 from shim.core.control.peers import How
 
-__all__ = ["BEAT_EVERY", "LOST_AFTER", "Connection", "Heart"]
-
-BEAT_EVERY = 1.0
-LOST_AFTER = 3.0
-"""Seconds without a sign of the other host after which it counts as cut off."""
-
+_BEAT_EVERY = 1.0  # seconds
 _MOST_UNSENT = 256 << 20  # bytes; whoever lets so many wait has stopped reading
 _CUT_OFF = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
 # Of tcp_info in linux/tcp.h: milliseconds since data and an ACK were sent, and came.
@@ -51,6 +47,7 @@ class Connection:
         self._is_open = True
         self.unsent = 0  # bytes
         self.last_sent = self.last_heard = time.monotonic()
+        self._unanswered_since = math.inf
         self.crosses_network = sock.family != socket.AF_UNIX
         sock.setblocking(False)
 
@@ -71,6 +68,7 @@ class Connection:
                     self._out.append(memoryview(piece))
                     self.unsent += len(piece)
             self.last_sent = time.monotonic()
+            self._unanswered_since = min(self._unanswered_since, self.last_sent)
             error = None if waited else self._send_some()
             begins_to_wait = not waited and bool(self._out)
             has_stopped = self.unsent > _MOST_UNSENT
@@ -107,6 +105,14 @@ class Connection:
         except (OSError, struct.error):
             return time.monotonic() - self.last_heard
         return float(min(data, acknowledgement) / 1000)
+
+    def unanswered_since(self) -> float:
+        """Return when the first frame was sent that the other host has given no sign of; infinity where there is none."""
+        sign = time.monotonic() - self.silence()
+        with self._lock:
+            if sign >= self._unanswered_since:
+                self._unanswered_since = self.last_sent if self.last_sent > sign else math.inf
+            return self._unanswered_since
 
     def _ready(self, events: int) -> None:
         if events & 2:  # selectors.EVENT_WRITE
@@ -175,10 +181,14 @@ class Connection:
 
 
 class Heart:
-    """Sends heartbeats on the connections of a loop when they are idle, and tells *on_silence* which crossed the limit. On the loop's thread."""
+    """Sends heartbeats on the connections of a loop when they are idle, and tells *on_silence* to which nothing was answered for *gap* seconds.
 
-    def __init__(self, loop: Loop, on_silence: Callable[[Connection, float], None]) -> None:
+    On the loop's thread.
+    """
+
+    def __init__(self, loop: Loop, gap: float, on_silence: Callable[[Connection, float], None]) -> None:
         self._loop = loop
+        self._gap = gap
         self._on_silence = on_silence
         self._connections: set[Connection] = set()
         self._awake_since = self._last = time.monotonic()
@@ -191,21 +201,22 @@ class Heart:
         if self._connections and not self._is_beating:
             self._is_beating = True
             self._awake_since = self._last = time.monotonic()
-            self._loop.call_later(BEAT_EVERY / 4, self._beat)
+            self._loop.call_later(_BEAT_EVERY / 4, self._beat)
 
     def remove(self, connection: Connection) -> None:
         self._connections.discard(connection)
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if now - self._last > BEAT_EVERY:
+        if now - self._last > _BEAT_EVERY:
             self._awake_since = now  # this process itself was stopped: it sent nothing that could be acknowledged
         self._last = now
         for connection in list(self._connections):
-            if now - connection.last_sent >= BEAT_EVERY:
+            if now - connection.last_sent >= _BEAT_EVERY:
                 connection.send(Kind.BEAT)
-            if now - self._awake_since > LOST_AFTER and (silence := connection.silence()) > LOST_AFTER:
+            silence = now - max(connection.unanswered_since(), self._awake_since)
+            if silence > self._gap:
                 self._on_silence(connection, silence)
         self._is_beating = bool(self._connections)
         if self._is_beating:
-            self._loop.call_later(BEAT_EVERY / 4, self._beat)
+            self._loop.call_later(_BEAT_EVERY / 4, self._beat)

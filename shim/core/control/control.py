@@ -17,11 +17,10 @@ from shim.core.control.requests import Inquiry, Request
 from shim.core.control.topics import Topics
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
 
-__all__ = ["Control"]
-
 _U32 = struct.Struct("<I")
 _GONE = struct.Struct("<BI")
 _FOR_AN_ANSWER = 2.0  # seconds that the hub has to say who did not come
+_FOR_A_SIGN = 1.0
 
 
 class Control:
@@ -55,6 +54,7 @@ class Control:
     def attach(self, link: Link) -> None:
         """Give the way to the hub, before anything is sent."""
         self._link = link
+        self.answer(_PRESENCE, lambda asker, question: b"")
 
     # What is known of the others.
 
@@ -74,6 +74,15 @@ class Control:
         """Return what follows "rank 2" in a sentence about how it went; empty while it is there."""
         ending = self._endings.get(rank)
         return "" if ending is None else ending.shown(self.peers[rank])
+
+    @property
+    def knows_of_others(self) -> bool:
+        """Whether the hub still tells who goes: not after rank 0's process, or the way to it, was lost."""
+        return not self._hub_is_lost
+
+    def await_presence(self, ranks: Sequence[int]) -> None:
+        """Wait until each of *ranks* has shown that it is there or is known to be gone, a second at most for those that are busy."""
+        self.ask(_PRESENCE, ranks, b"", _FOR_A_SIGN)
 
     def has_left(self, rank: int) -> bool:
         """Tell whether *rank* is gone because it said so, and not because its process or host was lost."""
@@ -363,4 +372,4 @@ class Control:
             request.take(sender, payload[5:] if payload[4:5] == b"1" else None)
 
 
-_QUESTIONS, _ANSWERS = "question ", "answer"
+_QUESTIONS, _ANSWERS, _PRESENCE = "question ", "answer", "presence"

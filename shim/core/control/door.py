@@ -14,10 +14,9 @@ from shim.core.control.loop import Loop
 from shim.core.control.peers import shown_ranks
 from shim.core.control.places import Place
 
-__all__ = ["Door", "listen_at", "other_version", "peer_user"]
-
 _PATIENCE = 10.0  # seconds for a handshake
 _BACKLOG = 4096
+_AFTER_TOO_MANY = 0.2  # seconds without a look at who comes, where the process has no descriptor for them
 _PEER_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: see unix(7)
 
 
@@ -49,7 +48,8 @@ def peer_user(sock: socket.socket) -> tuple[int, int]:
 class Door:
     """Accepts connections on *listener*, and hands those to *welcome* that have proved to be ranks of this job.
 
-    *welcome* gets the rank, the socket, the other end's address, the frames' keys and the bytes that came already. ``notes`` say who was turned away.
+    *welcome* gets the rank, the socket, the other end's address, the frames' keys and the bytes that came already. *mistaken* gets the rank
+    that the job cannot have as it was started, though it has the secret, and why. ``notes`` say who was turned away.
     All on the loop's thread. ``close`` ends the handshakes in progress.
     """
 
@@ -61,17 +61,21 @@ class Door:
         size: int,
         secret: bytes,
         welcome: Callable[[int, socket.socket, str, SessionKeys, bytes], None],
+        mistaken: Callable[[int, str], None],
     ) -> None:
         self._loop, self._listener = loop, listener
         self._job, self._size, self._secret = job, size, secret
-        self._welcome = welcome
+        self._welcome, self._mistaken = welcome, mistaken
+        self._is_open = False
         self._guests: dict[socket.socket, _Guest] = {}
         self.notes: dict[str, int] = {}  # how often each was made
 
     def open(self) -> None:
+        self._is_open = True
         self._loop.add(self._listener, self._accept)
 
     def close(self) -> None:
+        self._is_open = False
         self._loop.remove(self._listener)
         for guest in list(self._guests):
             self._turn_away(guest)
@@ -86,8 +90,10 @@ class Door:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE):
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self.note(f"this process cannot open more files ({error.strerror})")
+                    self._loop.release(self._listener)  # those who wait there would wake the thread again at once
+                    self._loop.call_later(_AFTER_TOO_MANY, self._reopen)
                 return
             sock.setblocking(False)
             shown = "127.0.0.1"
@@ -101,6 +107,10 @@ class Door:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 shown = str(address[0])
             self._greet(sock, shown)
+
+    def _reopen(self) -> None:
+        if self._is_open:
+            self._loop.add(self._listener, self._accept)
 
     def _greet(self, sock: socket.socket, address: str) -> None:
         hello = Hello.new(self._job, self._secret)
@@ -125,7 +135,7 @@ class Door:
         if not data:
             if not guest.said and sock.family != socket.AF_UNIX:
                 self.note(
-                    f"a process at {guest.address} looked for another job (are SHIM_SECRET and the address, as it is written, the same there?)"
+                    f"a process at {guest.address} looked for another job (are SHIM_SECRET, the port and the launcher's name of the run the same there?)"
                 )
             self._turn_away(sock)
         elif len(guest.said) >= JOIN_SIZE:
@@ -139,7 +149,8 @@ class Door:
             return
         join, proof = unpacked
         keys = SessionKeys(self._secret, guest.hello, join)
-        status, text = self._verdict(join, hmac.compare_digest(proof, keys.proof_of_member))
+        is_proved = hmac.compare_digest(proof, keys.proof_of_member)
+        status, text = self._verdict(join, is_proved)
         if status is not Status.WELCOME:
             self.note(
                 f"rank {join.rank} at {guest.address} has another secret"
@@ -153,6 +164,8 @@ class Door:
             status = Status.REFUSED
         if status is not Status.WELCOME:
             self._turn_away(sock)
+            if text and is_proved and join.has_secret == bool(self._secret):
+                self._mistaken(join.rank, text)
             return
         del self._guests[sock]
         self._loop.release(sock)

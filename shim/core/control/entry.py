@@ -11,8 +11,6 @@ from shim.core.control.joining import join
 from shim.core.control.meeting import Meeting, Patience
 from shim.errors import ArgumentError
 
-__all__ = ["meet"]
-
 _WARN_AFTER = 10.0  # seconds
 _open_controls: weakref.WeakSet[Control] = weakref.WeakSet()
 

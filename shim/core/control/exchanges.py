@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection
 
 from shim.core.control.frames import LARGEST, BadFrame, Fields, Kind, packed_ranks
 
-__all__ = ["Exchange", "Exchanges"]
-
 _U32 = struct.Struct("<I")
 
 

@@ -12,8 +12,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
-__all__ = ["LARGEST", "BadFrame", "Fields", "Kind", "Opening", "Sealing", "packed_ranks", "packed_text"]
-
 LARGEST = 64 << 20
 """The most bytes that a body has."""
 
@@ -33,6 +31,7 @@ class Kind(IntEnum):
     GET = 5  # number, key
     TELL = 6  # topic, ranks, payload
     DROP = 7  # key
+    CANNOT = 8  # in place of an ABOUT: why the rank cannot come
 
     ROSTER = 20  # all ranks' ABOUTs
     FAILED = 21  # the meeting: the error's class, ranks, text

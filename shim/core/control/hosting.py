@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shim.core.control.authentication import hash_of_key
 from shim.core.control.control import Control
 from shim.core.control.door import listen_at, peer_user
+from shim.core.control.frames import Fields, Kind
 from shim.core.control.hub import Hub
+from shim.core.control.joining import told_error
 from shim.core.control.knocking import Knocking, shown_outcomes
 from shim.core.control.links import HubLink
 from shim.core.control.loop import Loop
@@ -20,34 +24,54 @@ from shim.core.control.meeting import Meeting, Patience, hub_places, shown_hosts
 from shim.core.control.peers import Peer, shown_ranks
 from shim.core.control.places import Place, host_id
 from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
-from shim.errors import CollectiveTimeoutError, EngineError, StateError
-
-__all__ = ["host"]
+from shim.errors import CollectiveTimeoutError, EngineError, ShimError, StateError
 
 _FOR_AN_ANSWER = 2.0  # seconds that this process's own hub may take
+_FOR_LATE_RANKS = 5.0  # seconds for which a meeting that has failed tells who comes
 
 
 def host(job: Meeting, patience: Patience) -> Control:
     """Open the hub of *job* and wait for the other ranks. Raises StateError and CollectiveTimeoutError, which those that came are told."""
     _check_files(job.size)
-    listener, search = (None, _Search("")) if job.size == 1 else _listening(job, patience)
-    control = Control(0, job.size)
-    address = "127.0.0.1" if listener is None or listener.family == socket.AF_UNIX else str(listener.getsockname()[0])
-    me = Peer(socket.gethostname(), host_id(), os.getpid(), address, job.facts)
-    hub = Hub(Loop("shim control hub"), job.size, me, control.receive)
-    control.attach(HubLink(hub))
-    hub.loop.call(hub.open, listener, hash_of_key(job.key), job.secret)
-    hub.loop.start()
+    try:
+        listener, search = (None, _Search("")) if job.size == 1 else _listening(job, patience)
+    except StateError as error:
+        if job.interface:
+            _turn_all_away(replace(job, interface=""), error, patience)
+        raise
+    control, hub = _opened(job, listener)
     try:
         while not control.met.wait(min(patience.deadline, time.monotonic() + 0.1)):
             patience.warn_if_due(lambda: _those_missing(job, hub, search)[0])
             if not patience.left():
                 text, missing = _those_missing(job, hub, search)
                 raise too_late(f"the ranks did not meet within {patience.timeout:g} s: {text}", missing)
+        kind, body = control.met.answer
+        if kind is Kind.FAILED:
+            raise told_error(Fields(body), f"(rank 0 of {job.size})")
     except BaseException as error:
-        _call_off(hub, error)
+        _call_off(hub, error, patience)
         raise
     return control
+
+
+def _opened(job: Meeting, listener: socket.socket | None) -> tuple[Control, Hub]:
+    """Return rank 0's control connections, and the hub, which lets in who comes to *listener*."""
+    control = Control(0, job.size)
+    address = "127.0.0.1" if listener is None or listener.family == socket.AF_UNIX else str(listener.getsockname()[0])
+    me = Peer(socket.gethostname(), host_id(), os.getpid(), address, job.facts)
+    hub = Hub(Loop("shim control hub"), job.size, me, control.receive, job.gap)
+    control.attach(HubLink(hub))
+    hub.loop.call(hub.open, listener, hash_of_key(job.key), job.secret)
+    hub.loop.start()
+    return control, hub
+
+
+def _turn_all_away(job: Meeting, error: StateError, patience: Patience) -> None:
+    """Tell who comes to *job*'s address that rank 0 cannot meet there, where it can listen at all."""
+    with contextlib.suppress(ShimError):
+        listener, _ = _listening(job, Patience(job, 0, 0))
+        _call_off(_opened(job, listener)[1], error, patience)
 
 
 def _check_files(size: int) -> None:
@@ -77,7 +101,7 @@ def _listening(job: Meeting, patience: Patience) -> tuple[socket.socket, _Search
     pause = 0.01
     while True:
         search = _Search("")
-        for place in _own_places(job, search.outcomes):
+        for place in _own_places(job, search.outcomes, patience):
             listener = _listening_at(job, place, search)
             if listener is not None:
                 search.where = place.shown
@@ -110,9 +134,9 @@ def _listening_at(job: Meeting, place: Place, search: _Search) -> socket.socket 
         return None
 
 
-def _own_places(job: Meeting, failures: dict[str, str]) -> Sequence[Place]:
+def _own_places(job: Meeting, failures: dict[str, str], patience: Patience) -> Sequence[Place]:
     """Return the places where rank 0 may listen; none, and the reason in *failures*, where the name is unknown."""
-    found = hub_places(job, failures)
+    found = hub_places(job, failures, patience)
     if not job.interface or not job.address or not found:
         return found
     mine = addresses_of_interface(job.interface)
@@ -168,12 +192,16 @@ def _other_hubs(job: Meeting, search: _Search) -> list[str]:
     return [f"another process waits at {at} as rank 0 of a job of this name, {job.key!r}"]
 
 
-def _call_off(hub: Hub, error: BaseException) -> None:
-    """Tell those that came why there is no world, and end the hub."""
-    kind = type(error).__name__ if isinstance(error, EngineError) else "PeerLostError"
-    text = str(error) if isinstance(error, EngineError) else f"rank 0 left the meeting ({type(error).__name__})"
+def _call_off(hub: Hub, error: BaseException, patience: Patience) -> None:
+    """Tell those that came why there is no world, and end the hub. A mistake that waiting cannot correct is told for a moment to those that come late."""
+    is_told = isinstance(error, EngineError | StateError)
+    kind = type(error).__name__ if is_told else "PeerLostError"
+    text = str(error) if is_told else f"rank 0 left the meeting ({type(error).__name__})"
     ranks = list(error.ranks) if isinstance(error, CollectiveTimeoutError) else [0]
     hub.loop.call_and_wait(lambda: hub.fail(kind, ranks, text), _FOR_AN_ANSWER)
+    until = time.monotonic() + (min(_FOR_LATE_RANKS, patience.left()) if isinstance(error, StateError) else 0)
+    while time.monotonic() < until and not hub.has_told_all():
+        time.sleep(0.01)
     HubLink(hub).flush()
     hub.loop.call(hub.close)
     hub.loop.join(_FOR_AN_ANSWER)

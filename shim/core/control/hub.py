@@ -11,14 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from shim.core.control.authentication import SessionKeys
-from shim.core.control.connection import BEAT_EVERY, Connection, Heart
+from shim.core.control.connection import Connection, Heart
 from shim.core.control.door import Door
 from shim.core.control.exchanges import Exchanges
 from shim.core.control.frames import BadFrame, Fields, Kind, packed_ranks, packed_text
 from shim.core.control.loop import Loop
 from shim.core.control.peers import Ending, How, Peer, packed_roster, shown_ranks, unpacked_about
-
-__all__ = ["Hub"]
 
 _U32 = struct.Struct("<I")
 _GONE = struct.Struct("<BI")
@@ -30,7 +28,7 @@ _SHARE = 10
 class Hub:
     """Serves a world of *size* ranks, of which *me* is rank 0."""
 
-    def __init__(self, loop: Loop, size: int, me: Peer, deliver: Callable[[Kind, bytes], None]) -> None:
+    def __init__(self, loop: Loop, size: int, me: Peer, deliver: Callable[[Kind, bytes], None], gap: float) -> None:
         self.loop = loop
         self._size = size
         self._deliver = deliver
@@ -46,7 +44,9 @@ class Hub:
         self._exchanges = Exchanges(self.send)
         self._values: dict[str, bytes] = {}
         self._waiting: dict[str, list[tuple[int, int]]] = {}  # ranks with the numbers of their requests for a value
-        self._heart = Heart(loop, self._cut_off)
+        self._failure: tuple[bytes, ...] = ()  # of the meeting, once there is one
+        self._told_failure: set[int] = set()
+        self._heart = Heart(loop, gap, self._cut_off)
         self._door: Door | None = None
 
     # The meeting.
@@ -54,7 +54,7 @@ class Hub:
     def open(self, listener: socket.socket | None, job: bytes, secret: bytes) -> None:
         """Let the other ranks in, who come to *listener*."""
         if listener is not None:
-            self._door = Door(self.loop, listener, job, self._size, secret, self._welcome)
+            self._door = Door(self.loop, listener, job, self._size, secret, self._welcome, self._mistaken)
             self._door.open()
         self._complete_if_all_are_there()
 
@@ -72,9 +72,22 @@ class Hub:
         return [text if times == 1 else f"{text} ({times} times)" for text, times in notes.items()]
 
     def fail(self, kind: str, ranks: Sequence[int], text: str) -> None:
-        """Tell all that came that there is no world."""
-        for link in self._links.values():
-            link.send(Kind.FAILED, packed_text(kind), packed_ranks(ranks), text.encode(errors="replace"))
+        """Tell all that came, and those that are yet to come, that there is no world. The first reason counts."""
+        if self._failure or self._is_complete:
+            return
+        self._failure = (packed_text(kind), packed_ranks(ranks), text.encode(errors="replace"))
+        self._told_failure.update(self._links)
+        for rank in (*self._links, 0):
+            self.send(rank, Kind.FAILED, *self._failure)
+
+    def has_told_all(self) -> bool:
+        """Tell whether every other rank has been told that there is no world. Any thread may ask."""
+        return len(self._told_failure) == self._size - 1
+
+    def _mistaken(self, rank: int, why: str) -> None:
+        if 0 < rank < self._size:
+            self._told_failure.add(rank)
+        self.fail("StateError", [rank], why)
 
     def unsent(self) -> int:
         """Return how many bytes wait for ranks to read them. Any thread may ask."""
@@ -105,9 +118,10 @@ class Hub:
                 f"rank {rank} came twice: as process {first.pid} on host {first.host} ({first.address}) "
                 f"and as process {peer.pid} on host {peer.host} ({peer.address})\nStart each rank once."
             )
-            if self._door is not None:
-                self._door.note(text.partition("\n")[0])
-            link.send(Kind.FAILED, packed_text("StateError"), packed_ranks([rank]), text.encode(errors="replace"))
+            self.fail("StateError", [rank], text)
+        if self._failure:
+            self._told_failure.add(rank)
+            link.send(Kind.FAILED, *self._failure)
             return False
         self._peers[rank], self._links[rank] = peer, link
         self._heart.add(link)
@@ -211,7 +225,7 @@ class Hub:
                 self._end([rank], Ending(how, time.monotonic(), why))
 
     def _cut_off(self, link: Connection, silence: float) -> None:
-        """Give up a host that has not been heard of: all ranks there whose connections are as silent."""
+        """Give up a host that does not answer: all ranks there that have not been heard of for half as long."""
         lost = next((rank for rank, other in self._links.items() if other is link), None)
         if lost is None:
             return
@@ -219,8 +233,7 @@ class Hub:
         same = [
             rank
             for rank, other in self._links.items()
-            if (self._peers[rank].host_id, self._peers[rank].address) == (peer.host_id, peer.address)
-            and other.silence() > BEAT_EVERY * 1.5
+            if other is link or (self._peers[rank].host_id == peer.host_id and other.silence() > silence / 2)
         ]
         shown = f"host {peer.host} ({peer.address}{f', {shown_ranks(same)}' if len(same) > 1 else ''})"
         for rank in same:
@@ -281,6 +294,10 @@ class _Newcomer:
     def hear(self, kind: Kind, body: bytes) -> None:
         if self._is_rank:
             self._hub.handle(self._rank, kind, body)
+            return
+        if kind is Kind.CANNOT and self.link is not None:
+            self._hub._mistaken(self._rank, f"rank {self._rank} cannot come: {body.decode(errors='replace')}")
+            self.link.close()
             return
         if kind is not Kind.ABOUT or self.link is None:
             raise BadFrame(f"rank {self._rank} sent {kind.name} before it said who it is")

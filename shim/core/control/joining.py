@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shim.core.control.authentication import PROTOCOL, REPLY_SIZE, Hello, Join, Reply, SessionKeys, Status, hash_of_key
 from shim.core.control.control import Control
 from shim.core.control.door import other_version
-from shim.core.control.frames import Fields, Kind
+from shim.core.control.frames import Fields, Kind, Sealing
 from shim.core.control.knocking import Knocking, shown_outcomes
 from shim.core.control.links import RankLink
 from shim.core.control.loop import Loop
 from shim.core.control.meeting import Meeting, Patience, hub_places, too_late
 from shim.core.control.peers import packed_about, shown_ranks
 from shim.core.control.places import Place, address_of_interface, host_id
-from shim.errors import CollectiveTimeoutError, PeerLostError, StateError
-
-__all__ = ["enter", "join"]
+from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError, StateError
 
 _FOR_AN_ANSWER = 2.0  # seconds that the hub has to say who has not come
+_TO_SAY_WHY_NOT = 5.0  # seconds
 
 
 def join(job: Meeting, patience: Patience) -> Control:
     """Join the hub of *job* and wait for the other ranks. Raises StateError, CollectiveTimeoutError and PeerLostError."""
+    _check_interface(job, patience)
     loop = Loop(f"shim control {job.rank}")
     loop.start()
     try:
@@ -46,10 +48,32 @@ def enter(job: Meeting, patience: Patience, loop: Loop) -> tuple[Control, RankLi
     """Say to the hub who this rank is, over a connection that *loop* serves; the roster may come later. Ranks may share a loop."""
     sock, keys = _joined(job, patience)
     control = Control(job.rank, job.size)
-    link = RankLink(loop, sock, keys, control.receive, control.lose_hub)
+    link = RankLink(loop, sock, keys, control.receive, control.lose_hub, job.gap)
     control.attach(link)
     link.send(Kind.ABOUT, packed_about(socket.gethostname(), host_id(), os.getpid(), job.facts))
     return control, link
+
+
+def _check_interface(job: Meeting, patience: Patience) -> None:
+    """Raise StateError for an interface that cannot be used, when rank 0 knows it too."""
+    if not job.interface or not job.address:
+        return
+    try:
+        found = hub_places(job, {}, patience)
+        if found:  # else the name may become known later
+            address_of_interface(job.interface, found)
+    except StateError as error:
+        _say_why_not(replace(job, interface=""), error)
+        raise
+
+
+def _say_why_not(job: Meeting, error: StateError) -> None:
+    """Tell rank 0, if it is there within seconds, that this rank cannot come, so that nobody waits for it."""
+    with contextlib.suppress(ShimError, OSError):
+        sock, keys = _joined(job, Patience(job, _TO_SAY_WHY_NOT, 0))
+        with sock:
+            sock.sendall(b"".join(Sealing(keys.to_hub).seal(Kind.CANNOT, [str(error).encode(errors="replace")])))
+            sock.recv(1)  # until rank 0 has read it
 
 
 def _await_roster(job: Meeting, control: Control, link: RankLink, patience: Patience) -> None:
@@ -68,13 +92,13 @@ def _await_roster(job: Meeting, control: Control, link: RankLink, patience: Pati
         verb = "has" if len(missing) == 1 else "have"
         raise too_late(f"{within}: {shown_ranks(missing)} {verb} not come to rank 0 {me}\n  {notes}".rstrip(), missing)
     if kind is Kind.FAILED:
-        raise _told_error(fields, me)
+        raise told_error(fields, me)
     lost = PeerLostError(f"rank 0's process ended, or cannot be reached any more, before all ranks had come {me}")
     lost.ranks = (0,)
     raise lost
 
 
-def _told_error(fields: Fields, me: str) -> Exception:
+def told_error(fields: Fields, me: str) -> Exception:
     """Return the error that the hub tells of."""
     name, ranks, text = fields.text(), tuple(fields.ranks()), fields.rest().decode(errors="replace")
     first, newline, rest = text.partition("\n")
@@ -91,7 +115,7 @@ def _joined(job: Meeting, patience: Patience) -> tuple[socket.socket, SessionKey
     knocking = Knocking(hash_of_key(job.key), {})
 
     def places() -> Sequence[Place]:
-        found = hub_places(job, knocking.outcomes)
+        found = hub_places(job, knocking.outcomes, patience)
         if job.interface and job.address and found:
             knocking.sources = address_of_interface(job.interface, found)
         return found

@@ -14,13 +14,11 @@ from shim.core.control.authentication import HELLO_SIZE, Hello
 from shim.core.control.door import peer_user
 from shim.core.control.places import Place
 
-__all__ = ["Knocking", "seconds_left", "shown_outcomes"]
-
 _SILENT = 0.3  # seconds after which a server that says nothing is another program's
 _CONNECTING = 3.0
 _NEXT = 0.05  # seconds after which the next place is tried, too: a port's other owner costs no more
 _LONGEST_PAUSE = 0.25
-_OTHER_JOB = "another job (are SHIM_SECRET and the address, as it is written, the same there?)"
+_OTHER_JOB = "another job (are SHIM_SECRET, the port and the launcher's name of the run the same there?)"
 
 
 def seconds_left(deadline: float) -> float:

@@ -15,8 +15,6 @@ from shim.core.control.hub import Hub
 from shim.core.control.loop import Loop
 from shim.core.control.peers import How
 
-__all__ = ["HubLink", "Link", "RankLink"]
-
 _TO_SEND = 1.0  # seconds that leaving waits at most
 
 
@@ -60,12 +58,13 @@ class RankLink:
         keys: SessionKeys,
         receive: Callable[[Kind, bytes], None],
         lost: Callable[[How, str, float], None],
+        gap: float,
     ) -> None:
         self.loop = loop
         self._lost = lost
         self._ended = threading.Event()
         self._is_leaving = False
-        self._heart = Heart(loop, self._cut_off)
+        self._heart = Heart(loop, gap, self._cut_off)
         self.connection = Connection(loop, sock, (keys.to_hub, keys.from_hub), receive, self._end)
         loop.call(self._start)
 

@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Loop", "report"]
-
 _loops: weakref.WeakSet[Loop] = weakref.WeakSet()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +12,8 @@ from dataclasses import dataclass, field
 from shim.core.control.places import Place, is_loopback, places, taken_apart, unix_place
 from shim.errors import CollectiveTimeoutError, StateError
 
-__all__ = ["Meeting", "Patience", "hub_places", "shown_hosts", "too_late"]
+USUAL_GAP = 30.0  # seconds; a spanning tree or a machine that moves is a matter of a few of them
+_FOR_A_NAME = 30.0  # seconds, in which a host that is being started may get its name
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class Meeting:
 
     ``key`` is the job's name, the same on all ranks. ``address`` is the host:port at which rank 0 waits, empty where all ranks are on one host.
     ``secret`` is what SHIM_SECRET gives: without one nothing but this host's own addresses may be used. ``facts`` are told to all others.
-    ``interface`` is what SHIM_INTERFACE names: the network interface that the connections have to use.
+    ``interface`` is what SHIM_INTERFACE names: the network interface that the connections have to use. ``gap`` is for how many seconds
+    a host may not answer before its ranks are lost.
     """
 
     rank: int
@@ -29,6 +33,7 @@ class Meeting:
     secret: bytes = field(default=b"", repr=False)
     facts: bytes = b""
     interface: str = ""
+    gap: float = USUAL_GAP
 
 
 class Patience:
@@ -38,9 +43,15 @@ class Patience:
         now = time.monotonic()
         self.timeout = timeout
         self.deadline = now + timeout
+        self._unknown_until = math.inf
         self._me = f"rank {job.rank} of {job.size}"
         self._warn_after = warn_after
         self._warning_due = now + warn_after if warn_after > 0 else float("inf")
+
+    def may_name_appear(self) -> bool:
+        """Tell whether a name that no host has may yet become known: for half a minute after this was first asked."""
+        self._unknown_until = min(self._unknown_until, time.monotonic() + _FOR_A_NAME)
+        return time.monotonic() < self._unknown_until
 
     def left(self) -> float:
         """Return the seconds until the deadline."""
@@ -61,8 +72,11 @@ def too_late(text: str, ranks: Sequence[int]) -> CollectiveTimeoutError:
     return error
 
 
-def hub_places(job: Meeting, failures: dict[str, str]) -> Sequence[Place]:
-    """Return where the hub may be. Raises StateError where that needs a secret, and there is none."""
+def hub_places(job: Meeting, failures: dict[str, str], patience: Patience) -> Sequence[Place]:
+    """Return where the hub may be; none, and why in *failures*, while its name may become known.
+
+    Raises StateError where that needs a secret, and there is none, and where the name stays unknown.
+    """
     if not job.address:
         return [unix_place(job.key)]
     host, _ = taken_apart(job.address)  # which no place is called: those have ports
@@ -70,6 +84,11 @@ def hub_places(job: Meeting, failures: dict[str, str]) -> Sequence[Place]:
         found = places(job.address, for_other_hosts=bool(job.secret))
     except (OSError, UnicodeError) as error:
         failures[host] = f"no host has that name ({getattr(error, 'strerror', None) or error})"
+        if not patience.may_name_appear():
+            raise StateError(
+                f"rank {job.rank} of {job.size}: the ranks meet at {job.address}, and {failures[host]} on host {socket.gethostname()}\n"
+                "Give a name or address of rank 0's host that every host knows."
+            ) from None
         return []
     failures.pop(host, None)
     safe = found if job.secret else [place for place in found if is_loopback(place)]

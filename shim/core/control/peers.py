@@ -12,8 +12,6 @@ from typing import Any
 
 from shim.core.control.frames import BadFrame
 
-__all__ = ["Ending", "How", "Peer", "packed_about", "packed_roster", "shown_ranks", "unpacked_about", "unpacked_roster"]
-
 _U32 = struct.Struct("<I")
 
 

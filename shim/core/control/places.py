@@ -12,18 +12,6 @@ from shim.core.job.hosts import address_towards, is_of_loopback, says_loopback
 from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
 from shim.errors import ArgumentError, StateError
 
-__all__ = [
-    "CANDIDATES",
-    "Place",
-    "address_of_interface",
-    "host_id",
-    "is_loopback",
-    "places",
-    "ports",
-    "taken_apart",
-    "unix_place",
-]
-
 CANDIDATES = 16
 _ANOTHER_HOST = "192.0.2.1"  # of documentation: no host has it
 

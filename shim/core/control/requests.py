@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from shim.core.control.frames import Kind
 
-__all__ = ["Inquiry", "Request"]
-
 _STEP = 0.1  # seconds, after which Ctrl-C is looked at
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from shim.core.control.loop import report
 
-__all__ = ["Topics"]
-
 _MOST_TOPICS = 4096
 _MOST_KEPT = 4096  # messages of a topic, of which the oldest are dropped
 

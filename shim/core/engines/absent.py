@@ -7,8 +7,6 @@ from typing import Any
 
 from shim.errors import ShimError
 
-__all__ = ["absence"]
-
 
 def absence(why: Callable[[], ShimError]) -> Any:
     """Return what stands in for an engine."""

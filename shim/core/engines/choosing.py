@@ -23,32 +23,13 @@ if TYPE_CHECKING:
     from shim.core.engines.place import Place
     from shim.core.job.job import Job
 
-__all__ = [
-    "Choice",
-    "check_room",
-    "choose",
-    "choose_in",
-    "engine_names",
-    "open_engine",
-    "open_for_device",
-    "open_link",
-    "open_within_host",
-    "place_by_library",
-    "refusal_of",
-    "serves_devices",
-    "settled",
-    "take_settings",
-    "usual",
-]
-
 _VARIABLE = "SHIM_ENGINE"
 _ACROSS = "SHIM_ACROSS"
 _USUAL = "shared_memory"
-_TRACED = "traced:"
 
 # The module and the class of each engine. One that has an engine under it is made of one: it takes that too.
 _ENGINES = {
-    "shared_memory": ("shim.core.engines.shared_memory.engine", "SharedMemoryEngine"),
+    "shared_memory": ("shim.core.engines.shared_memory", "SharedMemoryEngine"),
     "plain": ("shim.core.engines.plain", "PlainEngine"),
     "c10d": ("shim.core.engines.c10d.engine", "C10dEngine"),
     "mpi": ("shim.core.engines.mpi.engine", "MpiEngine"),
@@ -69,19 +50,17 @@ _STAGED = ("shim.core.engines.staged", "StagedCalls")
 _OF_HOST_MEMORY = "gloo"  # which frameworks let carry tensors on devices through host memory
 _RECORDING = "SHIM_TRACE"
 _RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
-_WRAPPERS = {_TRACED: ("shim.core.engines.traced", "TracedCalls")}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine of a group: its *name*, what stands before it (``traced:`` or nothing), and the *reason* as it follows "as".
+    """The engine of a group: its *name*, and the *reason* as it follows "as".
 
     ``library`` carries its data between hosts, where it can: gloo or mpi. ``is_said`` tells whether the user has chosen it.
     """
 
     name: str
     reason: str
-    before: str = ""
     library: str = ""
     is_said: bool = field(default=False, compare=False)
 
@@ -91,7 +70,7 @@ class Choice:
         return self.name in _OVER_NETWORKS
 
     def __str__(self) -> str:
-        return self.before + self.name + (f" over {self.library}" if self.name == "hierarchical" else "")
+        return self.name + (f" over {self.library}" if self.name == "hierarchical" else "")
 
 
 def usual() -> Choice:
@@ -101,7 +80,7 @@ def usual() -> Choice:
 
 def engine_names() -> list[str]:
     """Return the names that a user can choose."""
-    return [*_ENGINES, *(f"{_TRACED}{name}" for name in _ENGINES)]
+    return list(_ENGINES)
 
 
 def choose(backend: str = "", several_hosts: str = "", launcher: str = "") -> Choice:
@@ -202,17 +181,12 @@ def _chosen(backend: str) -> Choice:
     said = Variables(os.environ).get(_VARIABLE)
     asked = backend if backend in engine_names() and backend not in _BACKENDS_OF_FRAMEWORKS else None
     if said is None:
-        return usual() if asked is None else _named(asked, f"backend={asked!r} says")
+        return usual() if asked is None else Choice(asked, f"backend={asked!r} says", is_said=True)
     if said not in engine_names():
         raise ArgumentError(f"{_VARIABLE} must be one of {', '.join(engine_names())}, got {said!r}")
     if asked not in (None, said):
         raise ArgumentError(f"{_VARIABLE}={said} contradicts the backend {asked!r}\nUnset one of them.")
-    return _named(said, f"{_VARIABLE} says")
-
-
-def _named(text: str, reason: str) -> Choice:
-    before = _TRACED if text.startswith(_TRACED) else ""
-    return Choice(text.removeprefix(before), reason, before, is_said=True)
+    return Choice(said, f"{_VARIABLE} says", is_said=True)
 
 
 def take_settings() -> None:
@@ -239,8 +213,6 @@ def open_engine(place: Place, choice: Choice) -> Engine:
 
         recorder = recorder_of(place.rank, len(place.ranks), place.key)
     engine: Engine = _opened(place, choice.name)
-    if choice.before:
-        engine = _class_of(_WRAPPERS[choice.before])(engine)
     if recorder is not None:
         engine = _class_of(_RECORDED)(engine, recorder, place)
     return engine
@@ -289,9 +261,7 @@ def open_for_device(
     said = _said_stage(Variables(os.environ))
     kind, what = error.device[0], str(error).partition("\n")[0]
     library = _library_of_device(backend, kind)
-    itself = getattr(
-        engine, "itself", engine
-    )  # without what counts or records its calls: of those here it makes its own
+    itself = getattr(engine, "itself", engine)  # without what records its calls: of those here it makes its own
     try:
         if said == "host" or library == _OF_HOST_MEMORY:
             made = _class_of(_STAGED)(itself, rank, f"{_STAGE} says" if said else f"backend={backend!r} says")
@@ -330,7 +300,7 @@ def serves_devices(kind: str) -> bool:
 
 def _library_of_device(backend: str, kind: str) -> str | None:
     """Return what *backend* names for devices of *kind*: "nccl" or "cpu:gloo,cuda:nccl". None where it names others only."""
-    pairs = [pair.rpartition(":") for pair in backend.lower().removeprefix(_TRACED).split(",")]
+    pairs = [pair.rpartition(":") for pair in backend.lower().split(",")]
     return next((name for device, _, name in pairs if device in ("", name_in_torch(kind))), None)
 
 

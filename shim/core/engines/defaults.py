@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = [
-    "COLLECTIVE_TAG",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "barrier",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
-
 COLLECTIVE_TAG = 1 << 32  # no user's tag, which has 32 bits; the three after it are for engines on top of another one
 
 _PIECE = 1 << 20  # bytes of each rank that are combined at once; whole elements of every dtype

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from shim.core.control import Control
     from shim.core.engines.place import Place
 
-__all__ = ["exchange_at"]
-
 
 def exchange_at(place: Place, step: str, ranks: Sequence[int] | None = None) -> Callable[[bytes], Sequence[bytes]]:
     """Return what gives every member of the group at *place*, or of its world ranks *ranks*, each one's bytes.

@@ -10,8 +10,6 @@ from shim.core.engines.base import Engine, Request, Tensor
 if TYPE_CHECKING:
     from shim.core.work import EngineWork
 
-__all__ = ["LayeredEngine"]
-
 
 class LayeredEngine(Engine):
     """Agrees, sends and receives by means of *under*, in which this rank is *rank* among *size*."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.choosing import Choice
 
-__all__ = ["Place"]
-
 
 @dataclass(frozen=True)
 class Place:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.place import Place
 
-__all__ = ["PlainEngine"]
-
 
 class PlainEngine(LayeredEngine):
     """Has the defaults for all collectives; *under* serves the same group."""

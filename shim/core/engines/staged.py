@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shim.core.reduce_ops import ReduceOp
     from shim.core.work import EngineWork
 
-__all__ = ["StagedCalls"]
-
 
 class StagedCalls:
     """The collectives of *under*, an engine of host memory, for tensors on devices of group rank *rank*. *reason* says who wants that.

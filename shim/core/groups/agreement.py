@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shim.core.callers import Caller
     from shim.core.groups import ProcessGroup
 
-__all__ = ["agree", "check_members", "count_name", "has_lost_ranks", "members_of", "refusals_told"]
-
 _PLACE_BYTES = 256  # of a rank's file, line and function
 
 

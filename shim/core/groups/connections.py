@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shim.core.engines.choosing import place_by_library
-from shim.core.job.variables import Variables
+from shim.core.job.variables import Variables, checked_seconds
 from shim.errors import ArgumentError, MismatchError, StateError
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from shim.core.engines import Choice
     from shim.core.job.job import Job
 
-__all__ = ["connection_for", "hosts_of"]
-
-_EMULATED = "SHIM_EMULATED_HOSTS"
+_EMULATED, _GAP = "SHIM_EMULATED_HOSTS", "SHIM_NETWORK_GAP"
 
 
 def connection_for(job: Job, choice: Choice, timeout: float, is_world: bool = True) -> Control | None:
@@ -30,7 +28,7 @@ def connection_for(job: Job, choice: Choice, timeout: float, is_world: bool = Tr
     """
     if not choice.is_over_network:
         return None
-    from shim.core.control import Meeting, meet  # most jobs are on one host
+    from shim.core.control import USUAL_GAP, Meeting, meet  # most jobs are on one host
 
     address, secret = job.meeting_address, job.secret
     if choice.library == "mpi" and not address and (is_world or job.several_hosts):
@@ -40,7 +38,8 @@ def connection_for(job: Job, choice: Choice, timeout: float, is_world: bool = Tr
             f"the ranks are on several hosts ({job.several_hosts}), and nothing tells where they meet\n"
             "Set MASTER_ADDR to rank 0's host and MASTER_PORT to a free port there, the same on every rank."
         )
-    meeting = Meeting(job.rank, job.size, job.key, address, secret, _facts(choice, job).encode(), job.interface)
+    facts = _facts(choice, job).encode()
+    meeting = Meeting(job.rank, job.size, job.key, address, secret, facts, job.interface, _network_gap() or USUAL_GAP)
     control = meet(meeting, timeout)
     if secret:
         control.seal_key = hmac.digest(secret, f"objects of {job.key}".encode(), "sha256")
@@ -77,6 +76,17 @@ def _emulated(job: Job) -> str:
     if not (count.isascii() and count.isdigit() and int(count) > 0):
         raise ArgumentError(f"{_EMULATED} must be a number from 1 on, got {count!r}")
     return f"emulated host {job.rank * min(int(count), job.size) // job.size}"
+
+
+def _network_gap() -> float:
+    """Return for how many seconds a host may not answer before its ranks are lost; 0 where the user did not say."""
+    text = Variables(os.environ).get(_GAP)
+    if text is None:
+        return 0
+    seconds = checked_seconds(_GAP, text, "a number of seconds from 1 on")
+    if seconds < 1:
+        raise ArgumentError(f"{_GAP} must be a number of seconds from 1 on, got {text!r}")
+    return seconds
 
 
 def _check_choices(control: Control) -> None:

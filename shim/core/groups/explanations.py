@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.core.groups import ProcessGroup, all_groups
 
-__all__ = ["of_groups"]
-
 
 def of_groups() -> list[str]:
     """Tell, in a line for each group of this process, which engine serves it and why, and which of its ranks are lost."""

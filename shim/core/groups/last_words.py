@@ -9,8 +9,6 @@ import sys
 import traceback
 from types import TracebackType
 
-__all__ = ["begin_to_listen", "end_listening", "reason"]
-
 _before = sys.excepthook
 _notes_exceptions = False
 _said: str = ""
@@ -62,6 +60,8 @@ def _show_traceback_at_sigterm() -> None:
     global _shows_traceback
     if _shows_traceback or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL or sys.__stderr__ is None:
         return
+    if (module := sys.modules.get("multiprocessing.process")) and module.current_process().daemon:
+        return  # its parent ends it by SIGTERM as a matter of course
     try:
         # The signal then ends the process as it would have: nothing waits for the interpreter.
         faulthandler.register(signal.SIGTERM, file=sys.__stderr__, all_threads=False, chain=True)

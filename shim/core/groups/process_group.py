@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.errors import DeviceTensorError
 
-__all__ = ["ProcessGroup"]
-
 _opening = threading.Lock()  # of an engine for devices, which several threads may need at once
 
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from shim.core.control import Control
     from shim.core.groups.process_group import ProcessGroup
 
-__all__ = ["STATE", "State"]
-
 
 @dataclass
 class State:

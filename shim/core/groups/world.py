@@ -24,7 +24,7 @@ from shim.core.groups.state import STATE
 from shim.core.job import rendezvous
 from shim.core.job.job import Job
 from shim.core.job.origin import NO_ORIGIN
-from shim.errors import ArgumentError, ShimError, StateError
+from shim.errors import ArgumentError, PeerLostError, ShimError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
@@ -105,7 +105,10 @@ def _identity(
     rank: int | None, world_size: int | None, init_method: str | None, store: rendezvous.Meeting | None
 ) -> Job:
     if store is None:
-        return rendezvous.locate(rank, world_size, init_method)
+        me = rendezvous.locate(rank, world_size, init_method)
+        if me.launcher == rendezvous.NO_LAUNCHER:
+            rendezvous.tell_of_missing_launcher()
+        return me
     if rank is None or world_size is None:
         raise ArgumentError(f"store needs rank and world_size, got rank {rank} and world_size {world_size}")
     return rendezvous.locate_at(store, rank, world_size)
@@ -315,9 +318,29 @@ def all_groups() -> list[ProcessGroup]:
 
 
 def survivors() -> list[int]:
-    """Return the world's ranks that have neither died nor left it, as far as is known here. Raises StateError where there is no world."""
-    parent = world(Caller("shim.survivors"))
-    return [rank for rank in parent.ranks if rank == parent.rank or not parent.engine.has_ended(rank)]
+    """Return the world's ranks that have neither died nor left it, as far as is known here.
+
+    Of a host of which a rank is lost, each other rank is asked whether it is there: the whole host may be ending. Raises StateError
+    where there is no world, PeerLostError where this rank is on another host than rank 0 and nothing is known without that.
+    """
+    caller = Caller("shim.survivors")
+    parent, control = world(caller), STATE.control
+
+    def is_left(rank: int) -> bool:
+        return rank == parent.rank or not (
+            parent.engine.has_ended(rank) or (control is not None and control.is_gone(rank))
+        )
+
+    if control is not None:
+        suspect = {STATE.hosts[rank] for rank in parent.ranks if not is_left(rank)}
+        control.await_presence(
+            [r for r in parent.ranks if r != parent.rank and is_left(r) and STATE.hosts[r] in suspect]
+        )
+        if not control.knows_of_others:
+            lost = PeerLostError(f"rank 0{control.ending_of(0)}: without it nobody knows which other ranks are left")
+            lost.ranks = (0,)
+            raise caller.explain(lost, parent)
+    return [rank for rank in parent.ranks if is_left(rank)]
 
 
 def close_group(group: ProcessGroup) -> None:

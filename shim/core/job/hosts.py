@@ -9,17 +9,6 @@ from collections.abc import Sequence
 from shim.core.job.interfaces import addresses_of_interface
 from shim.errors import ArgumentError
 
-__all__ = [
-    "address_towards",
-    "another_host",
-    "first_of_list",
-    "free_address",
-    "is_of_loopback",
-    "joined",
-    "says_loopback",
-    "several_may_meet_at",
-]
-
 _ANY_PORT = 9  # nothing is sent to it
 
 

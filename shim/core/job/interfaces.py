@@ -9,8 +9,6 @@ import struct
 
 from shim.errors import StateError
 
-__all__ = ["addresses_of_interface", "interfaces", "shown_interfaces"]
-
 
 def interfaces() -> dict[str, list[str]]:
     """Return this host's network interfaces, each with its addresses."""

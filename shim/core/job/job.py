@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from shim.core.job.origin import NO_ORIGIN, Origin
 
-__all__ = ["Job"]
-
 
 @dataclass(frozen=True)
 class Job:

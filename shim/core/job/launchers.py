@@ -17,8 +17,6 @@ from shim.core.job.hosts import first_of_list, joined, several_may_meet_at
 from shim.core.job.variables import Variables, checked_port
 from shim.errors import StateError
 
-__all__ = ["BY_HAND", "LAUNCHERS", "JobName", "Launcher", "paddle_endpoints"]
-
 _BY_HAND = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _HYDRA_PROXY = "hydra_pmi_proxy"  # as long as a process's name can be
 _SLURM_PORTS = range(20_000, 32_000)  # below those that Linux gives to whoever asks for any

@@ -3,18 +3,20 @@
 A process that multiprocessing or ``fork`` has started belongs to the job of its parent and of its siblings. One that a
 program started by itself belongs to its siblings where these have been told of the same job. Any other has no proof.
 What rank 0 has itself started shows that only when it comes to the meeting: it may as well load data.
+
+Helpers that the ranks of a job have started have different parents. They belong together by that outer job.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-__all__ = ["NO_ORIGIN", "Origin", "origin_of_this_process"]
-
+_SERVANT = re.compile(rb"multiprocessing\.(resource_tracker|forkserver) ")  # what multiprocessing starts for itself
 _FORKED_AND_NO_EXEC = 0x40  # PF_FORKNOEXEC of linux/sched.h, in the ninth field of proc(5)'s stat
 
 
@@ -26,6 +28,13 @@ class Origin:
     parent: str = ""
     is_proven: bool = False
     may_have_started_others: bool = False
+    outer_job: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The process and its parent, as ``description_of`` in native/meeting shows them."""
+        number, parent = self.process.partition(".")[0], self.parent.partition(".")[0]
+        return f"process {number}" + (f", which process {parent} started" if parent else "")
 
     def is_of_another_job(self, other: Origin) -> bool:
         """Tell whether the two processes have to be taken for ranks of two jobs."""
@@ -33,27 +42,51 @@ class Origin:
 
         return are_of_two_jobs(self.as_tuple(), other.as_tuple())
 
-    def as_tuple(self) -> tuple[str, str, bool, bool]:
+    def as_tuple(self) -> tuple[str, str, bool, bool, str]:
         return astuple(self)
 
 
 NO_ORIGIN = Origin()
 
+
 _RankIn = Callable[[Mapping[str, str]], "int | None"]
 """Returns the rank that an environment gives in this process's job, None where it gives none."""
 
 
-def origin_of_this_process(rank: int, size: int, rank_in: _RankIn) -> Origin:
-    """Return the proof that rank *rank* of *size* has of its job, which the environments of its siblings may give."""
+def origin_of_this_process(rank: int, size: int, rank_in: _RankIn, outer_job: str = "") -> Origin:
+    """Return the proof that rank *rank* of *size* has of its job, which the environments of its siblings may give.
+
+    Below an *outer_job*, one that has too few siblings is taken for a helper, whose world has ranks of other parents.
+    """
     parent = _multiprocessing_parent() or (os.getppid() if _is_copy("self", os.getppid()) else None)
-    is_proven = parent is not None
+    is_proven = parent is not None and (not outer_job or len(_workers_of(parent)) >= size)
     if parent is None and os.getppid() > 1:
         parent = os.getppid()
         siblings = _ranks_among(_children_of(parent), rank_in)
         is_proven = set(range(size)) <= siblings if rank == 0 else 0 in siblings
     shown = "" if parent is None else _name_of(parent)
     may_have_started_others = rank == 0 and not is_proven and _may_have_started_others(size, rank_in)
-    return Origin(_name_of(os.getpid()), shown, is_proven, may_have_started_others)
+    return Origin(_name_of(os.getpid()), shown, is_proven, may_have_started_others, outer_job)
+
+
+def lineage() -> list[int]:
+    """Return this process, the one that started it, and so on."""
+    found = [os.getpid()]
+    process = _multiprocessing_parent() or os.getppid()  # a fork server has started it for its parent
+    while process > 1:
+        found.append(process)
+        try:
+            stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break  # it has ended
+        process = int(stat.rpartition(")")[2].split()[1])
+    return found
+
+
+def _workers_of(parent: int) -> set[int]:
+    """Return what *parent* has started, itself or by a fork server, but for what multiprocessing starts for itself."""
+    started = _children_of(parent) | _children_of(os.getppid())
+    return {child for child in started if not _SERVANT.search(_command_or_nothing(child))}
 
 
 def _name_of(process: int) -> str:
@@ -82,6 +115,13 @@ def _is_copy(process: int | str, parent: int) -> bool:
 
 def _command_of(process: int | str) -> bytes:
     return Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def _command_or_nothing(process: int) -> bytes:
+    try:
+        return _command_of(process)
+    except OSError:
+        return b""
 
 
 def _may_have_started_others(size: int, rank_in: _RankIn) -> bool:

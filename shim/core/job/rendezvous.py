@@ -6,30 +6,27 @@ import operator
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
-from itertools import count
-from typing import Protocol
+from dataclasses import replace
+from functools import cache
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from shim.core.job.hosts import free_address, several_may_meet_at
+from shim.core.job.hosts import several_may_meet_at
 from shim.core.job.job import Job
 from shim.core.job.launchers import BY_HAND, LAUNCHERS, JobName, Launcher
-from shim.core.job.origin import Origin, origin_of_this_process
+from shim.core.job.meeting_at_a_store import Meeting, meet_at
+from shim.core.job.origin import origin_of_this_process
+from shim.core.job.outer_job import outer_job
 from shim.core.job.variables import Variables, checked_port
 from shim.errors import ArgumentError, ShimError, StateError
 
-__all__ = ["Meeting", "locate", "locate_at"]
+__all__ = ["NO_LAUNCHER", "Meeting", "locate", "locate_at", "tell_of_missing_launcher"]
+
+NO_LAUNCHER = "none"  # of a job of one rank for which nobody has asked
 
 _SCHEMES = ("env", "file", "tcp")
 _SHORTEST_SECRET = 16  # characters
-
-
-class Meeting(Protocol):
-    """A store, of ours or of anyone else's: ``get`` waits for a key. Where it can also ``add``, it serves several times."""
-
-    def set(self, key: str, value: str, /) -> object: ...
-    def get(self, key: str, /) -> bytes | str: ...
 
 
 def locate(
@@ -129,7 +126,7 @@ def _named(
         name = JobName(f"{name.text} of {chosen}", is_unique=True)
     if name.is_unique:
         return replace(job, key=name.text)
-    return replace(job, key=name.text, origin=lambda: origin_of_this_process(job.rank, job.size, rank_in))
+    return replace(job, key=name.text, origin=lambda: origin_of_this_process(job.rank, job.size, rank_in, outer_job()))
 
 
 def _rank_told(launcher: Launcher, name: JobName, variables: Variables) -> int | None:
@@ -145,8 +142,8 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
     """Return this process's place in a world whose ranks all have *store* and know who they are.
 
     Rank 0 hears from all of them through *store* where they are, and tells them a name for the job that was never used
-    before; each of them calls this as often as the others do. Raises ArgumentError for a rank or size that is none, and what
-    *store* raises when a rank does not come.
+    before; each of them calls this as often as the others do. Raises ArgumentError for a rank or size that is none, StateError
+    where another job's rank came and waits in vain too, and what *store* raises when a rank does not come.
     """
     rank, world_size = _integer(rank, "rank"), _integer(world_size, "world_size")
     _check_range(rank, world_size, "")
@@ -154,92 +151,9 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
         return Job(0, 1, _own_key(), "a store")
     variables = Variables(os.environ)
     me = _with_means(Job(rank, world_size, "", "a store"), variables)
-    origin = origin_of_this_process(rank, world_size, lambda environment: None)
-    told = _gather_at(store, me, origin) if rank == 0 else _come_to(store, me, origin)
+    origin = origin_of_this_process(rank, world_size, lambda environment: None, outer_job())
+    told = meet_at(store, me, variables.get("SHIM_JOB_NAME") or "", origin)
     return replace(me, key=f"store {told.name}", several_hosts=told.several_hosts, address=told.address)
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What rank 0 tells the others through a store: a name for the job, where ranks of several hosts meet, and what shows that they are on several."""
-
-    name: str
-    address: str = ""
-    several_hosts: str = ""
-
-
-def _gather_at(store: Meeting, me: Job, origin: Origin) -> _Told:
-    """Hear from all other ranks where they are, as rank 0, and return what it has told them."""
-    here, told = _this_host(), _Told(secrets.token_hex(16))
-    said = [_heard(store, other, here, origin) for other in range(1, me.size)]
-    away = next(((one, host) for one, (host, _) in enumerate(said, 1) if host != here), None)
-    refusal: StateError | None = None
-    if away is not None:
-        told = replace(told, several_hosts=f"rank 0 is on {here}, and rank {away[0]} on {away[1]}")
-        try:
-            told = replace(told, address=free_address((_host_of(store), away[1].partition(" ")[0]), me.interface))
-        except StateError as error:  # the others shall not wait for an address that does not come
-            refusal = error
-    for _, answer in said:
-        store.set(answer, "\n".join(astuple(told)))
-    if refusal is not None:
-        raise refusal
-    return told
-
-
-def _host_of(store: object) -> str:
-    """Return the host that serves *store*, or the one of which it is a part; nothing where it has none, as a file."""
-    while store is not None:
-        host = getattr(store, "host", None)
-        if isinstance(host, str):
-            return host
-        store = getattr(store, "underlying", None) or getattr(store, "underlying_store", None)  # ours, and torch's
-    return ""
-
-
-def _heard(store: Meeting, rank: int, here: str, origin: Origin) -> tuple[str, str]:
-    """Return the host of the next *rank* that came and is of no other job, and the key under which it waits for an answer.
-
-    Processes of another host than *here* have other parents, which proves nothing.
-    """
-    for turn in count(1):
-        place = f"shim/rank {rank} of {turn}"
-        host, answer, process, parent, proven = _said(store, place).split("\n")
-        is_of_another_job = host == here and origin.is_of_another_job(Origin(process, parent, bool(proven)))
-        if not is_of_another_job and _next_turn(store, f"{place}, taken") == 1:
-            return host, answer
-        if not hasattr(store, "add"):
-            raise StateError(f"process {process.partition('.')[0]} came to this store as rank {rank} of another job")
-    raise AssertionError("turns do not end")
-
-
-def _come_to(store: Meeting, me: Job, origin: Origin) -> _Told:
-    """Say where this rank is, and return what rank 0 tells when it has heard all."""
-    turn = _next_turn(store, f"shim/rank {me.rank}")
-    place, answer = f"shim/rank {me.rank} of {turn}", f"shim/job {turn} for rank {me.rank}"
-    store.set(
-        place, "\n".join([_this_host(), answer, origin.process, origin.parent, "proven" if origin.is_proven else ""])
-    )
-    return _Told(*_said(store, answer).split("\n"))
-
-
-def _next_turn(store: Meeting, key: str) -> int:
-    return int(store.add(key, 1)) if hasattr(store, "add") else 1
-
-
-def _said(store: Meeting, key: str) -> str:
-    value = store.get(key)
-    return value if isinstance(value, str) else bytes(value).decode()
-
-
-def _this_host() -> str:
-    """Return the host's name, and what tells it from others of that name: containers on one host share the kernel's."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = file.read().strip()
-    except OSError:
-        boot = ""
-    return f"{socket.gethostname()} {boot}".strip()
 
 
 def _check_port(variables: Variables) -> None:
@@ -252,7 +166,7 @@ def _check_port(variables: Variables) -> None:
 def _without_launcher(rank: int | None, world_size: int | None, url: SplitResult | None, variables: Variables) -> Job:
     name = _url_name(url)
     if rank is None and world_size is None and name is None:
-        return Job(0, 1, _own_key(), "none")
+        return Job(0, 1, _own_key(), NO_LAUNCHER if variables.get("RANK_SIZE") is None else "RANK_SIZE")
     if rank is None or world_size is None:
         missing = [name for name, value in (("rank", rank), ("world_size", world_size)) if value is None]
         raise ArgumentError(
@@ -381,4 +295,15 @@ def _refuse_size_alone(variables: Variables) -> None:
         raise StateError(
             f"{variables.shown(('RANK_ID', 'RANK_SIZE'))}, and MS_ROLE is not set, so that the ranks cannot find each other\n"
             "Start them with msrun or `shim run`, or unset RANK_SIZE."
+        )
+
+
+@cache
+def tell_of_missing_launcher() -> None:
+    """Say on stderr, once in this process, that it is the only rank."""
+    program = os.path.basename(sys.argv[0]) if sys.argv[0].endswith(".py") else "SCRIPT"
+    if sys.stderr is not None:
+        sys.stderr.write(
+            "shim: no launcher has started this process, so it is the only rank; "
+            f"`shim run -n 4 {program}` starts 4 ranks, and -n 1 this one without this line\n"
         )

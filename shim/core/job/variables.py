@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from shim.errors import ArgumentError, StateError
-
-__all__ = ["Variables", "checked_bytes", "checked_port"]
 
 
 class Variables:
@@ -52,6 +51,17 @@ def checked_bytes(name: str, text: str, words: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text) > 0):
         raise ArgumentError(f"{name} must be {words}, or a number of bytes from 1 on, got {text!r}")
     return int(text)
+
+
+def checked_seconds(name: str, text: str, words: str) -> float:
+    """Return the time that *text*, which *name* gave, stands for; *words* are what it must be."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ArgumentError(f"{name} must be {words}, got {text!r}")
+    return seconds
 
 
 def checked_port(name: str, text: str) -> int:

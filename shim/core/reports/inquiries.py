@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shim._native import ask_process, process_state, protocol_version
-
-__all__ = ["GroupFacts", "LostRank", "ProcessFacts", "WaitFacts", "ask_all", "groups_in"]
 
 _SOCKETS = Path("/proc/net/unix")
 
@@ -82,9 +80,9 @@ class ProcessFacts:
         return max(self.groups, key=lambda group: len(group.ranks))
 
 
-def ask_all(timeout: float = 1.0) -> list[ProcessFacts]:
-    """Ask all processes of this user at once, waiting up to *timeout* seconds for each."""
-    addresses = sorted(_addresses(os.geteuid()))
+def ask_all(timeout: float = 1.0, among: Collection[int] | None = None) -> list[ProcessFacts]:
+    """Ask all processes of this user at once, or those *among* these numbers, waiting up to *timeout* seconds for each."""
+    addresses = sorted(one for one in _addresses(os.geteuid()) if among is None or _number_in(one) in among)
     with ThreadPoolExecutor(max_workers=16) as asking:
         return list(asking.map(lambda address: _ask(address, timeout), addresses))
 
@@ -96,8 +94,12 @@ def _addresses(user: int) -> Iterator[str]:
     }
 
 
+def _number_in(address: str) -> int:
+    return int(address.split("-")[3])
+
+
 def _ask(address: str, timeout: float) -> ProcessFacts:
-    pid = int(address.split("-")[3])
+    pid = _number_in(address)
     said, place = ask_process(address, timeout)
     groups = groups_in(said.decode(errors="replace"))
     return ProcessFacts(

@@ -13,8 +13,6 @@ from typing import Any
 
 from shim.core.reports.inquiries import GroupFacts, LostRank, ProcessFacts, WaitFacts
 
-__all__ = ["UnreachableHost", "ask_hosts"]
-
 _PATIENCE = 30.0  # seconds for ssh, and for Python on the other host
 
 

@@ -9,8 +9,6 @@ from shim._native import circle_from
 from shim._native import told_circle as _told
 from shim.core.reports.inquiries import GroupFacts, ProcessFacts, WaitFacts
 
-__all__ = ["Wait", "absent_ranks", "circles_of_waits", "told_circle"]
-
 
 @dataclass(frozen=True)
 class Wait:

@@ -18,8 +18,6 @@ from shim.core.job.variables import Variables, checked_bytes
 from shim.core.tensors import framework_of
 from shim.errors import ArgumentError, EngineError, TensorError, UnsupportedError
 
-__all__ = ["LEAST", "chosen_to_share", "move_to_shared_memory", "share_from_now_on", "shared_allocations"]
-
 LEAST = 32 * 1024  # bytes, of which collectives make use
 _LIBRARIES = {"torch": "libc10.so", "paddle": "libphi_core.so"}
 _hooked: set[str] = set()

@@ -19,8 +19,6 @@ from shim._native import SharedMemory, dtype_bytes
 from shim.core.tensors import dtype_name, framework_of
 from shim.errors import ArgumentError, EngineError, OutOfMemoryError, StateError, UnsupportedError
 
-__all__ = ["new_shared"]
-
 _MOST_DIMENSIONS = 16  # that the engine carries
 
 

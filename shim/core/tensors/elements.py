@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DEVICE_MESSAGE", "Elements"]
-
 DEVICE_MESSAGE = (
     "device message"  # the dtype of bytes that tell of a message on a device, which no tensor of a program's has
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["EXTENSION", "name_in_torch"]
-
 EXTENSION = "extension"  # to DLPack, every device that it does not know; to torch, by the name of its makers' package
 _IN_TORCH = {"rocm": "cuda", "oneapi": "xpu"}
 

@@ -191,12 +191,17 @@ def _describe_elements(elements: Elements) -> Description:
 
 def _torch_reader(kind: type[Any]) -> Reader:
     torch, of_torch = sys.modules["torch"], (torch_versions(), torch_memory())
-    if kind in (torch.Tensor, torch.nn.Parameter):
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch has it since 2.10
+    if kind in (torch.Tensor, torch.nn.Parameter) and exchange is not None:
         guards = (_IS_CONJ, _IS_NEG._replace(samples=samples_of_is_neg()))
         return Reader("exchange", kind.__dlpack_c_exchange_api__, _describe_torch, guards, None, None, *of_torch)
-    # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so.
-    exchange = torch.Tensor.__dlpack_c_exchange_api__  # which tells the stream all the same
-    return Reader("describe", exchange, _describe_torch, (_IS_CONJ, _IS_NEG), None, None, *of_torch)
+    # A subclass may hold its elements elsewhere, or nowhere, without its C functions saying so; these tell the stream all the same.
+    stream = _stream_of_torch if exchange is None else None
+    return Reader("describe", exchange, _describe_torch, (_IS_CONJ, _IS_NEG), None, None, *of_torch, stream)
+
+
+def _stream_of_torch() -> int:
+    return int(sys.modules["torch"].cuda.current_stream().cuda_stream)
 
 
 def _describe_torch(tensor: Any) -> Description:
@@ -315,9 +320,13 @@ def _describe_numpy(array: Any) -> Description:
     dtype = array.dtype
     is_known = dtype.isnative and dtype.itemsize > 0 and dtype.kind not in "mMOSU" and dtype.char not in "gG"
     if not is_known or dtype.fields is not None or dtype.type is sys.modules["numpy"].void:
-        raise TensorError(
-            f"{{role}} has elements that cannot be carried: dtype {dtype}\nPass array.astype(...), and read the result there."
+        is_of_numbers = dtype.kind not in "OSUV"
+        hint = (
+            "Pass array.astype(...), and read the result there."
+            if is_of_numbers
+            else "Use a function for Python objects."
         )
+        raise TensorError(f"{{role}} has elements that cannot be carried: dtype {dtype}\n{hint}")
     steps = [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]
     if array.size > 0 and any(step % array.itemsize for step in steps):
         raise TensorError(

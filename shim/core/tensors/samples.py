@@ -7,19 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Memory",
-    "Sample",
-    "Versions",
-    "mindspore_memory",
-    "mindspore_versions",
-    "paddle_memory",
-    "paddle_versions",
-    "samples_of_is_neg",
-    "torch_memory",
-    "torch_versions",
-]
-
 _COUNTS = (41, 3, 17, 29, 7)  # of the samples
 
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from shim.errors import TensorError
 
-__all__ = ["Stage", "copy_back", "host_copy", "host_room"]
-
 
 class Stage(NamedTuple):
     """How a framework copies: *room* makes a tensor in host memory like one that is there, *copy* makes one with its elements,

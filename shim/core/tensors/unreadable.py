@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["why_not_dense", "why_not_here"]
-
 
 def why_not_dense(tensor: Any) -> str:
     """Return what to say of a torch tensor whose elements do not lie in plain memory, '' of one whose do."""

@@ -14,27 +14,8 @@ from enum import IntEnum
 from struct import Struct
 from typing import Any
 
-__all__ = [
-    "ALIGNMENT",
-    "CALL",
-    "CALL_RECORD",
-    "CUT",
-    "DEFINITION",
-    "INPUT_DIGEST",
-    "IN_BACKGROUND",
-    "MAGIC",
-    "NO_RANK",
-    "OUTPUT_DIGEST",
-    "SUFFIX",
-    "VERSION",
-    "CallRecord",
-    "State",
-    "definition_record",
-    "records",
-]
-
 MAGIC = b"SHIMTRC\x01"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".shimtrace"
 ALIGNMENT = 8
 DEFINITION, CALL = 1, 2

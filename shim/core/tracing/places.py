@@ -6,8 +6,6 @@ import sys
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["INTERNAL", "OBJECTS", "Place", "place_of_caller"]
-
 _PROGRAM, _BETWEEN, INTERNAL, OBJECTS, _WRAPPER = 0, 1, 2, 4, 8  # kinds of modules
 _KINDS: dict[str | None, int] = {}
 _PACKAGES = ("shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors", "torch")

@@ -16,8 +16,6 @@ from shim.core.job.variables import Variables
 from shim.core.tracing.layout import MAGIC, SUFFIX, VERSION, definition_record
 from shim.errors import ArgumentError
 
-__all__ = ["Recorder", "name_world", "recorder_of"]
-
 _recorder: Recorder | None = None
 
 
@@ -31,9 +29,9 @@ def recorder_of(rank: int, size: int, key: str) -> Recorder | None:
     folder = os.path.abspath(folder)
     if _recorder is None or _recorder.process != os.getpid() or _recorder.folder != folder:
         digests = variables.get("SHIM_TRACE_DIGESTS") or "0"
-        if digests not in ("0", "1"):
-            raise ArgumentError(f"SHIM_TRACE_DIGESTS must be 0 or 1, got {digests!r}")
-        _recorder = Recorder(folder, rank, size, key, digests == "1")
+        if not digests.isdecimal() or int(digests) >= 1 << 64:
+            raise ArgumentError(f"SHIM_TRACE_DIGESTS must be 0, 1, or another key of 64 bits, got {digests!r}")
+        _recorder = Recorder(folder, rank, size, key, int(digests))
     return _recorder
 
 
@@ -49,19 +47,19 @@ class Recorder:
     What is written stays if the process is killed. Any thread may record, but no forked child does so here.
     """
 
-    def __init__(self, folder: str, rank: int, size: int, key: str, digests: bool) -> None:
+    def __init__(self, folder: str, rank: int, size: int, key: str, digest_key: int) -> None:
         from shim._native import CallRecords  # here, as core can be imported without it
 
         self.process = os.getpid()
         self.folder = folder
-        self.has_digests = digests
+        self.digest_key = digest_key  # 0 for none
         self.path, file = _new_file(folder, rank)
         self.calls = CallRecords(file)
         self._lock = threading.RLock()
         self._definitions = 0
         self._errors: dict[tuple[str, str], int] = {}
         self.calls.append(MAGIC)
-        self.define(_header(rank, size, key, digests))
+        self.define(_header(rank, size, key, digest_key))
         atexit.register(self._close)
 
     def define(self, content: dict[str, Any]) -> int:
@@ -99,7 +97,7 @@ def _leave_to_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def _header(rank: int, size: int, key: str, digests: bool) -> dict[str, Any]:
+def _header(rank: int, size: int, key: str, digest_key: int) -> dict[str, Any]:
     return {
         "kind": "header",
         "version": VERSION,
@@ -112,7 +110,7 @@ def _header(rank: int, size: int, key: str, digests: bool) -> dict[str, Any]:
         "clock_offset": 0,  # nanoseconds to add to this host's clock, to have that of rank 0
         "command": [str(word) for word in sys.argv],
         "job": sha256(key.encode()).hexdigest()[:16],
-        "digests": digests,
+        "digests": digest_key,
     }
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.frontends._absent import ANY, Absent, by_name
 
-__all__ = ["ABSENT"]
-
 _OWN_GROUPS = "It needs groups of paddle's own: use it in a program that initialises paddle.distributed itself."
 _FROM_PADDLE = "Import it from paddle itself, which works beside the frontend."
 _IF_PADDLE_HAS_IT = "If paddle has it, import it from paddle itself, which works beside the frontend."
@@ -107,7 +105,6 @@ _DISTRIBUTED = by_name(
             "utils",
         ),
         _APART: ("ParallelMode", "ReduceType", "io"),
-        _INSIDE: ("parallel_helper",),
         _IN_PACKAGE: ("parallel", "parallel_with_gloo", "spawn"),
         Absent("the frontend has in {frontend}, as paddle has it in paddle", "Import it from {frontend}."): (
             "DataParallel",

@@ -13,20 +13,6 @@ from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentRuntim
 from shim.frontends._paddle.groups.group_views import group_of
 from shim.frontends._paddle.tasks import Task
 
-__all__ = [
-    "exchange_places",
-    "filled",
-    "inputs_at_root",
-    "is_now",
-    "one_of",
-    "peer_of",
-    "places_at_root",
-    "places_for",
-    "rank_of",
-    "refuse",
-    "splits_of",
-]
-
 
 def is_now(caller: Caller, group: Any, sync_op: Any) -> bool:
     """Return *sync_op* as a bool."""
@@ -99,6 +85,13 @@ def splits_of(caller: Caller, group: Any, role: str, sizes: Any) -> Sequence[int
         refuse(caller, group, ArgumentTypeError(f"{{{role}}} must be a list of integers, got {sizes!r}"))
     except BaseException as error:  # what its own methods raise: the others are told of that too
         refuse(caller, group, error)
+
+
+def with_rows(tensor: Any, splits: Sequence[int] | None) -> Any:
+    """Return *tensor*, or none of it where it has no dimensions and the *splits* ask for no rows, which paddle does not count then."""
+    if splits and not any(splits) and getattr(tensor, "ndim", None) == 0:
+        return tensor.reshape([1])[:0]
+    return tensor
 
 
 def rank_of(caller: Caller, group: Any, role: str, world_rank: Any) -> int:

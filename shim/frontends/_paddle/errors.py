@@ -8,17 +8,6 @@ from typing import Literal
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError, TensorError
 
-__all__ = [
-    "ArgumentAssertionError",
-    "ArgumentRuntimeError",
-    "ArgumentTypeError",
-    "GroupMissingError",
-    "OutsiderError",
-    "PaddleTensorError",
-    "RankIndexError",
-    "paddle_function",
-]
-
 
 class PaddleTensorError(TensorError, ValueError):
     """A tensor cannot be carried; paddle raises ValueError for it."""

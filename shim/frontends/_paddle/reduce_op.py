@@ -10,8 +10,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends._paddle.arguments import refuse
 
-__all__ = ["WITHOUT_AVERAGE", "ReduceOp", "engine_op"]
-
 
 class ReduceOp:
     """How a reducing collective combines the ranks' elements.

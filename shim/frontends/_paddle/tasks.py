@@ -12,8 +12,6 @@ from typing import Any
 from shim.core.work import ABSENT, ENDED, Work
 from shim.errors import ShimError
 
-__all__ = ["Task", "ended", "finish", "forget", "forget_all", "settle"]
-
 _NO_TIMEOUT = timedelta(0)
 
 

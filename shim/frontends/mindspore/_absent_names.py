@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.frontends._absent import ANY, Absent, by_name
 
-__all__ = ["ABSENT"]
-
 _IF_MINDSPORE_HAS_IT = "If MindSpore has it, import it from mindspore itself, which works beside the frontend."
 _APART = {ANY: Absent("does not communicate, or needs groups of MindSpore's own", _IF_MINDSPORE_HAS_IT)}
 _OPERATORS = {ANY: Absent("is none of MindSpore's communication operators", _IF_MINDSPORE_HAS_IT)}

@@ -21,23 +21,6 @@ from shim.frontends.mindspore._errors import ArgumentTypeError, ForeignRankError
 from shim.frontends.mindspore._groups.group_names import FRONTEND, known_group
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
-__all__ = [
-    "alike",
-    "full_list",
-    "group_for",
-    "group_of",
-    "of_one_dtype",
-    "one_tensor",
-    "peer_in",
-    "peer_of",
-    "reduce_op",
-    "refuse_tracing",
-    "root_of",
-    "splits",
-    "tag_of",
-    "tensor_list",
-]
-
 # Asked for the error that it raises for what is no tensor. It keeps the types alive, as the engine does.
 _known_reader: Callable[[type], Reader] = cache(reader_for)
 

@@ -6,15 +6,6 @@ from collections.abc import Mapping
 
 from shim.errors import ArgumentError, RankError, ShimError, StateError
 
-__all__ = [
-    "TYPE_ERRORS",
-    "ArgumentTypeError",
-    "BackendNameError",
-    "ForeignRankError",
-    "NotANumberError",
-    "WorldSizeError",
-]
-
 
 class ArgumentTypeError(ArgumentError, TypeError):
     """An argument that is no tensor has the wrong type, or is not among the strings that the function takes."""

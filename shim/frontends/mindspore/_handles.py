@@ -6,8 +6,6 @@ import sys
 
 from shim.core.work import Work
 
-__all__ = ["CommHandle", "handle_of"]
-
 
 class CommHandle:
     """A collective that goes on in the background; a handle without one has nothing to wait for."""

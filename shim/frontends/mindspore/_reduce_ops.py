@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.core import reduce_ops
 
-__all__ = ["BASIC_OPS", "REDUCE_OPS", "ReduceOp"]
-
 
 class ReduceOp:
     """The strings that say how ranks' elements are combined.

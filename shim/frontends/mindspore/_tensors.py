@@ -10,8 +10,6 @@ from shim.core.tensors import framework_of, new_like
 from shim.errors import TensorError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = ["EmptyTensor", "Shape", "made_dtype", "made_shape", "shape_of", "zeros"]
-
 Shape = tuple[int, ...]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.frontends._absent import ANY, Absent, by_name
 
-__all__ = ["ABSENT"]
-
 _OWN_GROUPS = (
     "Import shim.torch_backend, and it from torch itself: torch's groups and the frontend's are the same ones then."
 )

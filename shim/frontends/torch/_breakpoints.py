@@ -12,8 +12,6 @@ from shim.core.callers import Caller
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._stores.store_barrier import barrier_at
 
-__all__ = ["Recorded", "stop"]
-
 _A_LONG_TIME = timedelta(days=3650)
 _visits: Counter[tuple[str, int]] = Counter()
 _stops: Counter[str] = Counter()

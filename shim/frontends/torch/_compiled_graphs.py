@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-__all__ = ["between_graphs", "in_graphs", "is_traced", "keep_out_of_graphs", "once_a_graph"]
-
 _REASON = (
     "shim's frontends communicate between graphs, not in them; with fullgraph=True call the functional collectives of "
     "shim.frontends.torch.distributed._functional_collectives, which a graph holds"
@@ -62,4 +60,11 @@ def is_traced() -> bool:
     return any(core._get_dispatch_mode(key) is not None for key in (keys.PROXY, keys.FAKE, keys.FUNCTIONAL))
 
 
+def is_seen() -> bool:
+    """Tell whether a mode or the profiler of torch, which must be loaded, looks on at the operators that are called here."""
+    core: Any = sys.modules["torch._C"]
+    return bool(core._len_torch_dispatch_stack() or core._autograd._profiler_enabled())
+
+
 in_graphs(is_traced, lambda: True)
+in_graphs(is_seen, lambda: False)

@@ -10,8 +10,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends.torch._errors import ArgumentTypeError
 
-__all__ = ["DebugLevel", "Level"]
-
 
 class DebugLevel(Enum):
     """How much is checked and told; the engine checks every call at each level.

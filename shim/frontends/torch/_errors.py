@@ -19,22 +19,6 @@ from shim.errors import (
     TensorError,
 )
 
-__all__ = [
-    "ArgumentAssertionError",
-    "ArgumentTypeError",
-    "DefaultGroupMissingError",
-    "DistBackendError",
-    "DistError",
-    "DistNetworkError",
-    "DistStoreError",
-    "QueueEmptyError",
-    "SlotsMissingError",
-    "TorchStateError",
-    "TorchTensorError",
-    "torch_function",
-]
-
-
 _PUBLIC = "shim.frontends.torch.distributed"
 
 

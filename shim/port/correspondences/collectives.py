@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COLLECTIVES"]
-
 COLLECTIVES = {
     "all_gather": (
         "torch.distributed.all_gather(outputs, input, group, background)",

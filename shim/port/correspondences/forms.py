@@ -19,8 +19,6 @@ from functools import cache
 from shim.port.apis import APIS
 from shim.record import Record, Signatures, parameters_of, read
 
-__all__ = ["ADVISORY", "Form", "Parameter", "form_of", "recorded"]
-
 _FORM = re.compile(r"(?P<api>\w+: )?(?P<name>[\w.]+)\((?P<roles>.*)\)")
 
 # Roles that are advice to the framework: without them, a call that succeeds has the same results.

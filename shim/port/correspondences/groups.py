@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["GROUPS"]
-
 GROUPS = {
     "backend_of": (
         "torch.distributed.get_backend(group)",

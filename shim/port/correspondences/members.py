@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["MEMBERS", "member_for", "member_of"]
-
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "size": (
         "torch: {group}.size()",

@@ -8,8 +8,6 @@ from functools import cache
 from shim.port.apis import APIS
 from shim.port.correspondences.forms import recorded
 
-__all__ = ["NAMES", "name_for"]
-
 # Each line: torch, Paddle, MindSpore; - where there is none. A name may be written with a call after it.
 NAMES = """
 torch.distributed                     paddle.distributed                         mindspore.mint.distributed

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OBJECTS"]
-
 OBJECTS = {
     "all_gather_object": (
         "torch.distributed.all_gather_object(objects, object, group)",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["POINT_TO_POINT"]
-
 POINT_TO_POINT = {
     "batch": (
         "torch.distributed.batch_isend_irecv(operations)",

@@ -9,8 +9,6 @@ from functools import cache
 from shim.port.apis import APIS
 from shim.port.correspondences.forms import Form, form_of
 
-__all__ = ["PRIMITIVES", "Primitive", "primitive"]
-
 
 @dataclass(frozen=True)
 class Primitive:

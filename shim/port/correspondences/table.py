@@ -12,8 +12,6 @@ from shim.port.correspondences.groups import GROUPS
 from shim.port.correspondences.objects import OBJECTS
 from shim.port.correspondences.point_to_point import POINT_TO_POINT
 
-__all__ = ["TABLE", "form_for", "forms_of", "rows_with"]
-
 TABLE: Mapping[str, Sequence[str]] = {**COLLECTIVES, **POINT_TO_POINT, **OBJECTS, **GROUPS}
 
 

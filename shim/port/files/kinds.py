@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["Kind", "kind_by_name", "kind_of"]
-
 # python: code and launch lines; notebook: the same in its cells; text: launch lines alone.
 Kind = Literal["python", "notebook", "text"]
 

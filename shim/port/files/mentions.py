@@ -14,8 +14,6 @@ from mmap import mmap
 from shim import record
 from shim.port.apis import APIS
 
-__all__ = ["mentions_api", "mentions_launcher"]
-
 _AS_NAME = rb"\.\s*\\?\s*%(name)s\b|\b%(name)s(?:\.\w|\(|[ \t]*(?:as\b|[,)\r\n#;\\\"']|$))"
 _DISTRIBUTED = _AS_NAME % {b"name": b"distributed"} + rb"|Distributed[A-Z]|_distributed|distributed_"
 _COMMUNICATION = _AS_NAME % {b"name": b"communication"} + rb"|comm_func|comm_ops|parallel_context"

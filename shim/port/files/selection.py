@@ -1,17 +1,18 @@
-"""Which files the paths of a command line mean."""
+"""Which files the paths of a command line mean, and what git says of them."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.port.files.git import files_in_repository
 from shim.port.files.kinds import Kind, kind_by_name, kind_of
 
-__all__ = ["ChosenFile", "select_files"]
-
+_GIT_DEADLINE = 60  # seconds
+# A repository's own settings may name programs to be run; listing files must run none of them.
+_GIT = ("git", "-c", "core.fsmonitor=false", "--no-optional-locks")
 _PASSED_OVER = ("__pycache__", "build", "node_modules")  # folders that hold no sources
 _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")  # what virtual environments have at their top
 _BEGINNING = 256  # bytes, which hold a script's first line
@@ -111,3 +112,29 @@ def _is_passed_over(folder: str | Path) -> bool:
     name = os.path.basename(folder)
     hidden = name.startswith(".")
     return hidden or name in _PASSED_OVER or any(os.path.exists(os.path.join(folder, each)) for each in _ENVIRONMENT)
+
+
+def files_in_repository(folder: Path) -> list[str] | None:
+    """Return the files below *folder*, relative to it, but for those that git ignores.
+
+    None: there is no repository or no git, or *folder* itself is ignored, so that git knows nothing of it.
+    """
+    listed = _ask_git(folder, "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
+    if listed is None:
+        return None
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    return None if not names and _ask_git(folder, "check-ignore", "--quiet", ".") is not None else names
+
+
+def _ask_git(folder: Path, *arguments: str) -> bytes | None:
+    """Return what git prints, None where it ends with another status than 0."""
+    own = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+    }  # those of a hook mean another repository
+    try:
+        done = subprocess.run(
+            [*_GIT, "-C", str(folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=own, check=False, timeout=_GIT_DEADLINE
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

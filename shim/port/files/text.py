@@ -9,8 +9,6 @@ import re
 import tokenize
 from dataclasses import dataclass
 
-__all__ = ["Decoded", "NotText", "decode_python", "decode_text", "split_lines"]
-
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNDECODABLE = "surrogateescape"  # keeps bytes that are no UTF-8 as they are

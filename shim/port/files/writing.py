@@ -8,8 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["ChangedMeanwhile", "create_file", "replace_content"]
-
 
 class ChangedMeanwhile(OSError):
     """Somebody else has written the file since it was read."""

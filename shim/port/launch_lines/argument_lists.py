@@ -13,8 +13,6 @@ from shim.port.launch_lines.options import local_rank_notes, read_launch
 from shim.port.launch_lines.route import Route
 from shim.port.launch_lines.shell_words import PlacedWord
 
-__all__ = ["port_arguments", "port_lists_of_strings"]
-
 _STRING = r"""(?:"[^"\\\n]*"|'[^'\\\n]*')"""
 _LIST = re.compile(rf"\[\s*{_STRING}(?:\s*,\s*{_STRING})*\s*,?\s*\]")
 

@@ -14,8 +14,6 @@ from shim.port.launch_lines.options import local_rank_notes, read_launch
 from shim.port.launch_lines.route import Route
 from shim.port.launch_lines.shell_words import PlacedWord, split_words
 
-__all__ = ["Found", "port_commands"]
-
 _PLAIN_PYTHON = re.compile(r"python[\d.]*")
 _OUTER = re.compile(r"(?<![\w./-])(srun|ssh|pdsh|parallel-ssh|mpirun|mpiexec|accelerate|deepspeed)\b[^\n;|&`]*$")
 

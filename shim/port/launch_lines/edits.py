@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from shim.port.entries import Entry, Kind
 from shim.port.launch_lines.launch import Note
 
-__all__ = ["Edit", "Launched", "apply_edits", "entry_at"]
-
 
 @dataclass(frozen=True, order=True)
 class Edit:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Launch", "Note", "Refused", "Word"]
-
 
 class Word(NamedTuple):
     """A word of a command: ``text`` as the program gets it, ``source`` as it is written. ``text`` is None where only the run decides it."""

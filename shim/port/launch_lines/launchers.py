@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from shim.port.launch_lines.launch import Launch, Refused
 
-__all__ = ["LAUNCHERS", "Launcher", "normal_name", "written_for"]
-
 
 @dataclass(frozen=True)
 class Launcher:

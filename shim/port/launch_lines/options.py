@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from shim.port.launch_lines.launch import Launch, Note, Refused, Word
 from shim.port.launch_lines.launchers import Launcher, normal_name
 
-__all__ = ["local_rank_notes", "read_launch"]
-
 _VARIABLE = re.compile(r".*[$<{].*")
 _SCRIPT = re.compile(r"""[^\s"']+\.py|.*[$<{].*""")
 _PYTHON = re.compile(r"python[\d.]*")

@@ -19,8 +19,6 @@ from shim.port.launch_lines.shell_words import PlacedWord
 from shim.port.plan import Plan
 from shim.port.syntax import parse
 
-__all__ = ["port_launch_lines_in_python"]
-
 _OPENING = re.compile(r"""[A-Za-z]*(\"""|'''|"|')""")
 _FORMAT_BEGIN = getattr(tokenize, "FSTRING_START", None)  # from Python 3.12 on a format string is several tokens
 _FORMAT_END = getattr(tokenize, "FSTRING_END", None)

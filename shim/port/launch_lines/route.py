@@ -9,8 +9,6 @@ from functools import cached_property
 from shim.port.launch_lines.launchers import LAUNCHERS, Launcher
 from shim.port.plan import Plan
 
-__all__ = ["Route", "route_of"]
-
 # A launcher is a command where it is no part of a path or a longer name, and words follow it.
 _FORM = r"(?<![\w./-])(?:(?P<command>{commands})|(?P<python>[^\s`'\"|;&(!@]+)(?:[ \t]+-[uBO])*[ \t]+-m[ \t]+(?P<module>{modules}))(?=[ \t]|\\{{1,2}}[ \t]*\n)"
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from shim.port.launch_lines.launch import Word
 
-__all__ = ["PlacedWord", "split_words"]
-
 # One piece of a word. Quotes and substitutions may have blanks; braces are those of format strings and of templates. What is quoted may go on
 # over lines that a backslash joins.
 _PIECE = re.compile(

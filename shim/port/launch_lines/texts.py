@@ -13,8 +13,6 @@ from shim.port.launch_lines.launch import Note
 from shim.port.launch_lines.route import Route, route_of
 from shim.port.plan import Plan
 
-__all__ = ["port_launch_lines"]
-
 _OVER_LINES = Note("launch-incomplete", "the command goes on in the list's next lines", "change the launcher by hand")
 
 

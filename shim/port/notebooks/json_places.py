@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Value", "read_json"]
-
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRINGS = json.JSONDecoder()
 _LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")

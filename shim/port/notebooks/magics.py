@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from shim.port.syntax import is_python
 
-__all__ = ["PlainCell", "cell_magic", "is_shell", "plain_cell", "restored", "shell_commands"]
-
 _LINE = re.compile(r"(?P<indent>[ \t]*)(?:[%!?]|[\w.]+\?{1,2}[ \t]*$|[\w., \t*]+=[ \t]*[%!](?!=))")
 _COMMAND = re.compile(r"^[ \t]*(?:[\w., \t*]+=[ \t]*)?!(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _MARK = "shim port keeps line"

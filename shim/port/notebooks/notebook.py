@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from shim.port.files.text import split_lines
 from shim.port.notebooks.json_places import Value, read_json
 
-__all__ = ["Cell", "NotANotebook", "code_cells", "line_in_file", "with_sources"]
-
 
 class NotANotebook(ValueError):
     """The file is no notebook that can be read. ``advice`` says what to do."""

@@ -15,8 +15,6 @@ from shim.port.plan import Plan
 from shim.port.python_files import PortFunction, port_python
 from shim.port.results import Finding
 
-__all__ = ["port_notebook"]
-
 _MARK = "# shim port: cell "
 _MARKS = re.compile(rf"^{_MARK}(\d+)\n", re.MULTILINE)
 _ADVICE = "port this cell by hand"

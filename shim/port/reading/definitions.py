@@ -10,8 +10,6 @@ from libcst.metadata import ClassScope, GlobalScope
 
 from shim.port.reading.source_file import SourceFile
 
-__all__ = ["Called", "Definitions"]
-
 _SELF = ("self", "cls", "ctx")
 
 

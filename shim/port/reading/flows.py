@@ -12,8 +12,6 @@ from shim.port.reading.definitions import Definitions
 from shim.port.reading.nodes import Nodes
 from shim.port.reading.source_file import SourceFile
 
-__all__ = ["EACH", "Flows", "Value"]
-
 EACH = -1  # a step of a path: every element
 _ADD_ONE = {
     "append": 0,

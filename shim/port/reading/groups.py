@@ -12,8 +12,6 @@ from shim.port.reading.kinds import FOUND, Kinds
 from shim.port.reading.passed import passed
 from shim.port.reading.source_file import SourceFile
 
-__all__ = ["GROUP_CLASSES", "WORLDS", "Groups"]
-
 GROUP_CLASSES = frozenset(("torch.distributed.ProcessGroup", "paddle.distributed.collective.Group"))
 _MAKERS = frozenset(
     (

@@ -10,8 +10,6 @@ import libcst as cst
 
 from shim.port.reading.flows import EACH, Flows, Value
 
-__all__ = ["FOUND", "Kinds"]
-
 
 @dataclass(frozen=True)
 class _Each:

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import libcst as cst
 
-__all__ = ["Nodes"]
-
 _Owner = cst.ClassDef | cst.FunctionDef | cst.Lambda | None
 _LAYOUT = (
     cst.BaseParenthesizableWhitespace,

@@ -8,8 +8,6 @@ import libcst as cst
 
 from shim.port.correspondences import Form, Parameter
 
-__all__ = ["passed"]
-
 
 def passed(call: cst.Call, form: Form) -> Iterator[tuple[cst.BaseExpression, Parameter]]:
     """Yield what *call* passes to the parameters of *form*, up to an argument that unpacks others."""

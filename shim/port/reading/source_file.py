@@ -12,8 +12,6 @@ from libcst import metadata
 from shim.port.apis import Api
 from shim.port.reading.nodes import Nodes
 
-__all__ = ["SOMETHING_ELSE", "Imported", "SourceFile", "Span", "first_name", "literal_name"]
-
 SOMETHING_ELSE = "something else"  # than an import binds a name
 
 

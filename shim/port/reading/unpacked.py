@@ -8,8 +8,6 @@ import libcst as cst
 
 from shim.port.reading.source_file import SourceFile
 
-__all__ = ["unpacked"]
-
 
 def unpacked(file: SourceFile, argument: cst.Arg) -> Mapping[str, cst.DictElement] | None:
     """Return what the dictionary in *argument*, ``**value``, gives, by the keyword; None where the source does not show all of it.

@@ -22,8 +22,6 @@ from typing import Any
 from shim.port.reports.wording import api_name, shown
 from shim.port.results import FileResult, Result
 
-__all__ = ["VERSION", "as_json"]
-
 VERSION = 1
 
 

@@ -8,8 +8,6 @@ import os
 from shim.port.reports.wording import relative
 from shim.port.results import FileResult
 
-__all__ = ["diff_of"]
-
 _NO_END = b"\n\\ No newline at end of file\n"
 
 

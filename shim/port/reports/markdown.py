@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from shim.port.reports.wording import counted, place_of, shown, summary, title
 from shim.port.results import Result
 
-__all__ = ["as_markdown"]
-
 _KINDS = {
     "left": ("Left to you", "The code is as it was, and does not run on the target before you change it."),
     "changed": ("To look at", "The code is ported, and something about it is different."),

@@ -16,8 +16,6 @@ from shim import __version__
 from shim.port.reports.wording import relative
 from shim.port.results import FileResult, Result
 
-__all__ = ["as_sarif"]
-
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"  # the folder to which the addresses are relative; a viewer knows where that is
 _LEVELS = {"left": "warning", "changed": "note"}

@@ -13,8 +13,6 @@ from shim.port.reports.diff import diff_of
 from shim.port.reports.wording import place_of, shown, summary
 from shim.port.results import FileResult, Result
 
-__all__ = ["print_diff", "print_entries", "print_summary"]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a file must not steer the terminal
 _STYLES = {"+++": "bold", "---": "bold", "@@": "cyan", "+": "green", "-": "red"}
 _KINDS = {"left": "bold red", "changed": "yellow"}

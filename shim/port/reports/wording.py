@@ -7,8 +7,6 @@ from pathlib import Path
 
 from shim.port.results import FileResult, Finding, Result
 
-__all__ = ["api_name", "counted", "place_of", "relative", "shown", "summary", "title"]
-
 
 def counted(number: int, noun: str) -> str:
     """Return *number* and *noun*, in the plural if that is right."""

@@ -19,8 +19,6 @@ from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 from shim.port.rules.root_lists import is_for_root_only, to_wrap
 
-__all__ = ["port_arguments"]
-
 _NO_ARGUMENT = "no-equivalent-argument"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from shim.port.correspondences import Form, form_for, forms_of
-from shim.port.glue.functions import glue_form
+from shim.port.glue import glue_form
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.filled_lists import before_call
 from shim.port.rules.given import Given, bind
@@ -17,8 +17,6 @@ from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.remarks import remark
 from shim.port.rules.reporting.unknown_names import left_without
-
-__all__ = ["port_call"]
 
 # Rows whose calls go on in the background under another name.
 _IN_BACKGROUND = {"send": "send_in_background", "receive": "receive_in_background"}

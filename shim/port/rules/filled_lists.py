@@ -12,8 +12,6 @@ from shim.port.rules.left import Left
 from shim.port.rules.literals import is_list
 from shim.port.rules.port import Port
 
-__all__ = ["before_call"]
-
 _KEPT = (cst.Name, cst.Attribute, cst.Subscript)
 _RUN_ONCE = (cst.If, cst.With)
 _COMPOUND = (*_RUN_ONCE, cst.Try, cst.For, cst.While, cst.FunctionDef, cst.ClassDef)

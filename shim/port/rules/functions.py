@@ -10,8 +10,6 @@ from shim.port.correspondences import Form, rows_with
 from shim.port.plan import Plan
 from shim.port.reading import SourceFile
 
-__all__ = ["Functions"]
-
 
 class Functions:
     """Knows the variables of *file* that hold functions of the API. The calls of those that are in one row are ported as calls of the function."""

@@ -12,8 +12,6 @@ from shim.port.reading import unpacked
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
-__all__ = ["Given", "bind", "hidden"]
-
 
 @dataclass(frozen=True)
 class Given:

@@ -9,8 +9,6 @@ from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.rules.port import Port
 
-__all__ = ["check_group", "is_world"]
-
 _WORLD_STRINGS = frozenset(("'hccl_world_group'", "'mccl_world_group'", "'nccl_world_group'"))
 
 

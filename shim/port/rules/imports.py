@@ -8,8 +8,6 @@ from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import report_unknown
 from shim.port.rules.spelling import Import, Spelling, is_module
 
-__all__ = ["port_imports"]
-
 
 def port_imports(port: Port, spelling: Spelling, statements: list[cst.Import | cst.ImportFrom]) -> None:
     """Have the import *statements* of the file import what the ported code uses."""

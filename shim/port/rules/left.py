@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Left"]
-
 
 class Left(Exception):
     """A place that cannot be ported. ``rule``, ``why`` and ``advice`` are those of its entry."""

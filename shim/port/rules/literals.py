@@ -6,8 +6,6 @@ import ast
 
 import libcst as cst
 
-__all__ = ["flag_of", "is_list", "literal_of"]
-
 
 def literal_of(code: str) -> str | None:
     """Return the literal that *code* is, in Python's own spelling; None where it is no literal."""

@@ -11,8 +11,6 @@ from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.templates import write_template
 
-__all__ = ["exchange", "member_row", "port_member"]
-
 _WORLD = "paddle.distributed.get_group(0)"
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)  # a number has changed places with the group
 

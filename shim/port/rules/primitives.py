@@ -18,8 +18,6 @@ from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 from shim.port.rules.returned_tensors import uses_api
 
-__all__ = ["port_primitive"]
-
 _STATEMENT = "needs-a-statement"
 
 

@@ -15,8 +15,6 @@ from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 
-__all__ = ["port_returning", "uses_api"]
-
 _STATEMENT = "needs-a-statement"
 
 

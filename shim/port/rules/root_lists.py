@@ -10,8 +10,6 @@ from shim.port.correspondences import Form, forms_of
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
-__all__ = ["is_for_root_only", "to_wrap"]
-
 _ROLES = {"gather": "outputs", "gather_object": "objects", "scatter": "inputs"}
 
 

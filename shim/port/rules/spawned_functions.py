@@ -12,8 +12,6 @@ from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 
-__all__ = ["SPAWN", "port_spawn"]
-
 SPAWN = "torch.multiprocessing.spawn"
 _NAMES = ("fn", "args", "nprocs", "join", "daemon")  # in their order, which is Paddle's, too
 _COMMA = re.compile(rb"\s*,\s*")

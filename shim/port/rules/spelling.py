@@ -12,8 +12,6 @@ from shim.port.correspondences.returning import returned
 from shim.port.reading import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
-__all__ = ["Import", "Spelling", "is_module"]
-
 
 @dataclass
 class Import:

@@ -9,8 +9,6 @@ import libcst as cst
 
 from shim.port.rules.port import Port
 
-__all__ = ["write_template"]
-
 _PLACE = re.compile(r"\{\w+\}")
 
 

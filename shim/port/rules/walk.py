@@ -25,8 +25,6 @@ from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
 
-__all__ = ["Walk"]
-
 
 class Walk(cst.CSTVisitor):
     """Visits a file's nodes from the outside to the inside. ``imports`` are the import statements, which are ported last."""

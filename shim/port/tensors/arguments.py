@@ -17,8 +17,6 @@ from shim.port.tensors.inference.kinds import TensorKinds
 from shim.port.tensors.names import dtype_of
 from shim.port.tensors.table import Form
 
-__all__ = ["Context", "Rewriting", "bind"]
-
 
 @dataclass
 class Context:

@@ -8,8 +8,6 @@ import libcst as cst
 
 from shim.port.rules import Port
 
-__all__ = ["report_shared_memory"]
-
 _MADE_ANEW = """
 all any argmax argmin astype copy dtype item max mean min nbytes ndim prod shape size std sum tobytes tolist
 """

@@ -14,8 +14,6 @@ from shim.port.tensors.remarks import report_not_certain, report_unknown
 from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
 
-__all__ = ["port_assigned", "targets_of"]
-
 _OPPOSITE = re.compile(r"\(not \{tensor\}\.(?P<name>\w+)\)")
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 

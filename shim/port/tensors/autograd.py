@@ -9,8 +9,6 @@ import libcst as cst
 from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
 
-__all__ = ["port_autograd"]
-
 _CONTEXT = frozenset(
     (
         "save_for_backward",

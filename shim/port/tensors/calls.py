@@ -13,8 +13,6 @@ from shim.port.tensors.integers import port_sum
 from shim.port.tensors.shapes import port_zeros
 from shim.port.tensors.table import Form, forms_of
 
-__all__ = ["port_tensor_call"]
-
 _LISTS_ALONE = ("mindspore.ops.full",)
 
 

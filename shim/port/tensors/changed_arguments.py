@@ -10,8 +10,6 @@ from shim.port.reading import SourceFile
 from shim.port.reading.definitions import Definitions
 from shim.port.tensors.inference.kinds import TensorKinds
 
-__all__ = ["operators_on_arguments"]
-
 _SAME_ELEMENTS = ("enumerate", "list", "reversed", "tuple", "zip")
 _SAME_MEMORY = """
 T chunk contiguous data detach flatten permute reshape split squeeze t transpose unbind unsqueeze view

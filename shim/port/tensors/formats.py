@@ -7,8 +7,6 @@ import libcst as cst
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.remarks import report_unknown
 
-__all__ = ["port_format"]
-
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 

@@ -6,8 +6,6 @@ name is the role. ``*`` before a parameter: its values may stand side by side. A
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS"]
-
 _TENSOR, _TENSORS = "tensor", "tensors"
 
 # What a call returns, and the forms. The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.

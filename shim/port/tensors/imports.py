@@ -8,8 +8,6 @@ from libcst.metadata import ImportAssignment
 from shim.port.rules import Port
 from shim.port.rules.left import Left
 
-__all__ = ["Imports"]
-
 
 class Imports:
     """Writes full names of the target, and its import once one has been written."""

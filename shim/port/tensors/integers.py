@@ -13,8 +13,6 @@ from shim.port.tensors.names import dtype_of, name_of
 from shim.port.tensors.table import method_row, row_of
 from shim.port.tensors.templates import match
 
-__all__ = ["port_sum"]
-
 _SMALL = ("uint8", "int8", "int16")
 _KEEP = """
 T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values

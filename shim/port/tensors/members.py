@@ -6,8 +6,6 @@ to give; what begins with a framework's name is a function.
 
 from __future__ import annotations
 
-__all__ = ["MEMBERS", "METHODS"]
-
 METHODS = {
     "chunk": (
         "tensors",

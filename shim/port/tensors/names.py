@@ -7,8 +7,6 @@ from functools import cache
 
 from shim.port.apis import APIS
 
-__all__ = ["AUTOGRAD_CLASSES", "NAMES", "dtype_of", "name_of"]
-
 # Each line: torch, Paddle, MindSpore; - where there is none.
 NAMES = """
 torch.Tensor             paddle.Tensor             mindspore.Tensor

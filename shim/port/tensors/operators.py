@@ -10,8 +10,6 @@ from shim.port.tensors.table import templates_of
 from shim.port.tensors.templates import match
 from shim.port.tensors.views import report_unreached
 
-__all__ = ["port_in_place", "report_in_place"]
-
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 _JOINED = ("list", "mapping", "shape", "tensors", "text")  # values that are added to others of their kind alone
 

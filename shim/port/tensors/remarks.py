@@ -6,8 +6,6 @@ import libcst as cst
 
 from shim.port.rules import Port
 
-__all__ = ["report_not_certain", "report_unknown"]
-
 
 def report_not_certain(port: Port, node: cst.CSTNode, member: cst.Attribute) -> None:
     """Report that *node* uses a *member* of what may be a tensor."""

@@ -9,8 +9,6 @@ import libcst as cst
 from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context, Rewriting
 
-__all__ = ["port_joined_shapes", "port_zeros", "report_changed_shape"]
-
 _Sequence = Literal["shape", "list", "tuple"] | None  # a tensor's shape as it is, or what a display or a call makes
 _SIMPLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 

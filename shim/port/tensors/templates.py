@@ -15,8 +15,6 @@ from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import dtype_of, name_of
 from shim.port.tensors.table import templates_of
 
-__all__ = ["match", "port_member"]
-
 _FUNCTION = re.compile(r"(?P<name>[\w.]+)\(\{tensor\}\)")
 _METHOD = re.compile(r"\{tensor\}\.(?P<name>\w+)\((?P<arguments>[^)]*)\)(?P<after>\.values)?")
 _ADVICE = {

@@ -28,8 +28,6 @@ from shim.port.tensors.table import Form, method_row, row_of, templates_of
 from shim.port.tensors.templates import match, port_member
 from shim.port.tensors.views import check_views, report_copy, written_parts
 
-__all__ = ["port_statements"]
-
 
 def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COLLECTIVES", "DTYPES", "VERSION"]
-
 VERSION = "2.10"  # of torch 2.13
 
 # The scalar types of torch by our dtypes.

@@ -15,8 +15,6 @@ from shim.errors import ArgumentError
 from shim.trace.calls import Call, Group, RankRecording, Recording, Shape, Tensors
 from shim.trace.flight_recorder.names import COLLECTIVES, DTYPES
 
-__all__ = ["is_dump_folder", "read_dumps"]
-
 _FILE = re.compile(r".*?(\d+)(?:\.json|\.pkl|\.pickle)?$")
 _DTYPES = {theirs: ours for ours, theirs in DTYPES.items()}
 _MESSAGE = re.compile(r"(?:send (\d+)->(\d+)|recv (\d+)<-(\d+))$")

@@ -12,8 +12,6 @@ from shim.core.tracing.layout import State
 from shim.trace.calls import Call, RankRecording, Recording, Shape, Tensors
 from shim.trace.flight_recorder.names import DTYPES, VERSION
 
-__all__ = ["dump_of", "write_dumps"]
-
 _BACKEND = "gloo"  # fr_trace takes the names of torch's own backends only
 _LINE = re.compile(r"(.*):(\d+)(?: in (.*))?$")
 _STATES = {State.PREPARED: "scheduled", State.ENDED: "completed", State.FAILED: "completed"}

@@ -11,8 +11,6 @@ from shim.trace.aligning import blocked, meetings_of
 from shim.trace.calls import Call, Recording, Shape
 from shim.trace.summary import summarize
 
-__all__ = ["MOST_CALLS", "as_html", "page_data"]
-
 MOST_CALLS = 200_000  # on a page; a browser draws so many without a pause
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from shim.errors import ShimError
 from shim.trace.calls import Call
 
-__all__ = ["RankOutcome"]
-
 
 @dataclass
 class RankOutcome:

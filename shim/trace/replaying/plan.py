@@ -10,10 +10,7 @@ from shim.core.collectives import COLLECTIVES
 from shim.core.tracing.layout import State
 from shim.trace.calls import Call, Group, RankRecording
 
-__all__ = ["Step", "cut_group", "steps_of"]
-
 _KNOWN = {*(row.name for row in COLLECTIVES), "refused"}
-_REFUSALS = ("ArgumentError", "RankError", "TensorError", "UnsupportedError")  # one rank alone raises them
 _NOT_MADE = ("StateError", "NotMemberError")
 
 
@@ -58,13 +55,12 @@ def _is_kept(call: Call, size: int) -> bool:
         return False
     if not shape.is_message:
         return shape.collective in _KNOWN  # dumps of torch have others, such as the ends of coalesced calls
-    is_refused = call.failure is not None and call.failure.kind in _REFUSALS  # nobody else knows of it
     peer = call.source_rank if shape.peer is None else shape.peer
-    return not is_refused and (peer is None or peer < size)
+    return not call.is_refused and (peer is None or peer < size)  # of a refused one nobody else knows
 
 
 def _steps_of(call: Call) -> Iterator[Step]:
-    if call.failure is not None and call.failure.kind in _REFUSALS:
+    if call.is_refused:
         yield Step("refuse", call.begin, call.end or 0, call)
     elif not call.in_background:
         yield Step("call", call.begin, call.end or 0, call)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,12 @@ from shim.core.tracing.layout import State
 from shim.errors import EngineError, ShimError
 from shim.trace.calls import Call, Group, RankRecording, Recording
 from shim.trace.replaying.outcome import RankOutcome
-from shim.trace.replaying.places import call_from
 from shim.trace.replaying.plan import Step, cut_group, steps_of
 from shim.trace.replaying.tensors import MadeUp
 
-__all__ = ["main", "replay_rank"]
-
 _ME = Caller("shim trace replay")
+_LINE = re.compile(r"(.*):(\d+)(?: in (.*))?$", re.DOTALL)
+_MOST_LINES = 1_000_000  # of a program's file
 
 
 def replay_rank(
@@ -197,6 +197,24 @@ class _Replay:
             return self.outcome.differ(call, failure)
         self.outcome.reproduced.append((call.line(), type(failure).__name__, str(failure)))
         return not isinstance(failure, EngineError)
+
+
+def call_from(source: str, function: Callable[[], Any]) -> Any:
+    """Return what *function*, one of C, returns when it is called from the line *source*: "/home/me/train.py:12 in step"."""
+    return _caller_at(source)(function)
+
+
+@cache
+def _caller_at(source: str) -> Callable[[Callable[[], Any]], Any]:
+    found = _LINE.fullmatch(source)
+    file, line, name = (found[1], int(found[2]), found[3] or "<module>") if found else ("", 1, "")
+    text = "\n" * (min(line, _MOST_LINES) - 1) + "def caller(function): return function()"
+    # Code of core counts as no line of a program.
+    names: dict[str, Any] = {"__name__": "__main__" if found else "shim.core"}
+    exec(compile(text, file or "replay", "exec"), names)
+    caller: Any = names["caller"]
+    caller.__code__ = caller.__code__.replace(co_name=name or "replay")
+    return caller  # type: ignore[no-any-return]
 
 
 def main() -> None:

@@ -14,8 +14,6 @@ from shim.errors import TensorError, UnsupportedError
 from shim.trace.calls import Shape, Tensors
 from shim.trace.replaying.plan import cut_group
 
-__all__ = ["MadeUp"]
-
 
 class MadeUp:
     """Gives the tensors of recorded calls, for a replay on the first *size* ranks. Values are of no interest, so all calls use the same memory."""

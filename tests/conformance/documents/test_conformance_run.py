@@ -9,8 +9,7 @@ import pytest
 
 from shim.conformance import kinds, rank_runner
 from shim.conformance.documents.cases import DOCUMENTS, case_named
-from shim.conformance.documents.ranks import Sight
-from shim.conformance.documents.runner import run_documents
+from shim.conformance.documents.runner import Sight, run_documents
 from shim.conformance.kinds import KINDS, Selection, select_kinds
 from shim.launch.original import Original
 from shim.launch.pool import Outcome
@@ -42,7 +41,7 @@ class PerfectPool:
         self.size = size
 
     def run(self, target, *arguments, deadline):
-        assert target == "shim.conformance.documents.ranks:see_case"
+        assert target == "shim.conformance.documents.runner:see_case"
         document, case, kind = arguments
         PerfectPool.asked.append((self.size, document, case, kind))
         seen = expected_by(document, case)

@@ -172,16 +172,6 @@ def test_an_address_of_another_host_is_refused_on_rank_0() -> None:
         meet(new_job(2, "192.0.2.1:29500", SECRET), 5)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_an_unknown_name_is_named(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(*_: object, **__: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(CollectiveTimeoutError, match=r"nowhere: no host has that name \(Name or service not known\)"):
-        meet(replace(new_job(2, "nowhere:29500", SECRET), rank=rank), 0.1)
-
-
 def test_refused_foreign_and_silent_places_are_told_apart() -> None:
     job = new_job(2, free_address(), SECRET)
     port = int(job.address.rpartition(":")[2])
@@ -223,27 +213,6 @@ def test_a_rank_whose_time_is_up_first_names_the_missing_and_may_come_again() ->
     close(got[2], got[1], got[0])
 
 
-def test_another_world_size_is_refused() -> None:
-    job = new_job(3, free_address(), SECRET)
-    got = on_each([0, 1], lambda rank: meet(replace(job, rank=rank, size=3 + rank), 0.5))
-    assert isinstance(got[1], StateError)
-    assert f"it is 3 on rank 0 on host {socket.gethostname()}, and 4 on rank 1" in str(got[1])
-    assert "127.0.0.1: the ranks must agree on the world size" in str(got[0])
-
-
-@pytest.mark.parametrize("address", ["", "tcp"])
-def test_a_rank_that_comes_twice_is_refused_with_both_processes(address: str) -> None:
-    job = new_job(3, address and free_address())
-    got = on_each([0, 1, 11], lambda rank: meet(replace(job, rank=rank % 10), 0.6))
-    refused = [got[rank] for rank in (1, 11) if isinstance(got[rank], StateError)]
-    assert len(refused) == 1, got
-    process = f"process {os.getpid()} on host {socket.gethostname()} (127.0.0.1)"
-    assert f"rank 1 came twice: as {process} and as {process}" in str(refused[0])
-    assert isinstance(got[0], CollectiveTimeoutError)
-    assert got[0].ranks == (2,)
-    assert "rank 1 came twice" in str(got[0])
-
-
 @pytest.mark.parametrize("way", ["unix", "tcp"])
 def test_rank_0_twice_is_told(way: str) -> None:
     job = new_job(2, "" if way == "unix" else free_address(), SECRET)
@@ -271,30 +240,6 @@ def test_another_protocol_is_refused_on_both_sides(monkeypatch: pytest.MonkeyPat
     got = on_each(range(2), lambda rank: meet(replace(job, rank=rank), 0.4))
     assert f"rank 0 on host {socket.gethostname()} speaks version 3, and rank 1 version 1" in str(got[1])
     assert "Install the same version of shim on all hosts" in str(got[1])
-
-
-def test_an_interface_is_used_and_checked() -> None:
-    assert "127.0.0.1" in interfaces()["lo"]
-    job = replace(new_job(2, free_address(), SECRET), interface="lo")
-    close(*meet_as(job, [0, 1]).values())
-    for rank in range(2):
-        with pytest.raises(
-            StateError, match=r"SHIM_INTERFACE=eth99: no such interface is on host .*\n.*lo \(127\.0\.0\.1"
-        ):
-            meet(replace(job, rank=rank, interface="eth99"), 5)
-
-
-def test_the_address_must_be_of_the_interface_on_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shim.core.job import interfaces as job_interfaces
-
-    monkeypatch.setattr(job_interfaces, "interfaces", lambda: {"lo": ["127.0.0.1"], "eth5": ["10.9.8.7"], "eth6": []})
-    job = new_job(2, free_address(), SECRET)
-    with pytest.raises(StateError, match=r"SHIM_INTERFACE=eth5 has 10\.9\.8\.7, and the ranks meet at 127\.0\.0\.1:"):
-        meet(replace(job, interface="eth5"), 5)
-    with pytest.raises(StateError, match=r"no address is on that interface on host .*\n.*eth6 \(no address\)"):
-        meet(replace(job, interface="eth6"), 5)
-    with pytest.raises(StateError, match="SHIM_INTERFACE=eth5 has no IPv6 address"):
-        meet(replace(job, rank=1, address="[::1]:29500", interface="eth5"), 5)
 
 
 def test_one_warning_says_what_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,7 @@ def test_ask_gathers_the_answers_there_are(four: list[Control], capfd: pytest.Ca
     assert_soon(lambda: "ZeroDivisionError" in capfd.readouterr().err)
     began = time.monotonic()
     assert four[0].ask("sum", [1, 2], b"x", 0.1) == {2: b"xx"}  # nobody answers on 1
-    assert 0.09 < time.monotonic() - began < 1
+    assert 0.09 < time.monotonic() - began < 5
     four[1].close("tired")
     assert_soon(lambda: four[0].is_gone(1))
     assert four[0].ask("sum", [1, 2], b"x", 5) == {2: b"xx"}

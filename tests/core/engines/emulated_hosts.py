@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest import mock
 
 import numpy as np
@@ -14,7 +16,7 @@ import shim
 from shim.conformance.oracle import Array
 from shim.conformance.soak import rank as soak
 from shim.conformance.soak.comparing import difference
-from shim.core import calls, groups
+from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.errors import ShimError
 
@@ -83,6 +85,30 @@ def wait_in_a_circle(engine: str) -> tuple[str, float]:
         seconds = time.monotonic() - began
         calls.barrier(ME, world).wait()
         return told, seconds
+
+
+def survivors_of(dying: str) -> str:
+    """Return the ranks that are left, or what is told of them, on one of four ranks on two hosts, when a *host* dies or *rank 0*.
+
+    The second host's ranks die one after the other, the last one after it has stopped.
+    """
+    with played("hierarchical", 2):
+        world = groups.enter_world(ME, "test", timeout=60.0)
+        processes = objects.all_gather(Caller("test", input="item"), world, os.getpid())
+        if world.rank == 1 and dying == "host":
+            os.kill(processes[3], signal.SIGSTOP)
+            threading.Timer(0.4, os.kill, (processes[3], signal.SIGKILL)).start()
+            os.kill(processes[2], signal.SIGKILL)
+        if world.rank == 1 and dying == "rank 0":
+            os.kill(processes[0], signal.SIGKILL)
+        with suppress(ShimError):
+            calls.barrier(ME, world).wait()
+        try:
+            left = shim.survivors()
+            calls.barrier(ME, groups.new_group(ME, left, name="rest", timeout=20.0)).wait()
+            return str(left)
+        except ShimError as error:
+            return f"{type(error).__name__}: {error}"
 
 
 def refused(variable: str, value: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from shim import _native
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.shared_memory.settings import NEVER, chosen_cross_memory
+from shim.core.engines.shared_memory import NEVER, chosen_cross_memory
 from shim.core.groups import ProcessGroup
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, EngineError

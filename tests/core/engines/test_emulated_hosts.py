@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import emulated_hosts
@@ -102,3 +103,22 @@ def test_one_wrong_element_is_seen(name: str) -> None:
     assert emulated_hosts.close_difference(seen, expected) == ""
     seen[7] += 1
     assert "at " in emulated_hosts.close_difference(seen, expected)
+
+
+@pytest.mark.parametrize(
+    ("dying", "left", "said"),
+    [
+        ("host", (0, 1), r"\[0, 1\]"),
+        (
+            "rank 0",
+            (1, 2, 3),
+            r"PeerLostError: shim.survivors: rank 0's process .* died .*: without it nobody knows which other ranks are left",
+        ),
+    ],
+)
+def test_survivors_across_hosts(dying: str, left: tuple[int, ...], said: str) -> None:
+    """Nobody of a host that is ending is left, and nobody knows without the process of rank 0."""
+    with RankPool(4, original=preloaded_programs.original()) as pool:
+        outcomes = pool.run(emulated_hosts.survivors_of, dying, deadline=60.0)
+    for rank in left:
+        assert re.match(said, str(outcomes[rank].value)), outcomes[rank]

@@ -11,7 +11,7 @@ import pytest
 
 import shim
 from shim.core import groups
-from shim.core.engines.shared_memory.settings import NEVER, measurements_folder
+from shim.core.engines.shared_memory import NEVER, measurements_folder
 from shim.core.job.variables import Variables
 from shim.frontends.torch import distributed as dist
 

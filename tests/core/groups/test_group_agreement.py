@@ -222,8 +222,11 @@ def test_a_lone_rank_agrees_with_itself() -> None:
         assert_all_goes_on(group)
 
 
-def make(*ranks: int) -> Callable[[], object]:
-    return partial(groups.new_group, ME, ranks, name="of " + " ".join(map(str, ranks)))
+def make(*ranks: int, name: str = "") -> Callable[[], object]:
+    return partial(groups.new_group, ME, ranks, name=name or "of " + " ".join(map(str, ranks)))
+
+
+OF_ONE_HASH = ("8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ")  # all 64 bits of FNV-1a
 
 
 @pytest.mark.engine("shared_memory")
@@ -235,6 +238,7 @@ def make(*ranks: int) -> Callable[[], object]:
         pytest.param([make(0, 1), make(1, 2), make(0, 2)], id="around"),
         pytest.param([make(0, 1), None, None], id="the others elsewhere"),
         pytest.param([make(0, 2), make(1, 2), None], id="one elsewhere"),
+        pytest.param([make(0, 1, 2, name=OF_ONE_HASH[rank % 2]) for rank in range(3)], id="names of equal FNV-1a"),
     ],
 )
 def test_members_that_wait_for_each_other_in_vain_are_told(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -74,11 +76,13 @@ print(jobs.be_rank({parent or "none"!r}, {rank}, 2, {place!r}))
 
 def test_ranks_with_proof_of_two_jobs_are_told_and_do_not_meet(tmp_path: Path) -> None:
     ranks = [rank_of(parent, rank, f"file://{tmp_path}/meeting", 4) for rank, parent in enumerate(["100", "200"])]
-    (said_0, _), (said_1, warned_1) = (rank.communicate(timeout=60) for rank in ranks)
-    assert f"process {ranks[1].pid}, which process 200 started, came as rank 1 of another job" in said_0
+    (said_0, warned_0), (said_1, warned_1) = (rank.communicate(timeout=60) for rank in ranks)
+    assert f"found rank 1 of another job: process {ranks[1].pid}, which process 200 started" in warned_0
     assert f"found rank 0 of another job: process {ranks[0].pid}, which process 100 started" in warned_1
-    assert f"process {ranks[0].pid}, which process 100 started, is rank 0 of another job there" in said_1
-    for text in (said_0, warned_1):
+    for said in (said_0, said_1):
+        assert f"process {ranks[0].pid}, which process 100 started, is rank 0 of one job" in said
+        assert f"process {ranks[1].pid}, which process 200 started, is rank 1 of another one" in said
+    for text in (said_0, warned_0, said_1, warned_1):
         assert "set SHIM_JOB_NAME to the same name on all ranks" in text
 
 
@@ -106,11 +110,18 @@ def test_a_rank_without_proof_meets_one_that_has_some(parents: tuple[str, str], 
         (Origin("21.1", "20.1"), False),  # no proof
         (Origin("21.1", "20.1", may_have_started_others=True), True),
         (Origin("11.2", "10.2", is_proven=True), True),  # of another pid namespace
+        (Origin("21.1", "20.1", is_proven=True, outer_job="run 1"), True),
         (NO_ORIGIN, False),
     ],
 )
 def test_who_is_of_another_job(other: Origin, is_of_another_job: bool) -> None:
     assert A.is_of_another_job(other) is other.is_of_another_job(A) is is_of_another_job
+
+
+@pytest.mark.parametrize(("theirs", "is_of_another_job"), [("run 1", False), ("run 2", True)])
+def test_ranks_below_one_job_are_of_one(theirs: str, is_of_another_job: bool) -> None:
+    mine = replace(A, outer_job="run 1")
+    assert mine.is_of_another_job(replace(B, outer_job=theirs)) is is_of_another_job
 
 
 def test_what_rank_0_has_started_is_no_proof_before_it_comes() -> None:
@@ -160,11 +171,47 @@ def test_a_store_leaves_another_jobs_rank_to_its_own(monkeypatch: pytest.MonkeyP
     assert names[A, 0] == names[A, 1] != names[B, 0] == names[B, 1]
 
 
-def test_a_store_that_cannot_count_says_who_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_tells_a_rank_that_waits_in_vain_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of two jobs with three ranks each, the first lacks rank 2, and the other one rank 0."""
     from shim.core.job import rendezvous
 
-    table = {"shim/rank 1 of 1": "\n".join([rendezvous._this_host(), "answer", B.process, B.parent, "proven"])}
+    mine = threading.local()
+    monkeypatch.setattr(rendezvous, "origin_of_this_process", lambda *which: mine.origin)
+    store, told = HashStore(2), {}
+
+    def meet(origin: Origin, rank: int) -> None:
+        mine.origin = origin
+        try:
+            rendezvous.locate_at(store, rank, 3)
+        except StateError as error:
+            told[origin, rank] = str(error)
+
+    threads = [threading.Thread(target=meet, args=which) for which in [(B, 1), (B, 2), (A, 1), (A, 0)]]
+    for thread in threads[:2]:
+        thread.start()
+    for rank in (1, 2):
+        store.get(f"shim/rank {rank} of 1")  # they come first
+    for thread in threads[2:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "each waits in vain for its own" in told[A, 0] == told[B, 2]
+    assert told[A, 1] == f"rank 0: {told[A, 0]}"
+    assert "no other within 2 s" in told[B, 1]
+    written = capfd.readouterr().err
+    assert written.count("found rank 0 of another job: process 11, which process 10 started") == 2
+    assert "found rank 2 of another job: process 21, which process 20 started" in written
+
+
+def test_a_store_that_cannot_count_says_who_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shim.core.job import meeting_at_a_store, rendezvous
+
+    guest = meeting_at_a_store._Guest(meeting_at_a_store._this_host(), "answer", "", B.as_tuple())
+    table = {"shim/rank 1 of 1": json.dumps(asdict(guest))}
     monkeypatch.setattr(rendezvous, "origin_of_this_process", lambda *which: A)
     store = type("Store", (), {"get": table.__getitem__, "set": table.__setitem__})()
-    with pytest.raises(StateError, match="process 21 came to this store as rank 1 of another job"):
+    with pytest.raises(StateError, match="process 21, which process 20 started, is a rank of another one"):
         groups.enter_world(ME, "test", rank=0, world_size=2, store=store)
+    assert "process 11, which process 10 started, is rank 0 of one job" in table["answer"]

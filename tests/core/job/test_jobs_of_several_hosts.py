@@ -25,7 +25,7 @@ from launcher_variables import (
     torchrun,
 )
 
-from shim.core.job import hosts, rendezvous
+from shim.core.job import hosts, meeting_at_a_store, rendezvous
 from shim.core.job.hosts import first_of_list
 from shim.core.job.job import Job
 from shim.core.job.origin import Origin
@@ -212,7 +212,7 @@ class TestStore:
         self.names = threading.local()
         self.ways: dict[str, str] = {}  # this host's address on the way to each host
         self.asked: list[str] = []
-        monkeypatch.setattr(rendezvous, "_this_host", lambda: self.names.host)
+        monkeypatch.setattr(meeting_at_a_store, "_this_host", lambda: self.names.host)
         monkeypatch.setattr(hosts, "address_towards", self.way_to)
 
     def way_to(self, host: str) -> str:
@@ -259,7 +259,7 @@ class TestStore:
         assert isinstance(first, StateError)
         assert "SHIM_INTERFACE=eth77: no such interface" in str(first)
         assert "lo (127.0.0.1" in str(first)
-        assert {job.address for job in others} == {""}
+        assert {str(job) for job in others} == {f"rank 0: {first}"}
 
     def test_on_one_host_nobody_looks_for_an_address(self) -> None:
         assert {(job.address, job.several_hosts) for job in self.jobs(HashStore(5), ["a boot"] * 2)} == {("", "")}

@@ -14,7 +14,7 @@ from launcher_variables import assert_raises, by_hand, find
 
 from shim.core import groups, objects
 from shim.core.callers import Caller
-from shim.core.job import rendezvous
+from shim.core.job import meeting_at_a_store, rendezvous
 from shim.core.job.stores import FileStore, HashStore, PrefixStore
 from shim.errors import ArgumentError, StateError, StoreTimeoutError
 
@@ -57,7 +57,7 @@ def test_a_lone_process_asks_nothing_of_its_store() -> None:
 @pytest.mark.parametrize("world_size", [2, 3, 4])
 def test_ranks_of_another_host_are_told_of_on_all(world_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = threading.local()
-    monkeypatch.setattr(rendezvous, "_this_host", lambda: names.host)
+    monkeypatch.setattr(meeting_at_a_store, "_this_host", lambda: names.host)
     store = HashStore(5)
 
     def told(rank: int) -> str:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
-__all__ = ["Described", "OnDevice"]
-
 FLOAT = 2
 _CUDA = 2
 

@@ -87,6 +87,8 @@ def test_numpy_dtypes(alone: ProcessGroup, dtype: str) -> None:
         (np.zeros(3, "V0"), "dtype |V0"),
         (np.zeros(3, "V4"), "dtype |V4"),
         (np.array([None]), "object"),
+        (np.array([None]), "Use a function for Python objects."),
+        (np.ones(3, "M8[s]"), "Pass array.astype"),
         (np.float32(1), "must be an array, got numpy.float32"),
         (np.ndarray, "must be a tensor, got a class"),
         ([1.0, 2.0], "must be a tensor, got builtins.list"),

@@ -9,8 +9,6 @@ import mindspore
 import numpy as np
 from mindspore_world import make, numbers
 
-__all__ = ["Array", "Model", "Weighted", "check_slope", "slope", "weights_for"]
-
 Array = Any
 Model = Callable[[Sequence[Array]], Sequence[Array]]  # from all ranks' inputs to all ranks' outputs
 

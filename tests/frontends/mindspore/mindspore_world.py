@@ -15,20 +15,6 @@ from mindspore.graph.api import _pynative_executor
 
 import shim.frontends.mindspore.mint.distributed as dist
 
-__all__ = [
-    "COMPILED",
-    "COMPILED_DTYPES",
-    "DTYPES",
-    "MODES",
-    "MODES_AND_DTYPES",
-    "array_of",
-    "check",
-    "in_mode",
-    "make",
-    "numbers",
-    "world",
-]
-
 DTYPES = (
     "bool",
     "int8",

@@ -88,7 +88,7 @@ def test_new_group(rank: int, world_size: int) -> None:
         assert dist.new_group([0, 2], backend="mccl").startswith("mccl_2_")
         assert (dist.get_backend(name), dist.get_backend("mccl_2_x")) == ("hccl", "mccl")
         assert dist.get_rank(name) == {0: 0, 1: -1, 2: 1}[rank]
-        assert dist.get_world_size(name) == 2
+        assert dist.get_world_size(name) == (-1 if rank == 1 else 2)
         assert dist.get_process_group_ranks(name) == [0, 2]
         assert (dist.get_global_rank(name, 1), dist.get_group_rank(name, 2)) == (2, 1)
         assert (dist.get_rank("no such group"), dist.get_world_size("no such group")) == (-1, -1)
@@ -267,6 +267,17 @@ def test_options_for_hccl_alone_change_nothing(rank: int, world_size: int) -> No
         options.use_async = True
         with pytest.raises(UnsupportedError, match="options"):
             communication.create_group("others", [0, 1], options)
+
+
+@pytest.mark.ranks(2)
+def test_a_group_of_other_ranks_is_not_taken_for_one_by_its_name(rank: int, world_size: int) -> None:
+    """The name of a group without one has a digest of its ranks."""
+    with world():
+        name = dist.new_group([0, 1])
+        dist.destroy_process_group(name)
+        communication.create_group(name, [1, 0])
+        with pytest.raises(ArgumentError, match=rf"ranks are to be group '{name}', which has \[1, 0\]"):
+            dist.new_group([0, 1])
 
 
 @pytest.mark.ranks(2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from paddle_world import VERSIONS
 
-from shim.conformance.examples.adapting.places import free_ports
+from shim.conformance.examples.adapting import free_ports
 
 # Paddle cannot be initialised twice in a process, and the processes are used again.
 _variables: dict[str, str] = {}

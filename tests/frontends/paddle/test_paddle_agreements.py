@@ -7,8 +7,6 @@ from paddle_world import world
 
 from shim.errors import MismatchError
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
-
 
 @pytest.mark.ranks(2)
 def test_no_call_of_a_users_is_taken_for_which_gradients_there_are(rank: int) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from paddle_world import FLOAT8_DTYPES, PADDLE_DTYPES, VERSIONS, check, make, numbers, paddle_numbers, world
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 KINDS = ("numpy", "paddle")
 REDUCTIONS = {"SUM": np.sum, "PROD": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
 
@@ -190,6 +189,27 @@ def test_alltoall_single_with_equal_parts_and_keywords(rank: int, world_size: in
         dist.alltoall_single(out_tensor=output, in_tensor=numbers(rank, (2 * world_size, 3)), out_split_sizes=[])
         sent = [numbers(other, (2 * world_size, 3))[2 * rank : 2 * rank + 2] for other in range(world_size)]
         check("numpy", output, np.concatenate(sent))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["numpy", "paddle"])
+def test_alltoall_single_without_dimensions_where_nothing_is_sent(
+    rank: int, world_size: int, version: str, kind: str
+) -> None:
+    """As programs have it with parts of variable length, whose rank has none."""
+    with world(version) as dist:
+        output, source = make(kind, np.array(7.0)), make(kind, np.array(1.0 + rank))
+        dist.alltoall_single(*in_order(version, output, source), [0, 0], [0, 0])
+        dist.stream.alltoall_single(output, source, [0, 0], [0, 0])
+        check(kind, output, np.array(7.0))
+        rows = np.zeros(2), np.array([3.0, 4.0])  # rank 1 sends, and rank 0 has nothing to
+        output, source = (
+            make(kind, one) for one in ((rows[0], np.array(7.0)) if rank == 0 else (np.array(7.0), rows[1]))
+        )
+        in_splits, out_splits = ([0, 0], [0, 2]) if rank == 0 else ([2, 0], [0, 0])
+        dist.alltoall_single(*in_order(version, output, source), in_splits, out_splits)
+        check(kind, output, rows[1] if rank == 0 else np.array(7.0))
 
 
 @pytest.mark.ranks(2)

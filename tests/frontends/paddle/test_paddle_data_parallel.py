@@ -14,8 +14,6 @@ from paddle_world import world
 
 from shim.errors import MismatchError, StateError, UnsupportedError
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
-
 ROWS = 12
 NETWORKS = ["Plain", "Shared", "Frozen", "Unused", "Doubles", "InADict", "InAnObject"]
 

@@ -31,7 +31,6 @@ from paddle_real import both, group_in
 from paddle_world import paddle_numbers
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:No ccache found:UserWarning",  # of paddle, when it is imported
     "ignore:.*(does not belong|is not in group|meaningless|has no meaning|no group|is not initialized):UserWarning",
 )
 GLOO_DTYPES = ("bool", "uint8", "int8", "int32", "int64", "bfloat16", "float32", "float64")

@@ -15,7 +15,6 @@ from paddle_real import both, group_in
 from paddle_world import paddle_numbers
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:No ccache found:UserWarning",  # of paddle, when it is imported
     "ignore:.*(does not belong|is not in group|no group|is not initialized):UserWarning",
 )
 

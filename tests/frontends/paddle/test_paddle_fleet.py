@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import os
 from typing import Any
 
 import pytest
 from paddle_world import world
 
 from shim.errors import ArgumentError, StateError, UnsupportedError
-
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 
 
 def strategy(**options: Any) -> Any:
@@ -35,7 +34,7 @@ def test_signatures_are_paddles() -> None:
     from shim.frontends.paddle_3.distributed import fleet
 
     for name in fleet.__all__:
-        if name != "fleet":
+        if name not in ("fleet", "util", "UtilBase"):
             ours, real = (inspect.signature(getattr(one, name)) for one in (fleet, paddles))
             assert [(one.name, one.kind, one.default) for one in ours.parameters.values()] == [
                 (one.name, one.kind, one.default) for one in real.parameters.values()
@@ -76,13 +75,97 @@ def test_the_strategy_says_how_large_buffers_are(rank: int, world_size: int) -> 
 def test_ranks_are_the_worlds(rank: int, world_size: int) -> None:
     from shim.frontends.paddle_3.distributed import destroy_process_group, fleet
 
+    assert (fleet.worker_num(), fleet.worker_index()) == (3, rank)  # of the launcher, before init
     fleet.init(is_collective=True)
     try:
-        assert (fleet.worker_num(), fleet.worker_index()) == (3, rank)
-        assert (fleet.is_first_worker(), fleet.is_worker(), fleet.is_server()) == (rank == 0, True, False)
-        fleet.barrier_worker()
+        for answers in (fleet, fleet.fleet):
+            assert (answers.worker_num(), answers.worker_index(), answers.server_index()) == (3, rank, rank)
+            assert (answers.is_first_worker(), answers.is_worker()) == (rank == 0, True)
+            assert (answers.is_server(), answers.is_coordinator(), answers.server_num()) == (False, False, 0)
+            assert (answers.server_endpoints(), answers.server_endpoints(to_string=True)) == ([], "")
+            answers.barrier_worker()
+        assert (fleet.nranks(), fleet.world_size(), fleet.rank()) == (3, 3, rank)
+        assert fleet.util.get_file_shard(["a", "b", "c", "d"]) == [["a", "b"], ["c"], ["d"]][rank]
+        assert fleet.util.get_file_shard(["a"]) == [["a"], [], []][rank]
+        fleet.util.barrier()
     finally:
         destroy_process_group()
+
+
+VARIABLES = {"PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "4"}
+ENDPOINTS = {**VARIABLES, "PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:1,10.0.0.1:2,10.0.0.2:1,10.0.0.2:2"}
+OF_TORCHRUN = {
+    "RANK": "2",
+    "WORLD_SIZE": "4",
+    "LOCAL_RANK": "0",
+    "LOCAL_WORLD_SIZE": "2",
+    "MASTER_ADDR": "10.0.0.1",
+    "MASTER_PORT": "1",
+    "TORCHELASTIC_RUN_ID": "job",
+    "GROUP_WORLD_SIZE": "2",
+}
+QUESTIONS = ("local_rank", "rank_in_node", "node_num", "local_device_ids", "world_device_ids", "rank", "nranks")
+ANSWERS = {
+    "nobody": ({}, (None, None, 1, None, None, 0, 1)),
+    "paddle": ({**ENDPOINTS, "PADDLE_RANK_IN_NODE": "0"}, ("0", "0", 2, None, None, 2, 4)),
+    "devices": (
+        {**ENDPOINTS, "PADDLE_LOCAL_DEVICE_IDS": "0,1", "PADDLE_WORLD_DEVICE_IDS": "0,1:0,1"},
+        (None, None, 2, "0,1", "0,1:0,1", 2, 4),
+    ),
+    "torchrun": (OF_TORCHRUN, ("0", "0", 2, None, None, 2, 4)),
+}
+
+
+@pytest.mark.parametrize("launcher", ANSWERS)
+def test_the_launcher_answers(launcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shim.frontends.paddle_3.distributed import fleet
+
+    variables, answers = ANSWERS[launcher]
+    for name in [name for name in os.environ if name.startswith(("PADDLE_", "SHIM_", "RANK", "LOCAL", "MASTER"))]:
+        monkeypatch.delenv(name)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    assert tuple(getattr(fleet, name)() for name in QUESTIONS) == answers
+
+
+@pytest.mark.parametrize("launcher", ["nobody", "paddle", "torchrun"])
+def test_endpoints_are_the_launchers(launcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shim.frontends.paddle_3.distributed import fleet
+
+    for name in [name for name in os.environ if name.startswith(("PADDLE_", "SHIM_"))]:
+        monkeypatch.delenv(name)
+    for name, text in ANSWERS[launcher][0].items():
+        monkeypatch.setenv(name, text)
+    if launcher == "torchrun":
+        with pytest.raises(UnsupportedError, match=r"fleet\.worker_endpoints: needs PADDLE_TRAINER_ENDPOINTS"):
+            fleet.worker_endpoints()
+        return
+    text = ENDPOINTS["PADDLE_TRAINER_ENDPOINTS"] if launcher == "paddle" else "127.0.0.1:6170"
+    assert (fleet.worker_endpoints(), fleet.worker_endpoints(to_string=True)) == (text.split(","), text)
+
+
+def test_what_needs_no_ranks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from shim.frontends.paddle_3.distributed import fleet
+
+    for name, text in ENDPOINTS.items():
+        monkeypatch.setenv(name, text)
+    assert isinstance(fleet.util, fleet.UtilBase)
+    assert isinstance(fleet.fleet, fleet.Fleet)
+    fleet.util.print_on_rank("mine", 2)
+    fleet.util.print_on_rank("another's", 1)
+    assert capsys.readouterr().out == "mine\n"
+    assert fleet.util.get_heter_file_shard(list("abcdef")) == ["e"]
+    with pytest.raises(TypeError, match="files must be a list, got 'abc'"):
+        fleet.util.get_file_shard("abc")
+    for combine in (fleet.util.all_reduce, fleet.util.all_gather):
+        with pytest.raises(
+            UnsupportedError, match=r"in programs with parameter servers alone\nCall paddle\.distributed"
+        ):
+            combine(1)
+    with pytest.raises(UnsupportedError, match="comm_world must be 'worker', got 'all'"):
+        fleet.util.barrier("all")
+    with pytest.raises(AttributeError, match="which is not a part of fleet's data parallelism"):
+        _ = fleet.fleet.get_hybrid_communicate_group
 
 
 BEYOND = {

@@ -13,7 +13,6 @@ from shim.errors import ShimError
 from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import _with_batch_p2p_guard
 from shim.frontends.paddle_3.distributed.communication.batch_isend_irecv import _coalescing_manager
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 KINDS = ("numpy", "paddle")
 LONG = 200_000  # elements; more than the engine holds for a receiver that is not there yet
 

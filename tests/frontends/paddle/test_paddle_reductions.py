@@ -16,7 +16,6 @@ from shim.frontends.paddle_2.distributed.communication.reduce_scatter import _re
 from shim.frontends.paddle_3.distributed import communication as communication_3
 from shim.frontends.paddle_3.distributed.communication.reduce_scatter import _reduce_scatter_base as base_3
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 KINDS = ("numpy", "paddle")
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "SUM": np.sum,

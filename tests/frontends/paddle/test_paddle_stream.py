@@ -15,7 +15,6 @@ from shim.frontends.paddle_3.distributed.communication import stream as stream_3
 from shim.frontends.paddle_3.distributed.communication.reduce import is_avg_reduce_op_supported
 from shim.frontends.paddle_3.distributed.communication.stream.reduce_scatter import _reduce_scatter_base as base_3
 
-pytestmark = pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")  # of paddle, when it is imported
 KINDS = ("numpy", "paddle")
 WAYS = [(True, False), (True, True), (False, False)]  # sync_op and use_calc_stream
 

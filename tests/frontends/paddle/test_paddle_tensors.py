@@ -14,10 +14,7 @@ from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import new_like, reader_for
 from shim.errors import TensorError
 
-pytestmark = [
-    pytest.mark.ranks(1),
-    pytest.mark.filterwarnings("ignore:No ccache found:UserWarning"),  # of paddle, when it is imported
-]
+pytestmark = pytest.mark.ranks(1)
 ME = Caller("test", input="tensor", output="out")
 
 

@@ -31,7 +31,7 @@ def chosen(*paths: Path, below: Path) -> dict[str, str]:
     return {os.path.relpath(file.path, below): file.kind for file in select_files(paths)}
 
 
-@pytest.fixture(params=["walked", "asked of git"])
+@pytest.fixture(params=["walked", pytest.param("asked of git", marks=pytest.mark.programs("git"))])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if request.param == "asked of git":
         subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
@@ -65,6 +65,7 @@ def test_a_file_that_is_named_counts_whatever_its_name(tmp_path: Path, name: str
     assert chosen(tmp_path / name, below=tmp_path) == {name: kind}
 
 
+@pytest.mark.programs("git")
 def test_what_git_ignores_is_passed_over(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     make(tmp_path, "kept.py", "ignored.py", "out/x.py", "sub/kept.py")
@@ -74,6 +75,7 @@ def test_what_git_ignores_is_passed_over(tmp_path: Path) -> None:
     assert set(chosen(tmp_path / "out", tmp_path / "ignored.py", below=tmp_path)) == {"out/x.py", "ignored.py"}
 
 
+@pytest.mark.programs("git")
 def test_a_repository_within_a_repository_is_searched(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "inner"):
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
@@ -81,6 +83,7 @@ def test_a_repository_within_a_repository_is_searched(tmp_path: Path) -> None:
     assert set(chosen(tmp_path, below=tmp_path)) == {"inner/x.py", "y.py"}
 
 
+@pytest.mark.programs("git")
 def test_a_file_that_is_gone_from_the_folder_is_passed_over(tmp_path: Path) -> None:
     make(tmp_path, "gone.py", "kept.py")
     for command in (["init", "-q"], ["add", "."]):

@@ -215,7 +215,13 @@ def test_a_terminal_has_colours_and_no_file_steers_it(result: Result) -> None:
         (b"a\rb\n", b"c\rb\n"),
     ],
 )
-@pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "-p1", "--binary"]])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param(["git", "apply"], marks=pytest.mark.programs("git")),
+        pytest.param(["patch", "-p1", "--binary"], marks=pytest.mark.programs("patch")),
+    ],
+)
 def test_a_diff_is_a_patch_to_the_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes, after: bytes, tool: list[str]
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "HEAD"]
-
 HEAD = """\
 import torch
 import torch.distributed as dist

@@ -11,8 +11,6 @@ from shim.conformance.documents.cases import (
     torch_all_to_all,
 )
 
-__all__ = ["DOCUMENTS", "case_named"]
-
 DOCUMENTS: tuple[Document, ...] = (
     torch_all_to_all.DOCUMENT,
     torch_all_gather_into_tensor.DOCUMENT,

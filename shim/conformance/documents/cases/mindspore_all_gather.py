@@ -14,8 +14,6 @@ from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
 from shim.frontends.mindspore import communication, ops
 
-__all__ = ["DOCUMENT"]
-
 _SIZE = 2
 
 

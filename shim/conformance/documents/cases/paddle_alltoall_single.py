@@ -13,8 +13,6 @@ from shim.conformance.assertions import assert_returned
 from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
 
-__all__ = ["DOCUMENT"]
-
 _SIZE = 2
 _IN_SPLITS = [1, 2]
 

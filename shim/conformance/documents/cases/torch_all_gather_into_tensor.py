@@ -14,8 +14,6 @@ from shim.conformance.assertions import assert_is_none, assert_raises, assert_re
 from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import UNWRITTEN, TensorKind
 
-__all__ = ["DOCUMENT"]
-
 _SIZE = 4
 
 

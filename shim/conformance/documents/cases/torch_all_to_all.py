@@ -12,8 +12,6 @@ from shim.conformance.assertions import assert_is_none, assert_raises
 from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
 from shim.conformance.kinds import UNWRITTEN, TensorKind
 
-__all__ = ["DOCUMENT"]
-
 _SIZE = 4
 _EVEN = [1] * _SIZE
 _INPUT_SPLITS = [[2, 2, 1, 1], [3, 2, 2, 2], [2, 1, 1, 1], [2, 2, 2, 1]]

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shim.conformance.examples.comparing.handles import is_handle
+from shim.conformance.examples.comparing import is_handle
 from shim.conformance.examples.converting.conversion import (
     InapplicableError,
     array_over,
@@ -21,8 +21,6 @@ from shim.conformance.examples.converting.conversion import (
     is_a,
     shares_memory,
 )
-
-__all__ = ["Border", "ForeignResultError"]
 
 
 class ForeignResultError(TypeError):

@@ -17,8 +17,6 @@ from shim.conformance.oracle import Array
 from shim.core.tensors import dtype_name
 from shim.frontends.mindspore._gradients.recording import belongs
 
-__all__ = ["GRADIENT", "LACKING", "InapplicableError", "array_over", "as_kind", "dtype_as", "is_a", "shares_memory"]
-
 # The beginnings of the dtypes that a kind of tensor has not.
 LACKING: Mapping[str, tuple[str, ...]] = {
     "numpy": ("bfloat16", "float8"),

@@ -11,8 +11,6 @@ from shim.conformance.examples.example import Example
 from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict
 from shim.conformance.examples.running.programs import is_program
 
-__all__ = ["NO_TENSOR", "RULES", "Rule", "judge_kind", "refused_by_rule"]
-
 NO_TENSOR = "no tensor goes to the frontend in it"
 _GRAPH = ("GRAPH_MODE", "nn.Cell")
 _COMPILE = re.compile(r"\btorch\.compile\b")

@@ -7,8 +7,6 @@ from dataclasses import replace
 from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, verdict_of_end
 from shim.conformance.examples.running.runner import Outcome
 
-__all__ = ["judge_reference", "verdict_of_run"]
-
 _BY_A_PERSON = frozenset({Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.UNSUPPORTED, Verdict.FAIL})
 _DIED = (" died: ", "was killed by ")  # one of the pool's ranks, and a program that starts its ranks itself
 _WELL = frozenset({Verdict.PASS, Verdict.RAN})

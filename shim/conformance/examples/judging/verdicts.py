@@ -18,8 +18,6 @@ from typing import Any
 
 from shim.conformance.examples.running.runner import Outcome
 
-__all__ = ["Judgement", "Record", "Verdict", "judge", "missing", "read_records", "verdict_of_end"]
-
 
 class Verdict(enum.Enum):
     """How an example went: ``RAN`` where it ended well and its document claims nothing else. ``NOT_APPLICABLE`` is for other kinds of tensor than the example's own, the last three for the real frameworks."""

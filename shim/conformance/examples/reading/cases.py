@@ -30,8 +30,6 @@ from shim.conformance.examples.example import Example, Step, Wanted
 from shim.conformance.examples.reading.markers import RAISES, RANKS, SHOWS, Marker, marker_in
 from shim.conformance.kinds import KINDS
 
-__all__ = ["CaseError", "examples_of_case", "is_case", "marks_of_a_case"]
-
 _BEGINS = re.compile(r"#+\s*[Rr]anks?\s*:")
 _MORE = re.compile(r"#\s{4}(?P<text>.*)$")
 

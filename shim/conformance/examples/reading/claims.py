@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from shim.conformance.examples.reading.printed_values import contains_tensor, value_in
 
-__all__ = ["Claim", "claims_of", "is_sign_of_output"]
-
 _SIGN = re.compile(
     r"(?:(?P<arrow>[-=]+>|→|⇒)|(?:(?:expected|should)\s+)?(?:output|out|prints?|result)s?\s*(?:\[\d+\]\s*)?:)\s*(?P<text>.*)$",
     re.IGNORECASE | re.DOTALL,

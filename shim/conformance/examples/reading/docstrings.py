@@ -18,8 +18,6 @@ from shim.conformance.examples.reading.reader import examples_in
 from shim.launch.original import program_of
 from shim.record import FRONTENDS, read
 
-__all__ = ["docstrings_of", "installed_examples", "main"]
-
 _PATIENCE = 120.0  # seconds for the import of a framework
 
 

@@ -18,8 +18,6 @@ from shim.conformance.examples.reading.cases import CaseError, examples_of_case,
 from shim.conformance.examples.reading.passages import Passage, passages_of
 from shim.conformance.examples.reading.reader import code_blocks, examples_in, framework_of
 
-__all__ = ["SUFFIXES", "Found", "examples_in_files"]
-
 _OTHERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".html", ".htm", ".py")
 

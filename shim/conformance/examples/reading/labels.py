@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from shim.conformance.examples.example import EVERY_RANK
 
-__all__ = ["by_rank", "is_label", "is_shown", "process_of", "rank_of", "resumes"]
-
 # At the end of a line: "# Rank 0", "# Rank 0 and 1", "(2 GPUs, out for rank 1)"
 _TRAILING = re.compile(r"#\s*[Rr]anks?[- _]?(\d+(?:(?:\s*(?:,|and|&)\s*)\d+)*)\s*$")
 _IN_PARENTHESES = re.compile(r"\s*\((?:\d+ GPUs?,?\s*)?(?:out|output)?\s*(?:for|on)?\s*rank[- _]?(\d+)\)\s*$", re.I)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from shim.conformance.examples.example import EVERY_RANK
 
-__all__ = ["RAISES", "RANKS", "SHOWS", "Marker", "marker_in"]
-
 RANKS, SHOWS, RAISES = "ranks", "shows", "raises"
 _FORMS = {
     RANKS: "# ranks: 2, 4",

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-__all__ = ["Passage", "passages_of"]
-
 _FENCE = re.compile(r"^([ \t]*)(```+|~~~+)([^\n`]*)$")
 _DIRECTIVE = re.compile(r"\{(?:code-block|code-cell|code|sourcecode)\}")  # of MyST's Markdown, before the language
 _PYTHON = re.compile(r"(?:python|ipython|py)\d?|pycon|doctest|testcode")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-__all__ = ["contains_tensor", "is_value", "value_in"]
-
 _NUMBERS = re.compile(r"[\[(](?:[\[\]()\d\s.,+\-eEj]|nan|inf)*[\])]")  # of NumPy's arrays, which have no commas
 _TENSORS = frozenset({"tensor", "Tensor", "array", "Size"})
 _TENSOR = re.compile(r"(?<![\w.])(?:[tT]ensor\(\s*(?:\[|-?\d|shape=)|array\(\s*\[)")

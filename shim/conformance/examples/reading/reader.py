@@ -18,8 +18,6 @@ from shim.conformance.examples.reading import labels
 from shim.conformance.examples.reading.claims import claims_of, is_sign_of_output
 from shim.conformance.examples.reading.world_sizes import ranks_of
 
-__all__ = ["code_blocks", "example_of", "examples_in", "framework_of"]
-
 _PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
 _IMPORT = re.compile(
     r"^[ \t]*(?:>>>|\.\.\.)?[ \t]*(?:import|from)[ \t]+(?:shim\.frontends\.)?(torch|paddle|mindspore)(?:_\d)?\b",

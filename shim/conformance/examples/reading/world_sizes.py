@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from shim.conformance.examples.example import Step
 
-__all__ = ["ranks_of"]
-
 _DEFAULT = 2
 # "2 devices", "2 process groups, 2 ranks", "world_size of 3", "(2 GPUs)", "Launch 2 processes", "two ranks"
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8}

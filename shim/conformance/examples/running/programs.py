@@ -14,14 +14,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from shim.conformance.examples.adapting.devices import rewritten
-from shim.conformance.examples.comparing.outputs import tokens_of
+from shim.conformance.examples.adapting import rewritten
+from shim.conformance.examples.comparing import tokens_of
 from shim.conformance.examples.example import Example
 from shim.conformance.quiet import QUIET
 from shim.launch.endings import how_it_ended
 from shim.launch.identity import environment_of_ranks, rank_variables
-
-__all__ = ["ProgramSight", "is_program", "run_program", "unprinted"]
 
 _MAIN = '__name__ == "__main__"'
 _STARTS = re.compile(r"\b(?:spawn|Process)\(")

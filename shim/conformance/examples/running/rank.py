@@ -16,11 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shim.conformance.examples.adapting.devices import rewritten
-from shim.conformance.examples.adapting.preparation import PREAMBLE, begin_of, names_of, variables_of
-from shim.conformance.examples.adapting.surroundings import as_program
-from shim.conformance.examples.comparing.handles import is_handle, unwaited
-from shim.conformance.examples.comparing.outputs import Output, differs, output_of
+from shim.conformance.examples.adapting import as_program, begin_of, names_of, preamble_of, rewritten, variables_of
+from shim.conformance.examples.comparing import Output, differs, is_handle, output_of, unwaited
 from shim.conformance.examples.converting.border import Border
 from shim.conformance.examples.example import Example, Step, Wanted
 from shim.conformance.examples.reading.printed_values import contains_tensor
@@ -31,8 +28,6 @@ from shim.core.job import rendezvous
 from shim.frontends.mindspore._groups.numpy_versions import take_first_error
 from shim.substitution.imports import scoped_builtins
 from shim.substitution.own_modules import substitute_below
-
-__all__ = ["Sight", "StepSight", "see_example", "see_on_this_rank"]
 
 _ME = Caller("shim conformance")
 _kept: list[dict[str, Any]] = []  # the names of examples, until the process ends: what they serve, other ranks may need
@@ -155,7 +150,7 @@ class _Run:
     def carried_out(self) -> Sight:
         example = self.example
         if not example.is_case:
-            begin = PREAMBLE[example.framework] + begin_of(example) + names_of(example)
+            begin = preamble_of(example) + begin_of(example) + names_of(example)
             exec(compile(begin, "<before the example>", "exec", dont_inherit=True), self.names)
         self.prepared = frozenset(self.names)
         seen = []

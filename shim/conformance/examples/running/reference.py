@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from shim.conformance.examples.adapting.places import free_ports
+from shim.conformance.examples.adapting import free_ports
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.running.rank import Sight, see_example
 from shim.conformance.examples.running.runner import Outcome, outcome_of, run_in_pools
 from shim.launch.endings import dying_with
 from shim.launch.pool import RankPool
-
-__all__ = ["Variables", "enter", "run_on_frameworks", "run_reference", "see_on_this_rank"]
 
 _DEADLINE = 90.0  # seconds for one example, also where other things keep the machine busy; gloo gives up after 30
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from shim.conformance.examples.reading.printed_values import contains_tensor
 
-__all__ = ["may_be_result", "shape_shown", "shows"]
-
 _SHAPE = re.compile(r"(?P<size>torch\.Size\(\[[\d, ]*\]\))|\((?:\d+,|\d+(?:, ?\d+)+,?)?\)")
 _WRITTEN_TENSOR = re.compile(r"(?:tensor|array)\(", re.IGNORECASE)
 _BRACKETS = re.compile(r"[\[\s]*")

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import indent
 
-from shim.conformance.examples.adapting.places import in_its_own_place
+from shim.conformance.examples.adapting import in_its_own_place
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.running.programs import is_program, run_program, unprinted
 from shim.conformance.examples.running.rank import Sight, StepSight
+from shim.conformance.kinds import is_installed
 from shim.conformance.quiet import QUIET
 from shim.launch.original import Original
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool
-
-__all__ = ["PRELOADED", "Outcome", "outcome_of", "run_examples", "run_in_pool", "run_in_pools", "unseen_steps"]
 
 # What the processes import whose copies run the examples of a framework.
 _OURS = ("shim.conformance.examples.running.rank", "shim.conformance.examples.running.reference")
@@ -135,8 +134,8 @@ def _in_copies(original: Original, run: Callable[[RankPool, Example], Outcome], 
 
 
 def _modules(framework: str, besides: Sequence[str]) -> list[str]:
-    """Return what the processes for examples of *framework* import: MindSpore goes first, as it cannot follow Paddle."""
-    modules = [*PRELOADED[framework], *besides]
+    """Return what the processes for examples of *framework* import, of what is installed: MindSpore goes first, as it cannot follow Paddle."""
+    modules = [name for name in (*PRELOADED[framework], *besides) if is_installed(name.partition(".")[0])]
     return sorted(dict.fromkeys(modules), key=lambda module: not module.startswith("mindspore"))
 
 

@@ -11,8 +11,6 @@ from shim.core.engines.accelerators.parts import writing
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError, UnsupportedError
 
-__all__ = ["Reduction"]
-
 _ADDING = (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
 _ORDERING = (ReduceOp.MIN, ReduceOp.MAX)
 _OF_NUMBERS: dict[str, tuple[ReduceOp, ...]] = {

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from shim.errors import EngineError
 
-__all__ = ["TorchBackend", "torch_backend"]
-
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and some backends end the process at their own
 
 

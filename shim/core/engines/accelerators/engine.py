@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.work import EngineWork
 
-__all__ = ["AcceleratorEngine"]
-
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 _OF_ALL = COLLECTIVE_TAG + 1
 

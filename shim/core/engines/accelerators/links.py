@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = ["BackendLinks", "Link"]
-
 _UNTIL_WORD_OF_LOSS = 1.0  # seconds until a backend's failure is its own, and not the sign of a lost rank
 
 

@@ -12,8 +12,6 @@ from shim.core.job.stores import LocalStore
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
 
-__all__ = ["Meeting"]
-
 _NAME_BYTES = 32
 _UNTIL_ALL_ARE_THERE = 300.0  # seconds
 

@@ -11,8 +11,6 @@ from shim.core.engines.accelerators.parts import flat
 from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.devices.messages import Message, Messages
 
-__all__ = ["BackendMessages"]
-
 _UPWARDS, _DOWNWARDS = COLLECTIVE_TAG + 2, COLLECTIVE_TAG + 3
 
 

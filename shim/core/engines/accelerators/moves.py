@@ -14,18 +14,6 @@ from typing import Any
 from shim.core.engines.accelerators.arithmetic import Reduction
 from shim.core.engines.accelerators.parts import Parts, write
 
-__all__ = [
-    "Call",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
-
 
 @dataclass(frozen=True)
 class Call:

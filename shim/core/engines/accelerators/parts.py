@@ -10,8 +10,6 @@ from typing import Any
 
 from shim.errors import TensorError
 
-__all__ = ["Parts", "check_is_torchs", "flat", "parts_of", "write", "writing"]
-
 
 @dataclass(frozen=True)
 class Parts:

@@ -11,8 +11,6 @@ from shim.core.engines.network.engine import NetworkEngine
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
 
-__all__ = ["C10dEngine", "gloo_link"]
-
 
 def gloo_link(place: Place, key: str, ranks: tuple[int, ...]) -> GlooLink:
     """Connect the world ranks *ranks*, this one among them, under a *key* that only they use."""

@@ -25,8 +25,6 @@ from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError
 
-__all__ = ["GlooLink"]
-
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and gloo ends all connections at one of its own
 _HEADER_TAG, _PART_TAG, _FIRST_TAG = 1, 2, 3
 _FEW_RANKS, _FEW_BYTES = 3, 1 << 14

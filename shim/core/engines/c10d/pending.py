@@ -12,8 +12,6 @@ from typing import Any
 from shim.core.engines.network.link import LinkError
 from shim.core.engines.network.threads import begin_thread
 
-__all__ = ["CollectiveTransfer", "WaitedTransfer", "Waiter"]
-
 
 class _Transfer:
     """One transfer; *kept* is what holds its memory, until it has ended."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.devices.watched_links import WatchedLinks
 
-__all__ = ["Message", "Messages"]
-
 _Links = TypeVar("_Links", bound="WatchedLinks")
 
 _HEADER = struct.Struct("qq32s")  # the message's number, bytes and dtype

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = ["End", "WatchedLinks"]
-
 _Link = TypeVar("_Link")
 
 _BETWEEN_LOOKS, _BETWEEN_CHECKS = 0.1, 0.02  # seconds

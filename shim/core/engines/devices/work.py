@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.devices.watched_links import WatchedLinks
 
-__all__ = ["DeviceWork", "EndEvent"]
-
 
 class EndEvent:
     """Where the event behind an operation is put when there is one. (The operation's native part knows this, and not its work: no circle.)"""

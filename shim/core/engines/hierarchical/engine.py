@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shim.core.engines.network.link import Link
     from shim.core.engines.place import Place
 
-__all__ = ["HierarchicalEngine"]
-
 
 class HierarchicalEngine(NetworkEngine):
     """Carries out a group's collectives within hosts first, by *inside_of*, an engine for the ranks of one host. See ``moves``."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Inside", "InsideTransfer"]
-
 _SPLITS = None  # every part is as long as the tensor that it goes to
 
 

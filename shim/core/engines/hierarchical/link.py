@@ -11,8 +11,6 @@ from shim.core.engines.network.carrier import Gather
 from shim.core.engines.network.link import Link, Pending
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["HierarchicalLink", "gather_by_hosts"]
-
 _NOTHING = memoryview(bytearray())
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 
 from shim.core.engines.network.link import Pending
 
-__all__ = ["all_of", "carry_out", "count_for"]
-
 _LEAST = 2 << 20  # bytes of a piece, whose steps take a millisecond even for nothing
 _MOST = 8
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["reduction_of"]
-
 _TYPES = {
     "uint8": "UINT8_T",
     "int8": "INT8_T",

@@ -12,12 +12,9 @@ from typing import Any
 from shim.core.engines.mpi.library import Library
 from shim.errors import EngineError
 
-__all__ = ["Communicator", "Exchange", "keep", "open_communicator"]
-
 Exchange = Callable[[bytes], Sequence[bytes]]  # gives all members each one's bytes, in group order
 
 _MOST_KEPT = 256
-_CREATION_TAGS = 1 << 15  # of which every MPI has as many
 # The numbers of messages and collectives, up to 2**20 + 1, and those of the link itself.
 _TAGS_OF_A_GROUP = (1 << 20) + 16
 
@@ -49,10 +46,8 @@ class Communicator:
         return number % ((self.last_tag + 1) // self.tags) * self.tags
 
 
-def open_communicator(
-    library: Library, members: tuple[int, ...], number: int, problem: str, exchange: Exchange
-) -> Communicator:
-    """Return a communicator of *members*, ranks of the world; all of them call this with the group's *number*.
+def open_communicator(library: Library, members: tuple[int, ...], problem: str, exchange: Exchange) -> Communicator:
+    """Return a communicator of *members*, ranks of the world; all of them call this.
 
     *problem* tells why this rank cannot take part: then EngineError is raised on every member.
     """
@@ -61,7 +56,7 @@ def open_communicator(
     try:
         told = [json.loads(text) for text in exchange(_offer(library, offered, problem))]
         _check(members, told)
-        found = _choose(library, members, number, offered, told)
+        found = _choose(library, members, offered, told)
         return found
     finally:
         for each in offered:
@@ -94,6 +89,7 @@ def _offer(library: Library, offered: Sequence[Communicator], problem: str) -> b
         "version": library.version(),
         "kept": [each.name for each in offered],
         "name": secrets.token_hex(8),
+        "number": secrets.randbits(63),  # of the group, which is the first member's
     }
     return json.dumps(offer).encode()
 
@@ -111,11 +107,11 @@ def _check(members: Sequence[int], told: Sequence[dict[str, Any]]) -> None:
 def _choose(
     library: Library,
     members: tuple[int, ...],
-    number: int,
     offered: Sequence[Communicator],
     told: Sequence[dict[str, Any]],
 ) -> Communicator:
-    """Return one that all members have kept and whose tags for *number* are unused, or a new one."""
+    """Return one that all members have kept and whose tags for the group's number are unused, or a new one."""
+    number = told[0]["number"]
     common = set.intersection(*(set(each["kept"]) for each in told))
     fresh = {each.name: each for each in offered if each.first_tag_for(number) not in each.used}
     names = common & fresh.keys()  # the same on all members: a communicator has had the same groups on all
@@ -129,9 +125,12 @@ def _created(library: Library, members: Sequence[int], number: int, name: str) -
     mpi = library.mpi
     group = mpi.COMM_WORLD.Get_group()
     part = group.Incl(list(members))
+    last_tag = mpi.COMM_WORLD.Get_attr(mpi.TAG_UB)
     try:
-        handle = mpi.COMM_WORLD.Create_group(part, number % _CREATION_TAGS)
+        handle = mpi.COMM_WORLD.Create_group(part, number % (last_tag + 1))  # threads' groups are told apart by tags
         handle.Set_errhandler(mpi.ERRORS_RETURN)
+        names = bytearray(len(name) * len(members))
+        handle.Allgather([name.encode(), mpi.BYTE], [names, mpi.BYTE])
     except mpi.Exception as error:
         raise EngineError(
             f"{library.version()} cannot make a communicator of {len(members)} ranks: {error}\n"
@@ -140,4 +139,9 @@ def _created(library: Library, members: Sequence[int], number: int, name: str) -
     finally:
         part.Free()
         group.Free()
-    return Communicator(handle, tuple(members), name, mpi.COMM_WORLD.Get_attr(mpi.TAG_UB))
+    if names != name.encode() * len(members):
+        handle.Free()
+        raise EngineError(
+            "MPI took two groups for one, which threads made at the same time\nMake them again, one after the other."
+        )
+    return Communicator(handle, tuple(members), name, last_tag)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from shim.core.engines.exchanges import exchange_at
 from shim.core.engines.mpi.library import library
@@ -14,8 +13,6 @@ from shim.core.engines.network.link import LinkError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
-
-__all__ = ["MpiEngine", "mpi_link"]
 
 
 def mpi_link(place: Place, key: str, ranks: tuple[int, ...]) -> MpiLink:
@@ -33,7 +30,7 @@ def mpi_link(place: Place, key: str, ranks: tuple[int, ...]) -> MpiLink:
             "MPI has one rank in its world\nStart the program with mpirun or srun, of the MPI that mpi4py uses."
         )
     members = [int(rank) for rank in exchange(str(mine).encode())]
-    return MpiLink(members, mine, size, crc32(key.encode()), exchange)
+    return MpiLink(members, mine, size, exchange)
 
 
 class MpiEngine(NetworkEngine):

@@ -13,8 +13,6 @@ from typing import Any
 
 from shim.errors import EngineError
 
-__all__ = ["Library", "library"]
-
 _the_library: Library | None = None
 
 

@@ -13,8 +13,6 @@ from shim.core.engines.mpi.pending import Transfer
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["MOST_AT_ONCE", "MpiLink", "problem_of_world"]
-
 MOST_AT_ONCE = (1 << 31) - 1
 """Elements of a transfer: MPI counts in an int, and Open MPI 5 has no calls with longer counts."""
 
@@ -22,22 +20,19 @@ MOST_AT_ONCE = (1 << 31) - 1
 class MpiLink(Link):
     """A communicator of *members*, ranks of the world in the group's order; all of them make one at the same time.
 
-    The world is ``MPI.COMM_WORLD``, in which the caller must be *world_rank* of *world_size*. *number* is the group's, the same
-    on all members and another one for each group. *exchange* gives every member what each gave, in the order of *members*,
-    and raises if one of them is gone: MPI itself would wait for it for ever.
+    The world is ``MPI.COMM_WORLD``, in which the caller must be *world_rank* of *world_size*. *exchange* gives every member
+    what each gave, in the order of *members*, and raises if one of them is gone: MPI itself would wait for it for ever.
     """
 
     name = "MPI"
     needs_progress = True
 
-    def __init__(
-        self, members: Sequence[int], world_rank: int, world_size: int, number: int, exchange: Exchange
-    ) -> None:
+    def __init__(self, members: Sequence[int], world_rank: int, world_size: int, exchange: Exchange) -> None:
         self._library = library()
         self._mpi: Any = self._library.mpi
         self.rank, self.size = members.index(world_rank), len(members)
         problem = problem_of_world(self._library, world_rank, world_size)
-        self._communicator = open_communicator(self._library, tuple(members), number, problem, exchange)
+        self._communicator = open_communicator(self._library, tuple(members), problem, exchange)
         self._handle: Any = self._communicator.handle
         self._first_tag = self._communicator.first_tag
         self._numbers = self._communicator.tags - 2  # of messages

@@ -20,8 +20,6 @@ from shim.core.job.hosts import free_address
 from shim.core.job.interfaces import interfaces
 from shim.errors import CollectiveTimeoutError, EngineError, ShimError
 
-__all__ = ["place_by_mpi"]
-
 _TO_RANK_0, _FROM_RANK_0 = 31_001, 31_002  # tags in MPI.COMM_WORLD
 _UNTIL_TOLD = 2.0  # seconds for rank 0 to tell who is missing
 _TEXT_BYTES = 2048  # of what each rank tells

@@ -10,8 +10,6 @@ from typing import Any
 
 from shim.core.engines.network.link import LinkError
 
-__all__ = ["Transfer"]
-
 _SHORTEST_SPIN = 3e-4  # seconds; longer than 8 bytes take between hosts
 _LONGEST_SPIN = 1.0
 _SLOWEST = 1e8  # bytes per second that a transfer is assumed to make; it is looked after without pause for so long

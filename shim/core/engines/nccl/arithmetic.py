@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.nccl.engine import NcclEngine
 
-__all__ = ["check", "reduction_of"]
-
 _OPS = {ReduceOp.SUM: 0, ReduceOp.PRODUCT: 1, ReduceOp.MAX: 2, ReduceOp.MIN: 3, ReduceOp.AVG: 4}
 # Of a complex number both parts are added alike, and nothing else is done to them alike.
 _PARTS_OF_COMPLEX = {"complex64": "float32", "complex128": "float64"}

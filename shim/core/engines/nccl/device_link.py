@@ -12,8 +12,6 @@ from typing import Any
 from shim.core.engines.nccl.driver import Driver, Stream
 from shim.core.engines.nccl.library import Nccl, UniqueId
 
-__all__ = ["LAUNCHING", "DeviceLink", "NcclLink", "new_identity"]
-
 LAUNCHING = threading.RLock()  # of the process: NCCL wants no launches at once, on different links either
 _ON_HOST = 1  # of a factor: NCCL reads it at once
 _NO_ERRORS = (0, 7)  # success, and in progress

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.base import Engine
 
-__all__ = ["ALL_RANKS", "DeviceLinks", "check_libraries"]
-
 ALL_RANKS = (-1, -1)  # in place of a message's two ranks
 _FOR_A_LAUNCH = 1.0  # seconds that NCCL's functions have to return before an abort does not wait for them
 _GROUPS_ABORTS = 22200  # the first NCCL that aborts several links at once

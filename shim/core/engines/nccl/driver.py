@@ -15,8 +15,6 @@ from typing import Any
 from shim.core.engines.nccl.loading import functions_of, loaded
 from shim.errors import EngineError
 
-__all__ = ["Driver", "Event", "IpcHandle", "Stream", "driver", "find_driver"]
-
 
 class _Uuid(Structure):
     """What names a device, or a part of one, on every host."""

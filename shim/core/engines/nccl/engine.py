@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.work import EngineWork
 
-__all__ = ["NcclEngine"]
-
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 

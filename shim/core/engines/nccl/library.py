@@ -17,8 +17,6 @@ from typing import Any
 from shim.core.engines.nccl.loading import functions_of, loaded, of_wheels
 from shim.errors import EngineError
 
-__all__ = ["DTYPES", "Nccl", "UniqueId", "library"]
-
 DTYPES = {
     "int8": 0,
     "uint8": 1,

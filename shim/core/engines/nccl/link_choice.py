@@ -17,8 +17,6 @@ from shim.errors import EngineError
 if TYPE_CHECKING:
     from shim.core.engines.nccl.device_links import DeviceLinks
 
-__all__ = ["between_all", "between_two"]
-
 # Tags of engines, as COLLECTIVE_TAG is: of all ranks, and of two ranks for messages from the lower rank and to it.
 _OF_ALL, _UPWARDS, _DOWNWARDS = (COLLECTIVE_TAG + number for number in (1, 2, 3))
 _OVER_NCCL, _ON_ONE_DEVICE, _ON_SOME = b"n", b"o", b"s"

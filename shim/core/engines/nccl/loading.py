@@ -11,8 +11,6 @@ from typing import Any
 
 from shim.errors import EngineError
 
-__all__ = ["functions_of", "loaded", "of_wheels"]
-
 
 def loaded(name: str) -> list[str]:
     """Return the files of the libraries called *name*, such as libnccl.so, that are loaded in this process; no file twice."""

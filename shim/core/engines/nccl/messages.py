@@ -13,8 +13,6 @@ from shim.core.engines.nccl.link_choice import between_two
 if TYPE_CHECKING:
     from shim.core.engines.nccl.driver import Event
 
-__all__ = ["NcclMessages"]
-
 _BYTE = 1  # NCCL's uint8
 
 

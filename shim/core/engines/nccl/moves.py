@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.nccl.engine import NcclEngine
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
-
 _Places = Sequence[tuple[int, int]]  # addresses, and bytes
 _BYTE = 1  # NCCL's uint8
 

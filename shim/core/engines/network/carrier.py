@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shim.core.engines.network.messages import Messages
     from shim.core.engines.place import Place
 
-__all__ = ["Carrier", "Gather"]
-
 Gather = Callable[[bytes], Generator[Pending, None, "list[bytes]"]]
 """Gathers as many bytes of every rank, in the order of group ranks."""
 
@@ -171,7 +169,7 @@ class Carrier:
             is_late, exchanged, sent, *words = words
             if words[0] == _LEFT:
                 self.left.add(rank)
-            if is_late:  # this rank's own timeout, which tells who is missing, is to come first
+            if is_late and self._exchanges:  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
             elif (
                 words[0] == _LEFT and exchanged > self._exchanged

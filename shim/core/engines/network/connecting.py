@@ -12,8 +12,6 @@ from shim.errors import EngineError, ShimError, StateError
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
 
-__all__ = ["connected"]
-
 _Link = TypeVar("_Link", bound=Link)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Generator
 
 from shim.core.engines.network.link import LinkError, Pending
 
-__all__ = ["Drive"]
-
 
 class Drive:
     """Carries on with *steps*, which yield each transfer they wait for; by one thread at a time."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shim.core.engines.place import Place
     from shim.core.work import EngineWork
 
-__all__ = ["NetworkEngine", "gather_over"]
-
 _SLICE = 0.05  # seconds between two looks at the other ranks
 _ON_ITS_WAY = 5.0  # seconds for what a rank has sent before it left
 _UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own, and not the sign of a lost rank

@@ -12,8 +12,6 @@ from typing import ClassVar, Protocol
 
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["HEADER_BYTES", "FailedTransfer", "Link", "LinkError", "Pending"]
-
 HEADER_BYTES = 1024  # of every header; small messages travel in one
 
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 
 from shim.core.engines.network.link import HEADER_BYTES, Link, LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
 from shim.core.tensors.elements import DEVICE_MESSAGE
 from shim.errors import EngineError, MismatchError, ShimError
-
-__all__ = ["Messages", "Mover"]
 
 _HEADER = Struct("<BQqQ16s")  # kind, number, tag, bytes, dtype
 _MOST_INLINE = HEADER_BYTES - _HEADER.size
@@ -98,6 +98,13 @@ class Mover:
         self._messages.withdraw(self)
 
 
+def _hand_on(messages: weakref.ref[Messages], peer: int, header: bytes) -> None:
+    """Give *header* to *messages*, if they are still there. A link's thread may outlive a group that was given up, and is not to keep it."""
+    alive = messages()
+    if alive is not None:
+        alive._take(peer, header)
+
+
 class Messages:
     """The messages of one group on this rank. Any thread may call it; the link's threads bring headers."""
 
@@ -115,7 +122,7 @@ class Messages:
         self._under_way: list[tuple[Pending, Mover | None]] = []  # transfers
         self._polling: threading.Thread | None = None
         self._is_closed = False
-        link.take_headers(self._take)
+        link.take_headers(partial(_hand_on, weakref.ref(self)))
 
     def send(self, mover: Mover) -> None:
         """Begin a send."""

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from shim._native import Request
     from shim.core.engines.network.engine import NetworkEngine
 
-__all__ = [
-    "HANDED_ON",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "barrier",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "room",
-    "scatter",
-    "slices",
-]
-
 HANDED_ON = (1 << 20) + 1  # number of a message that a collective is made of, above those of messages
 _NOTHING = memoryview(bytearray())
 _MOST_BY_SLICES = 16  # ranks; of more, the library's own all_reduce takes fewer messages

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from shim.core.control import Control
 
-__all__ = ["ControlKeys", "Keys", "torch_store"]
-
 _BETWEEN_CHECKS = 0.1  # seconds
 
 

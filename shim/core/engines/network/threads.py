@@ -11,8 +11,6 @@ from typing import Any
 
 from shim._native import set_makes_no_calls, threads_in_functions
 
-__all__ = ["begin_thread"]
-
 _PATIENCE = 1.0  # seconds for them to end with the groups; later nothing comes that could end them
 
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()

@@ -13,8 +13,6 @@ from shim.core.reports.waits import circles_of_waits, told_circle
 if TYPE_CHECKING:
     from shim.core.control import Control
 
-__all__ = ["answer_for", "circle_told", "longest_wait", "said_at"]
-
 _TOPIC = "waits"
 _FOR_ITSELF = 0.4  # seconds for this process's own thread to say where its program is
 _FOR_ALL = 0.4  # seconds: those that are known not to answer are not asked

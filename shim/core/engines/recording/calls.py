@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from shim._native import tensor_key
-from shim.core.engines.recording.definitions import call_definition
-from shim.core.engines.recording.digests import digest_of
+from shim.core.engines.recording.definitions import call_definition, digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
 from shim.core.tracing.places import Place, place_of_caller
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from shim.core.engines.place import Place as Seat
     from shim.core.reduce_ops import ReduceOp
     from shim.core.tracing.recorder import Recorder
-
-__all__ = ["RecordedCalls"]
 
 _RUNNING, _PREPARED, _ENDED, _FAILED = (
     int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
@@ -36,13 +33,12 @@ class RecordedCalls:
     """
 
     def __init__(self, under: Engine, recorder: Recorder, place: Seat, of_devices: int = 0) -> None:
-        self.under = under
-        self.itself = getattr(under, "itself", under)
+        self.under = self.itself = under
         self._place, self._of_devices = place, of_devices
         self.rank, self.size = place.rank, len(place.ranks)
         self._recorder = recorder
         self._calls = recorder.calls
-        self._has_digests = recorder.has_digests
+        self._digest_key = recorder.digest_key
         self._ranks = place.ranks
         self._is_refusal_known = False  # of the last call, which has failed
         self._known: dict[Any, int] = {}  # numbers of the definitions of calls
@@ -95,7 +91,7 @@ class RecordedCalls:
             self._kept += [frame.f_code for frame in (program, function) if frame is not None]
         self._is_refusal_known = False
         flags, digest = 0, 0
-        if self._has_digests and inputs is not None and (found := digest_of(inputs)) is not None:
+        if self._digest_key and inputs is not None and (found := digest_of(inputs, self._digest_key)) is not None:
             flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 
@@ -105,11 +101,11 @@ class RecordedCalls:
         place, flags = call
         is_carried_out = isinstance(operation, int)
         if operation is not None and not is_carried_out:
-            wanted = outputs if self._has_digests else None
+            wanted = outputs if self._digest_key else None
             return RecordedWork(operation, self._recorder, place, flags, wanted, self._ranks if is_receive else ())
         if is_carried_out:  # a receive tells who has sent
             self._calls.note_source(place, self._ranks[operation])
-        if self._has_digests and outputs is not None and (digest := digest_of(outputs)) is not None:
+        if self._digest_key and outputs is not None and (digest := digest_of(outputs, self._digest_key)) is not None:
             flags |= OUTPUT_DIGEST
             self._calls.note_outputs(place, digest)
         self._calls.end(place, flags | _ENDED)

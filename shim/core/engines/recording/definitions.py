@@ -1,15 +1,14 @@
-"""What a recording tells of a call that it has not seen before."""
+"""What a recording tells of a call that it has not seen before, and the digests of its tensors' elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from shim.core.engines.base import check_call
+from shim._native import elements_digest
+from shim.core.engines.base import Tensors, check_call
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tracing.places import INTERNAL, OBJECTS, Place
-
-__all__ = ["call_definition"]
 
 # The arguments of each collective besides its tensors, in the order in which they are given here.
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -80,3 +79,14 @@ def _tensors(tensors: Any) -> dict[str, Any] | None:
 
 def _are_bytes(told: dict[str, Any]) -> bool:
     return all(dtype == "uint8" for one in told.values() if one for dtype, _ in one["tensors"])
+
+
+def digest_of(tensors: Tensors, key: int) -> int | None:
+    """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other; None where they cannot be read.
+
+    So a list of parts and one tensor that is made of them have the same.
+    """
+    try:
+        return elements_digest(tensors, key)
+    except Exception:  # the engine says what is wrong with them
+        return None

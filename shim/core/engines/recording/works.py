@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.recording.digests import digest_of
+from shim.core.engines.recording.definitions import digest_of
 from shim.core.tracing.layout import IN_BACKGROUND, OUTPUT_DIGEST, State
 from shim.errors import CollectiveTimeoutError, ShimError
 
 if TYPE_CHECKING:
     from shim.core.tracing.recorder import Recorder
     from shim.core.work import EngineWork
-
-__all__ = ["RecordedWork"]
 
 # As plain numbers: a member of an enumeration takes longer to find than all else here.
 _PREPARED, _STARTED, _RUNNING, _WAITING = map(int, (State.PREPARED, State.STARTED, State.RUNNING, State.WAITING))
@@ -108,7 +106,7 @@ class RecordedWork:
             return
         self._state = _ENDED
         if self._outputs is not None:
-            digest = digest_of(self._outputs)
+            digest = digest_of(self._outputs, self._recorder.digest_key)
             self._outputs = None
             if digest is not None:
                 self._flags |= OUTPUT_DIGEST

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store
 from shim.core.job.stores.file import FileStore
-from shim.core.job.stores.in_process import HashStore
-from shim.core.job.stores.local import LocalStore
+from shim.core.job.stores.local import HashStore, LocalStore
 from shim.core.job.stores.prefix import PrefixStore
 from shim.core.job.stores.tcp import TCPStore
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from shim.core.job.stores.table import Operation
 from shim.errors import ArgumentError, QueueEmptyError, StoreTimeoutError
 
-__all__ = ["DEFAULT_TIMEOUT", "Key", "Store", "Value", "bytes_of", "name_of", "timed_out"]
-
 DEFAULT_TIMEOUT = 300.0  # seconds; what torch documents
 
 Key = str | bytes

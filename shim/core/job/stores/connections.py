@@ -15,8 +15,6 @@ from shim.core.job.stores.server import DONE, TIMED_OUT
 from shim.core.job.stores.table import WAITING, Operation
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
 
-__all__ = ["Connections"]
-
 _GRACE = 10.0  # seconds beyond an operation's own limit, after which a server that does not answer counts as gone
 _FIRST_PAUSE = 0.01  # seconds between two tries to connect
 _LONGEST_PAUSE = 0.2

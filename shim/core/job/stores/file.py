@@ -21,8 +21,6 @@ from shim.core.job.stores.messages import GREETING, LENGTH, body_of, parts_of
 from shim.core.job.stores.table import MUTATING, Operation, Table
 from shim.errors import StoreError, StoreTimeoutError
 
-__all__ = ["FileStore"]
-
 _FIRST_PAUSE = 0.001  # seconds between two looks at the file
 _LONGEST_PAUSE = 0.02
 _SHORTEST_LOCK_LIMIT = 5.0  # seconds to wait for the lock, however short the caller's own limit

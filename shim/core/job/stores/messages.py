@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from shim.errors import ArgumentError
 
-__all__ = ["GREETING", "LENGTH", "MAX_MESSAGE", "body_of", "message_of", "parts_of"]
-
 GREETING = b"shim-store 1\n"  # what both ends of a connection say first, and what a file begins with
 MAX_MESSAGE = 64 << 20  # bytes; more in one operation, or in one result, is refused
 LENGTH = struct.Struct("<I")

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from shim.core.job.stores.base import Store, name_of
 from shim.core.job.stores.table import OF_KEYS, Operation
 
-__all__ = ["PrefixStore"]
-
 _PAIRS = frozenset({Operation.SET})
 _NO_KEY = frozenset({Operation.LIST, Operation.JOIN, Operation.AWAIT_JOINED, Operation.LEAVE})
 

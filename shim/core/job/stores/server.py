@@ -18,8 +18,6 @@ from shim.core.job.stores.messages import GREETING, LENGTH, MAX_MESSAGE, message
 from shim.core.job.stores.table import MUTATING, Operation, Table
 from shim.errors import ArgumentError, StoreLostError
 
-__all__ = ["DONE", "REFUSED", "TIMED_OUT", "Server", "is_mine", "listen"]
-
 DONE, REFUSED, TIMED_OUT = 0, 1, 2  # the code of a reply; the latter two have a message as their only field
 _CHUNK = 1 << 16
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

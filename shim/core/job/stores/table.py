@@ -8,8 +8,6 @@ from enum import IntEnum
 
 from shim.errors import ArgumentError
 
-__all__ = ["MUTATING", "OF_KEYS", "WAITING", "Operation", "Table"]
-
 _Fields = Sequence[bytes]
 
 

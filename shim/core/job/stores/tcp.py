@@ -13,8 +13,6 @@ from shim.core.job.stores.server import Server, listen
 from shim.core.job.stores.table import Operation
 from shim.errors import ArgumentError
 
-__all__ = ["TCPStore"]
-
 
 class TCPStore(Store):
     """The store that the process with *is_server* serves on *port* of *host*, to itself and the others.

@@ -9,13 +9,11 @@ from typing import Any
 from shim.core import work
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.collectives.messages import prepared_receive, prepared_send
-from shim.frontends._paddle.collectives.point_to_point import irecv, isend
+from shim.frontends._paddle.collectives.point_to_point import irecv, isend, prepared_receive, prepared_send
 from shim.frontends._paddle.errors import ArgumentRuntimeError, ArgumentTypeError, paddle_function
+from shim.frontends._paddle.graphs import refuse_symbolic
 from shim.frontends._paddle.groups.group_views import Group, group_of, member_of
 from shim.frontends._paddle.tasks import Task, finish
-
-__all__ = ["P2POp", "_coalescing_manager", "_with_batch_p2p_guard", "batch_isend_irecv"]
 
 _P2P_OP = paddle_function("P2POp")
 _BATCH = paddle_function("batch_isend_irecv")
@@ -62,6 +60,7 @@ def _begun_together(caller: Caller, ops: Any) -> list[Task] | None:
         raise caller.explain(
             ArgumentRuntimeError(f"p2p_op_list must have groups of one backend, got {' and '.join(backends)}")
         )
+    refuse_symbolic(caller, [op.tensor for op in ops])
     prepared = [_prepared(op) for op in ops]
     work.read_before_others_write(prepared)
     tasks = [finish(one, False, op.group) for one, op in zip(prepared, ops, strict=True)]

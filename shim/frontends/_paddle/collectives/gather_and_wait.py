@@ -1,16 +1,19 @@
-"""The collectives whose signatures are the same in every version of paddle; tensors of any framework are taken."""
+"""The collectives whose signatures are the same in every version of paddle, and waiting; tensors of any framework are taken."""
 
 from __future__ import annotations
 
-from shim.core.engines.base import Tensor
-from shim.errors import NotMemberError
-from shim.frontends._paddle.collectives.exchanges import gather_all
-from shim.frontends._paddle.errors import OutsiderError, paddle_function
-from shim.frontends._paddle.groups.group_views import Group
-from shim.frontends._paddle.groups.waiting import meet, settled
-from shim.frontends._paddle.tasks import Task
+import sys
+from typing import Any
 
-__all__ = ["all_gather", "barrier", "wait"]
+from shim.core import calls, tensors
+from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
+from shim.errors import NotMemberError, ShimError
+from shim.frontends._paddle.collectives.exchanges import gather_all
+from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function
+from shim.frontends._paddle.graphs import SYMBOLIC, refuse_in_graphs
+from shim.frontends._paddle.groups.group_views import Group, group_of, member_of
+from shim.frontends._paddle.tasks import Task, settle
 
 _ALL_GATHER = paddle_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_list", input="tensor"
@@ -46,3 +49,34 @@ def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = Tru
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/wait_en.html
     """
     return settled(_WAIT, tensor, group, use_calc_stream)
+
+
+def meet(caller: Caller, group: Any) -> None:
+    """Wait for the other ranks of *group*, and for what they put on their devices; as in paddle, a process outside it returns without a warning."""
+    members = group_of(caller, group)
+    refuse_in_graphs(caller)
+    if members.rank >= 0:
+        _finish_device()
+        calls.barrier(caller, members).wait()
+
+
+def settled(caller: Caller, tensor: Any, group: Any, use_calc_stream: Any) -> None:
+    """Wait until everything that was started in *group* has ended, on a device too; a process outside it returns at once."""
+    view = member_of(caller, group)
+    if not view.is_member() or type(tensor) in SYMBOLIC:  # a graph runs its collectives in order
+        return
+    if not isinstance(use_calc_stream, bool):
+        raise caller.explain(ArgumentTypeError(f"use_calc_stream must be a bool, got {use_calc_stream!r}"))
+    try:
+        tensors.reader_for(type(tensor))
+    except ShimError as error:
+        raise caller.explain(ArgumentTypeError(str(error).replace("{role}", "{input}"))) from None
+    settle(view.id)
+    _finish_device()
+
+
+def _finish_device() -> None:
+    """Wait for what is on the device that Paddle uses, where it is not the CPU: all its streams, as Paddle's own barrier does."""
+    paddle = sys.modules.get("paddle")
+    if paddle is not None and not paddle.framework._current_expected_place().is_cpu_place():
+        paddle.device.synchronize()

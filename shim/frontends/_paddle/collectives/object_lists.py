@@ -1,4 +1,4 @@
-"""Lists of Python objects that are filled by collectives, sends and receives."""
+"""Python objects in paddle: collectives, the same in every version, and the lists that these, sends and receives fill."""
 
 from __future__ import annotations
 
@@ -6,12 +6,48 @@ from typing import Any, NoReturn
 
 from shim.core import objects
 from shim.core.callers import Caller
-from shim.errors import ArgumentError
+from shim.errors import ArgumentError, NotMemberError
 from shim.frontends._paddle.arguments import peer_of, rank_of, refuse
-from shim.frontends._paddle.errors import ArgumentTypeError, RankIndexError
-from shim.frontends._paddle.groups.group_views import group_of, member_of
+from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, RankIndexError, paddle_function
+from shim.frontends._paddle.graphs import refuse_in_graphs
+from shim.frontends._paddle.groups.group_views import Group, group_of, member_of
 
-__all__ = ["broadcast_items", "gather_items", "receive_items", "scatter_items", "send_items"]
+_ALL_GATHER = paddle_function(
+    "all_gather_object", errors={NotMemberError: OutsiderError}, output="object_list", input="obj"
+)
+_BROADCAST = paddle_function("broadcast_object_list", output="object_list", input="object_list", root="src")
+_SCATTER = paddle_function("scatter_object_list", output="out_object_list", input="in_object_list", root="src")
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
+    """Append every rank's *obj*, in the order of the ranks, to *object_list*, whatever is in it already.
+
+    Raises: RuntimeError outside *group*; TypeError for what cannot be pickled.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_object_en.html
+    """
+    return gather_items(_ALL_GATHER, object_list, obj, group)
+
+
+def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
+    """Replace what is in *object_list* by copies of what the world's rank *src* has in its list, which is as long.
+
+    Raises: ValueError for a rank outside the group; TypeError for what cannot be pickled.
+    Deviates: *src* keeps its own objects; paddle replaces them by copies.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/broadcast_object_list_en.html
+    """
+    return broadcast_items(_BROADCAST, object_list, src, group)
+
+
+def scatter_object_list(
+    out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None
+) -> None:
+    """Leave in *out_object_list* only this rank's place in the *in_object_list* of the world's rank *src*.
+
+    Raises: ValueError for another number of objects than ranks; TypeError where the list is missing, or cannot be pickled.
+    Deviates: works in a *group*; paddle waits forever there, because it sends the size to the whole world.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/scatter_object_list_en.html
+    """
+    return scatter_items(_SCATTER, out_object_list, in_object_list, src, group)
 
 
 def gather_items(caller: Caller, items: Any, item: Any, group: Any) -> None:
@@ -86,6 +122,7 @@ def _world_rank(caller: Caller, group: Any, name: str, group_rank: Any) -> int:
 
 
 def _require_items(caller: Caller, group: Any, items: Any) -> None:
+    refuse_in_graphs(caller)
     members = group_of(caller, group)
     if items is None or (isinstance(items, list) and not items):
         raise caller.explain(ArgumentError(f"object_list must have at least one object, got {items!r}"), members)
@@ -94,6 +131,7 @@ def _require_items(caller: Caller, group: Any, items: Any) -> None:
 
 
 def _require_list(caller: Caller, group: Any, role: str, items: Any) -> None:
+    refuse_in_graphs(caller)
     if not isinstance(items, list):
         _refuse_type(caller, group, f"{{{role}}} must be a list", items)
 

@@ -8,8 +8,6 @@ from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
 
-__all__ = ["broadcast", "gather", "scatter"]
-
 _BROADCAST = paddle_function("broadcast", output="tensor", input="tensor", root="src")
 _GATHER = paddle_function("gather", output="gather_list", input="tensor", root="dst")
 _SCATTER = paddle_function("scatter", output="tensor", input="tensor_list", root="src")

@@ -17,13 +17,11 @@ from shim.frontends._paddle.collectives.exchanges import (
     gather_at,
     scatter_from,
 )
-from shim.frontends._paddle.collectives.messages import receive_from, send_to
+from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
 from shim.frontends._paddle.collectives.streams import checked_point_sync, checked_sync, stream_function
 from shim.frontends._paddle.errors import OutsiderError
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
-
-__all__ = ["all_gather", "alltoall", "alltoall_single", "broadcast", "gather", "recv", "scatter", "send"]
 
 _ALL_GATHER = stream_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_or_tensor_list", input="tensor"

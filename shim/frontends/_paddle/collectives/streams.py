@@ -13,8 +13,6 @@ from shim.frontends._paddle.arguments import is_now, refuse
 from shim.frontends._paddle.errors import ArgumentRuntimeError, paddle_function
 from shim.frontends._paddle.groups.group_views import group_of
 
-__all__ = ["checked_point_sync", "checked_sync", "stream_function"]
-
 
 def stream_function(name: str, **roles: Any) -> Caller:
     """Return the Caller of ``paddle.distributed.stream.name``; see ``paddle_function``."""

@@ -11,22 +11,6 @@ from shim.core.callers import Caller, warn_user
 from shim.errors import RankError, StateError
 from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError, RankIndexError
 
-__all__ = [
-    "FRONTEND",
-    "Group",
-    "all_groups",
-    "destroy",
-    "find",
-    "group_of",
-    "is_entered",
-    "make_group",
-    "member_of",
-    "next_id",
-    "open_world",
-    "restart",
-    "shut_down",
-]
-
 FRONTEND = "paddle"
 _WORLD_ID = 0
 _WORLD_NAME = "_default_pg"
@@ -144,7 +128,8 @@ def open_world(core: groups.ProcessGroup, served_by: Callable[[Group], Any]) -> 
     known = _registry.groups.get(_WORLD_ID)
     if known is None or known._core is not core:
         known = _view_of(core, _WORLD_ID, _WORLD_NAME, served_by)
-        _registry.groups = {_WORLD_ID: known}
+        _registry.groups.clear()  # the dict stays, as programs may hold it
+        _registry.groups[_WORLD_ID] = known
         _registry.made = 0
         _registry.shut = set()
     return known
@@ -185,6 +170,11 @@ def find(id: int) -> Group | None:
             return _registry.groups[id]
     warn_user(f"paddle.distributed.get_group: there is no group {id!r}")
     return None
+
+
+def groups_by_id() -> dict[int, Group]:
+    """Return the registry itself: the world and the groups that were made and not destroyed, by their ids."""
+    return _registry.groups
 
 
 def all_groups() -> list[Group]:

@@ -6,16 +6,7 @@ from typing import Any
 
 from shim.core.callers import Caller, warn_user
 from shim.frontends._paddle.errors import OutsiderError, paddle_function
-from shim.frontends._paddle.groups.group_views import Group, member_of
-
-__all__ = [
-    "_get_default_group",
-    "_get_global_group",
-    "_get_or_throw_group_rank",
-    "_is_global_group",
-    "_warn_cur_rank_not_in_group",
-    "backend_of",
-]
+from shim.frontends._paddle.groups.group_views import Group, all_groups, groups_by_id, is_entered, member_of
 
 _GET_GLOBAL_GROUP = paddle_function("communication.group._get_global_group")
 _NOT_IN_GROUP = paddle_function("communication.group._warn_cur_rank_not_in_group")
@@ -35,6 +26,33 @@ def _get_global_group() -> Group:
 
 
 _get_default_group = _get_global_group
+
+
+class _GroupManager:
+    """The world and the groups that were made and not destroyed, by their ids."""
+
+    global_group_id = 0
+    group_map_by_id = groups_by_id()
+
+
+def _get_group_map() -> dict[int, Group]:
+    """Return the world and the groups that were made and not destroyed, by their ids."""
+    return groups_by_id()
+
+
+def _get_group_map_by_name() -> dict[str | None, Group]:
+    """Return the world and the groups that were made and not destroyed, by their names."""
+    return {group.name: group for group in all_groups()}
+
+
+def _is_parallel_ctx_initialized() -> bool:
+    """Tell whether the world is there."""
+    return is_entered()
+
+
+def _is_data_parallel_mode() -> bool:
+    """Tell whether the world is there, and has several ranks."""
+    return is_entered() and _get_global_group().nranks > 1
 
 
 def _is_global_group(group: Group) -> bool:

@@ -9,8 +9,6 @@ from shim.errors import UnsupportedError
 from shim.frontends._paddle import tasks
 from shim.frontends._paddle.groups import group_views
 
-__all__ = ["restart_groups", "shut_down_groups"]
-
 
 def shut_down_groups(caller: Caller, group: Any) -> None:
     """Shut *group* down, or every group but the world."""

@@ -17,8 +17,6 @@ from shim.frontends._paddle.errors import ArgumentTypeError
 from shim.frontends._paddle.world.options import BACKENDS
 from shim.launch.identity import new_job_key, rank_environment
 
-__all__ = ["Plan", "plan_for"]
-
 _HOST = "127.0.0.1"
 _OPTIONS = ("start_method", "backend", "gpus", "xpus", "ips", "print_config")
 _DEPRECATED = {

@@ -21,8 +21,6 @@ from shim.frontends._paddle.training.gradients import Gradients
 from shim.frontends._paddle.training.same_networks import start_from_rank_0
 from shim.frontends._paddle.world.options import size_of
 
-__all__ = ["DataParallel"]
-
 _ME = Caller("paddle.DataParallel", errors={StateError: GroupMissingError, TensorError: PaddleTensorError})
 _MEBIBYTE = 1024 * 1024
 

@@ -12,8 +12,6 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Gradients"]
-
 _paddle: Any = sys.modules["paddle"]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from shim.frontends import _absent
 
-__all__ = ["layer_class"]
-
 
 def layer_class(module: str, name: str) -> Any:
     """Return the layer *name* for *module*, which has no other name that is made when it is asked for."""

@@ -12,8 +12,6 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.errors import MismatchError
 
-__all__ = ["start_from_rank_0"]
-
 _paddle: Any = sys.modules["paddle"]
 
 # A parameter or buffer as the other ranks are told of it: its name, and what has to be the same.

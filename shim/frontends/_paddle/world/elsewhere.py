@@ -10,8 +10,6 @@ from shim.core.engines.base import Tensor
 from shim.errors import ShimError, UnsupportedError
 from shim.frontends._paddle.errors import paddle_function
 
-__all__ = ["launch", "split"]
-
 _LAUNCH = paddle_function("launch")
 _SPLIT = paddle_function("split")
 

@@ -6,8 +6,6 @@ from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
 from shim.frontends._paddle.world import meeting
 
-__all__ = ["gloo_barrier", "gloo_init_parallel_env", "gloo_release"]
-
 _INIT = paddle_function("gloo_init_parallel_env")
 _BARRIER = paddle_function("gloo_barrier", errors={StateError: GroupMissingError})
 

@@ -8,16 +8,6 @@ from shim.frontends._paddle.groups import group_views, membership
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.world.options import rank_in, size_of
 
-__all__ = [
-    "destroy_process_group",
-    "get_backend",
-    "get_group",
-    "get_rank",
-    "get_world_size",
-    "is_available",
-    "is_initialized",
-]
-
 _DESTROY = paddle_function("destroy_process_group")
 _GET_BACKEND = paddle_function("get_backend")
 _GET_RANK = paddle_function("get_rank")

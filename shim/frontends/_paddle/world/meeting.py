@@ -11,8 +11,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError, StateError
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentTypeError
 
-__all__ = ["leave", "open_at", "wait_for_all"]
-
 _TIMEOUT = 3600.0  # seconds; what paddle gives the processes to meet
 
 

@@ -15,10 +15,9 @@ from shim.core.job.job import Job
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentAssertionError, ArgumentTypeError
+from shim.frontends._paddle.graphs import meet_paddle
 from shim.frontends._paddle.groups import group_views as views
 from shim.frontends._paddle.world.process_group import ProcessGroup
-
-__all__ = ["BACKENDS", "default_timeout", "enter", "nccl_config_of", "new_subgroup", "rank_in", "size_of"]
 
 default_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
 BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
@@ -27,6 +26,7 @@ BACKENDS = ("gloo", "nccl", "bkcl", "xccl", "flagcx")
 def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
     """Make this process a rank of the world that its environment describes, and return the world's group."""
     _refuse_option(caller, "nccl_config", nccl_config, None)
+    meet_paddle()
     if views.is_entered():
         return views.member_of(caller, None)
     name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
@@ -69,18 +69,19 @@ def new_subgroup(
 def rank_in(caller: Caller, group: Any) -> int:
     """Return the caller's rank in *group*; None is the world, which the environment describes before initialisation."""
     if group is None and not views.is_entered():
-        return _identity(caller).rank
+        return identity(caller).rank
     return views.member_of(caller, group).rank
 
 
 def size_of(caller: Caller, group: Any) -> int:
     """Return the number of *group*'s ranks, -1 outside it; None is the world, as for ``rank_in``."""
     if group is None and not views.is_entered():
-        return _identity(caller).size
+        return identity(caller).size
     return views.member_of(caller, group).world_size
 
 
-def _identity(caller: Caller) -> Job:
+def identity(caller: Caller) -> Job:
+    """Return what the environment says of this process."""
     try:
         return rendezvous.locate()
     except ShimError as error:

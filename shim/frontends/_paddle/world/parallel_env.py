@@ -10,8 +10,6 @@ from shim.errors import ArgumentError
 from shim.frontends._paddle.errors import ArgumentAssertionError, paddle_function
 from shim.frontends._paddle.world.options import rank_in, size_of
 
-__all__ = ["ParallelEnv"]
-
 _PARALLEL_ENV = paddle_function("ParallelEnv")
 _SELECTED = ("FLAGS_selected_gpus", "FLAGS_selected_xpus")
 _MOST_RINGS = 8

@@ -18,15 +18,14 @@ from shim.frontends._paddle.collectives.exchanges import (
     gather_at,
     scatter_from,
 )
-from shim.frontends._paddle.collectives.messages import receive_from, send_to
+from shim.frontends._paddle.collectives.gather_and_wait import meet
+from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
 from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function
+from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group, group_of
-from shim.frontends._paddle.groups.waiting import meet
 from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
 from shim.frontends._paddle.tasks import Task, ended
-
-__all__ = ["ProcessGroup"]
 
 
 def _method(name: str, **roles: str) -> Any:
@@ -228,3 +227,6 @@ class ProcessGroup:
             error = RankError(f"{{peer}} must be a group rank, in 0..{self._group.nranks - 1}, got {rank!r}")
             raise caller.explain(error, group_of(caller, self._group))
         return self._group.ranks[rank]
+
+
+run_as_written(globals())

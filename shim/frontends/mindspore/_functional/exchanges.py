@@ -18,8 +18,6 @@ from shim.frontends.mindspore._in_place.batches import check_peer_and_tag, direc
 from shim.frontends.mindspore._in_place.point_to_point import refuse_gradient_of_sent
 from shim.frontends.mindspore._tensors import EmptyTensor, zeros
 
-__all__ = ["Exchange", "carry_out"]
-
 
 class Exchange:
     """One send or receive, as it was asked for; *op* counts by its name, whichever function it is."""

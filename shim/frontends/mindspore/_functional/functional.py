@@ -32,21 +32,6 @@ from shim.frontends.mindspore._gradients.differentiable import Shape, new, shape
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
-__all__ = [
-    "Result",
-    "all_gather_into_tensor",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "gather_into_tensor",
-    "irecv",
-    "recv",
-    "reduce",
-    "reduce_scatter_tensor",
-    "scatter_tensor",
-]
-
 Result = tuple[Any, CommHandle | None]
 
 _ALL_OPS = tuple(REDUCE_OPS)

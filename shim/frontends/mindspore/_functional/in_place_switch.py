@@ -9,8 +9,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = ["either", "in_place_only", "switch"]
-
 # What MindSpore lets one name. ``barrier`` has nothing to write, and goes on whatever is said of it.
 _FUNCTIONS = frozenset(
     {

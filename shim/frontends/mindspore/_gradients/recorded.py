@@ -7,8 +7,6 @@ from typing import Any
 
 from shim.frontends.mindspore._gradients.recorded_call import RecordedCall
 
-__all__ = ["record", "record_in_place"]
-
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from shim.core.work import Work
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
-__all__ = ["Backward", "RecordedCall"]
-
 Backward = Callable[[Sequence[Any]], Sequence[Any]]
 
 

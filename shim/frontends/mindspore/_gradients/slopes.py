@@ -15,8 +15,6 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 
-__all__ = ["Collective", "Slope", "product_of_others", "slope"]
-
 Collective = Callable[[Any], Any]  # from this rank's tensor to a new one
 Slope = Callable[[Any, Any], Any]
 

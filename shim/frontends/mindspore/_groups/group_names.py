@@ -11,25 +11,6 @@ from shim.core.groups import ProcessGroup
 from shim.errors import RankError, StateError
 from shim.frontends.mindspore._errors import ArgumentTypeError
 
-__all__ = [
-    "FRONTEND",
-    "HCCL_WORLD_COMM_GROUP",
-    "MCCL_WORLD_COMM_GROUP",
-    "NCCL_WORLD_COMM_GROUP",
-    "GlobalComm",
-    "answer",
-    "answer_or_minus_one",
-    "backend_of",
-    "group_name",
-    "group_rank",
-    "is_initialized",
-    "is_world",
-    "known_group",
-    "named_group",
-    "string",
-    "world_rank",
-]
-
 FRONTEND = "mindspore"
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -107,9 +88,16 @@ def answer(caller: Caller, name: str, of: Callable[[ProcessGroup], int], variabl
 def answer_or_minus_one(
     caller: Caller, name: str | None, of: Callable[[ProcessGroup], int], variable: str, default: int
 ) -> int:
-    """Return what ``answer`` returns, but -1 where there is no such group, as ``mint.distributed`` documents."""
+    """Return what ``answer`` returns, but -1 where there is no such group, as ``mint.distributed`` documents, or the caller is outside.
+
+    MindSpore's new_group gives a process outside no name to ask with.
+    """
+
+    def of_member(found: ProcessGroup) -> int:
+        return of(found) if found.rank >= 0 else -1
+
     try:
-        return answer(caller, GlobalComm.WORLD_COMM_GROUP if name is None else name, of, variable, default)
+        return answer(caller, GlobalComm.WORLD_COMM_GROUP if name is None else name, of_member, variable, default)
     except StateError:
         return -1
 

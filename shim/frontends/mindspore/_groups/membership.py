@@ -25,8 +25,6 @@ from shim.frontends.mindspore._groups.numpy_versions import numpy_advice, take_f
 from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 from shim.frontends.mindspore._groups.stores import TCPStore
 
-__all__ = ["create", "destroy", "destroy_subgroup", "initialize", "initialize_with_backend", "leave", "subgroup"]
-
 _WORLDS = {backend: f"{backend}_world_group" for backend in ("hccl", "nccl", "mccl")}
 
 
@@ -163,6 +161,8 @@ def subgroup(
     else:
         name = _name_of(_list(caller, ranks), backend or "hccl")
         found = groups.find_group(name) or _made(caller, ranks, name, backend, limit or world.timeout, description)
+        if sorted(ranks) != list(found.ranks):
+            raise caller.explain(ArgumentError(f"{{ranks}} are to be group {name!r}, which has {list(found.ranks)}"))
     if (limit or found.timeout) != found.timeout or (description or found.description) != found.description:
         warn_user(f"{caller.function}: the group of these ranks exists already, with its own timeout and description")
     return name

@@ -12,8 +12,6 @@ import re
 import sys
 from importlib import metadata
 
-__all__ = ["numpy_advice", "take_first_error"]
-
 _LAST_FOR_NUMPY_1 = (2, 10)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from shim.core.callers import Caller, warn_user
 
-__all__ = ["pass_over_reserved"]
-
 
 def pass_over_reserved(caller: Caller, **arguments: object) -> None:
     """Warn of *arguments* unless they are None: MindSpore passes over them as well."""

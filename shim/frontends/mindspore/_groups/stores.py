@@ -10,8 +10,6 @@ from shim.core.job import stores
 from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError, NotANumberError
 
-__all__ = ["TCPStore"]
-
 _MAKE = Caller("mindspore TCPStore")
 _ADD = Caller(
     "mindspore TCPStore.add",

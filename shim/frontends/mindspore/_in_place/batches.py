@@ -17,8 +17,6 @@ from shim.frontends.mindspore._groups.group_names import is_world
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place.point_to_point import refuse_gradient_of_sent, refuse_history
 
-__all__ = ["PointToPoint", "begin", "check_peer_and_tag", "direction", "group_of_all"]
-
 _DIRECTIONS = ("isend", "irecv")
 
 

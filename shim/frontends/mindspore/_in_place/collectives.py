@@ -31,19 +31,6 @@ from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
-__all__ = [
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_by_matrix",
-    "all_to_all_single",
-    "barrier",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "reduce_scatter_tensor_uneven",
-]
-
 _OPS_OF_UNEVEN = tuple(op for op in REDUCE_OPS if op != "prod")
 
 

@@ -15,8 +15,6 @@ from shim.frontends.mindspore._arguments import group_of, peer_of, root_of
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups.reserved import pass_over_reserved
 
-__all__ = ["all_gather", "broadcast", "gather", "receive", "scatter", "send"]
-
 
 def all_gather(caller: Caller, object_list: list[Any], obj: Any, group: str | None) -> None:
     """Put each rank's *obj* into its place in every rank's *object_list*."""

@@ -17,8 +17,6 @@ from shim.frontends.mindspore._arguments import group_of, peer_of, tag_of
 from shim.frontends.mindspore._gradients.recording import is_recorded
 from shim.frontends.mindspore._handles import CommHandle
 
-__all__ = ["irecv", "isend", "recv", "refuse_gradient_of_sent", "refuse_history", "send"]
-
 
 def send(caller: Caller, tensor: Any, dst: int, group: str | None, tag: int) -> None:
     """Send *tensor* to *dst*."""

@@ -23,8 +23,6 @@ from shim.frontends.mindspore._arguments import (
 from shim.frontends.mindspore._gradients.recording import refuse_gradient
 from shim.frontends.mindspore._handles import CommHandle, handle_of
 
-__all__ = ["broadcast", "gather", "gather_into_tensor", "reduce", "scatter", "scatter_tensor"]
-
 
 def broadcast(caller: Caller, tensor: Any, src: int, group: str | None, async_op: bool) -> CommHandle | None:
     """Copy *src*'s *tensor* into every rank's."""

@@ -10,8 +10,6 @@ from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._groups.group_names import GlobalComm
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS
 
-__all__ = ["integer", "integers", "op_name", "or_world", "sequence"]
-
 
 def op_name(caller: Caller, op: object) -> str:
     """Return *op*, which must be one of MindSpore's strings."""

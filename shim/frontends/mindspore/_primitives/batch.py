@@ -19,8 +19,6 @@ from shim.frontends.mindspore._primitives.plain import plain
 from shim.frontends.mindspore._primitives.primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore._tensors import EmptyTensor, zeros
 
-__all__ = ["BatchISendIRecv"]
-
 
 class _TensorCountError(ArgumentError, RuntimeError):
     """Another number of tensors than of sends."""

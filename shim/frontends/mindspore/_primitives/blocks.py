@@ -16,8 +16,6 @@ from shim.frontends.mindspore._groups.group_names import GlobalComm
 from shim.frontends.mindspore._primitives.argument_checks import integer
 from shim.frontends.mindspore._primitives.primitive import PartsPrimitive, Shape
 
-__all__ = ["AlltoAll"]
-
 
 class AlltoAll(PartsPrimitive):
     """Send block j of the tensor, cut along *split_dim*, to rank j of *group*, and concatenate what comes along *concat_dim*.

@@ -27,8 +27,6 @@ from shim.frontends.mindspore._primitives.primitive import (
     instance_of,
 )
 
-__all__ = ["CellPrimitive", "SizedPrimitive", "Sizes", "TuplePrimitive"]
-
 Sizes = tuple[int, ...]
 
 

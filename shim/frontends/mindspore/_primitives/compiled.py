@@ -24,8 +24,6 @@ from shim.errors import ShimError, UnsupportedError
 from shim.frontends.mindspore._errors import ArgumentTypeError
 from shim.frontends.mindspore._primitives.plain import PlainPrimitive, plain
 
-__all__ = ["CompiledCell", "CompiledPrimitive", "copy_with_addition", "recorded"]
-
 _mindspore: Any = sys.modules["mindspore"]
 _function: Any = sys.modules["mindspore.common._grad_function"]._Function
 

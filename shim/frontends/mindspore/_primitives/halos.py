@@ -16,8 +16,6 @@ from shim.frontends.mindspore._primitives.neighbors import exchange
 from shim.frontends.mindspore._primitives.primitive import PartsPrimitive, Shape
 from shim.frontends.mindspore._tensors import shape_of
 
-__all__ = ["NeighborExchangeV2"]
-
 # Of H and W: from the top clockwise, as MindSpore numbers them.
 _DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 

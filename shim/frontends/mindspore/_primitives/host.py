@@ -21,8 +21,6 @@ from shim.frontends.mindspore._primitives.reductions import (
 )
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS, ReduceOp
 
-__all__: list[str] = []
-
 _LAST_RANK = 7
 
 

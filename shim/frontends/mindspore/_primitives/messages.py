@@ -23,8 +23,6 @@ from shim.frontends.mindspore._primitives.plain import plain
 from shim.frontends.mindspore._primitives.primitive import CommunicationPrimitive, Shape, SignalPrimitive, compiled
 from shim.frontends.mindspore._tensors import EmptyTensor, made_dtype, made_shape
 
-__all__ = ["Barrier", "Receive", "Send"]
-
 
 def _is_intermediate(tensor: Any) -> bool:
     """Tell whether *tensor* is one of MindSpore's that an operator made while a gradient was recorded."""

@@ -18,8 +18,6 @@ from shim.frontends.mindspore._primitives.primitive import CommunicationPrimitiv
 from shim.frontends.mindspore._primitives.reductions import AllReduce, ReduceScatter
 from shim.frontends.mindspore._tensors import shape_of
 
-__all__: list[str] = []
-
 
 class _Identity(CommunicationPrimitive):
     """Return a copy of the first tensor."""

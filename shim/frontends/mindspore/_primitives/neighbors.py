@@ -22,8 +22,6 @@ from shim.frontends.mindspore._primitives.cells import CellPrimitive
 from shim.frontends.mindspore._primitives.primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore._tensors import EmptyTensor, shape_of
 
-__all__ = ["NeighborExchange", "exchange"]
-
 
 class NeighborExchange(CellPrimitive):
     """Send the i-th of a tuple of tensors, of *send_shapes*[i], to rank *send_rank_ids*[i] of *group*, and return a tuple.

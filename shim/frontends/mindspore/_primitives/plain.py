@@ -6,8 +6,6 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["PlainPrimitive", "joined", "plain"]
-
 
 class PlainPrimitive:
     """The attributes of a MindSpore primitive, for where there is no MindSpore."""

@@ -21,8 +21,6 @@ from shim.frontends.mindspore._primitives.argument_checks import op_name
 from shim.frontends.mindspore._primitives.primitive import CommunicationPrimitive, Shape
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS, ReduceOp
 
-__all__ = ["AllGather", "AllReduce", "GatheringPrimitive", "ReduceScatter", "rows_for_ranks", "slope_of"]
-
 _NAMES = {kind: name for name, kind in REDUCE_OPS.items()}
 
 

@@ -20,8 +20,6 @@ from shim.frontends.mindspore._primitives.reductions import rows_for_ranks, slop
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS, ReduceOp
 from shim.frontends.mindspore._tensors import zeros
 
-__all__ = ["Broadcast", "CollectiveGather", "CollectiveScatter", "Reduce"]
-
 _NOTHING = (1,)  # the shape of an output that means nothing
 
 

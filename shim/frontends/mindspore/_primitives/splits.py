@@ -23,8 +23,6 @@ from shim.frontends.mindspore._primitives.reductions import slope_of
 from shim.frontends.mindspore._reduce_ops import REDUCE_OPS, ReduceOp
 from shim.frontends.mindspore._tensors import zeros
 
-__all__ = ["AllGatherV", "AlltoAllV", "AlltoAllVC", "ReduceScatterV"]
-
 
 class _OfSizes(CommunicationPrimitive):
     """What a primitive does for the sizes of one call; a subclass says how many elements go in and come out."""

@@ -11,8 +11,6 @@ from shim.core.tensors import copy_of
 from shim.frontends.mindspore._groups.group_names import GlobalComm
 from shim.frontends.mindspore._primitives.reductions import GatheringPrimitive, ReduceScatter
 
-__all__: list[str] = []
-
 _NO_GROUP = ""  # with which MindSpore's compiler makes a micro-step form that does not communicate
 
 

@@ -13,8 +13,6 @@ from shim.frontends.mindspore._groups.group_names import GlobalComm
 from shim.frontends.mindspore._primitives.reductions import AllReduce
 from shim.frontends.mindspore._reduce_ops import ReduceOp
 
-__all__ = ["DistributedGradReducer"]
-
 _ME = Caller("mindspore.nn.DistributedGradReducer")
 
 _mindspore: Any = sys.modules["mindspore"]

@@ -16,6 +16,10 @@ from shim.frontends.mindspore._groups import group_names
 __all__ = [
     "DATA_PARALLEL",
     "STAND_ALONE",
+    "_get_auto_parallel_context",
+    "_reset_auto_parallel_context",
+    "_set_auto_parallel_context",
+    "auto_parallel_context",
     "degree",
     "get_auto_parallel_context",
     "is_data_parallel",
@@ -27,6 +31,7 @@ __all__ = [
 _SET = Caller("mindspore.set_auto_parallel_context")
 
 _context: Any = sys.modules["mindspore.context"]
+_own: Any = sys.modules["mindspore.parallel._auto_parallel_context"]
 
 DATA_PARALLEL = "data_parallel"
 STAND_ALONE = "stand_alone"
@@ -92,6 +97,43 @@ def reset_auto_parallel_context() -> None:
     global _settings
     _context.reset_auto_parallel_context()
     _settings = _Settings()
+
+
+class _Context:
+    """MindSpore's settings of parallel training, which its helpers ask one by one, with the program's mode."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_own.auto_parallel_context(), name)
+
+    def get_parallel_mode(self) -> Any:
+        """Return the mode that the program has set."""
+        return get_auto_parallel_context("parallel_mode")
+
+    def set_parallel_mode(self, parallel_mode: str) -> None:
+        """Set the mode."""
+        set_auto_parallel_context(parallel_mode=parallel_mode)
+
+    def set_device_num(self, device_num: int) -> None:
+        """Set by what a mean divides."""
+        set_auto_parallel_context(device_num=device_num)
+
+    def reset(self) -> None:
+        """Set everything to its default."""
+        reset_auto_parallel_context()
+
+
+_the_context = _Context()
+
+
+def auto_parallel_context() -> _Context:
+    """Return what MindSpore's helpers ask for the settings of parallel training."""
+    return _the_context
+
+
+# The names of MindSpore's own modules for the same.
+_get_auto_parallel_context = get_auto_parallel_context
+_reset_auto_parallel_context = reset_auto_parallel_context
+_set_auto_parallel_context = set_auto_parallel_context
 
 
 def is_data_parallel() -> bool:

@@ -10,8 +10,6 @@ from shim.frontends._paddle.errors import GroupMissingError, paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.world.options import default_timeout, enter, new_subgroup
 
-__all__ = ["init_parallel_env", "new_group"]
-
 _INIT = paddle_function("init_parallel_env")
 _NEW_GROUP = paddle_function("new_group", errors={StateError: GroupMissingError})
 

@@ -11,8 +11,6 @@ from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
 from shim.frontends._paddle.tasks import Task
 
-__all__ = ["_reduce_scatter_base", "all_reduce", "reduce", "reduce_scatter"]
-
 _ALL_REDUCE = paddle_function("all_reduce", output="tensor", input="tensor")
 _REDUCE = paddle_function("reduce", output="tensor", input="tensor", root="dst")
 _REDUCE_SCATTER = paddle_function("reduce_scatter", output="tensor", input="tensor_list")

@@ -2,7 +2,7 @@
 
 Write ``import shim.frontends.paddle_3.distributed as dist``.
 Deviates: every tensor that a call writes counts as written in place, so a backward that needs its old elements raises
-RuntimeError; paddle silently gives a wrong gradient.
+RuntimeError; paddle silently gives a wrong gradient. What fails while a static graph runs raises paddle's SystemError.
 See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/Overview_en.html
 """
 
@@ -12,9 +12,14 @@ from typing import Any
 
 from shim.frontends import _absent
 from shim.frontends._paddle.collectives.gather_and_wait import all_gather, barrier, wait
-from shim.frontends._paddle.collectives.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from shim.frontends._paddle.collectives.object_lists import (
+    all_gather_object,
+    broadcast_object_list,
+    scatter_object_list,
+)
 from shim.frontends._paddle.collectives.point_to_point import irecv, isend, recv, send
 from shim.frontends._paddle.collectives.rooted import broadcast, gather, scatter
+from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.processes.spawning import spawn
 from shim.frontends._paddle.world.elsewhere import launch, split
@@ -30,6 +35,7 @@ from shim.frontends._paddle.world.lifecycle import (
 )
 from shim.frontends._paddle.world.parallel_env import ParallelEnv
 from shim.frontends.paddle_3.distributed import collective, communication, fleet, stream
+from shim.frontends.paddle_3.distributed import parallel_helper as parallel_helper
 from shim.frontends.paddle_3.distributed._all_to_all import alltoall, alltoall_single
 from shim.frontends.paddle_3.distributed._groups import create_nccl_config, init_parallel_env, new_group
 from shim.frontends.paddle_3.distributed._objects import recv_object_list, send_object_list
@@ -88,6 +94,8 @@ __all__ = [
     "stream",
     "wait",
 ]
+
+run_as_written(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,6 @@ from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
 
-__all__ = ["alltoall", "alltoall_single"]
-
 _ALLTOALL = paddle_function("alltoall", output="out_tensor_list", input="in_tensor_list")
 _ALLTOALL_SINGLE = paddle_function(
     "alltoall_single",

@@ -11,8 +11,6 @@ from shim.frontends._paddle.errors import GroupMissingError, paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.world.options import default_timeout, enter, nccl_config_of, new_subgroup
 
-__all__ = ["create_nccl_config", "init_parallel_env", "new_group"]
-
 _CREATE_NCCL_CONFIG = paddle_function("create_nccl_config")
 _INIT = paddle_function("init_parallel_env")
 _NEW_GROUP = paddle_function("new_group", errors={StateError: GroupMissingError})

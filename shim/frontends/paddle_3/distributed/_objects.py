@@ -8,8 +8,6 @@ from shim.frontends._paddle.collectives.object_lists import receive_items, send_
 from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 
-__all__ = ["recv_object_list", "send_object_list"]
-
 _SEND = paddle_function("send_object_list", input="object_list", peer="dst")
 _RECV = paddle_function("recv_object_list", output="object_list", peer="src")
 

@@ -6,8 +6,6 @@ from shim.frontends._paddle.errors import paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.groups.shutdowns import restart_groups, shut_down_groups
 
-__all__ = ["restart_process_group", "shutdown_process_group"]
-
 _SHUTDOWN = paddle_function("shutdown_process_group")
 _RESTART = paddle_function("restart_process_group")
 

@@ -1,25 +1,43 @@
-"""``paddle.distributed.fleet`` of paddle 3, for data parallelism alone."""
+"""``paddle.distributed.fleet`` of paddle 3, for data parallelism alone.
+
+As in paddle, most functions are methods of its one object.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from shim.frontends import _absent
-from shim.frontends._paddle.collectives.gather_and_wait import barrier
-from shim.frontends._paddle.training.fleet import Fleet, fleet
-from shim.frontends._paddle.world.lifecycle import get_rank, get_world_size
+from shim.frontends._paddle.graphs import run_as_written
+from shim.frontends._paddle.training.fleet import Fleet, UtilBase, fleet, util
 
 __all__ = [
+    "Fleet",
+    "UtilBase",
     "barrier_worker",
     "distributed_model",
     "distributed_optimizer",
     "fleet",
     "init",
+    "is_coordinator",
     "is_first_worker",
     "is_server",
     "is_worker",
+    "local_device_ids",
+    "local_rank",
+    "node_num",
+    "nranks",
+    "rank",
+    "rank_in_node",
+    "server_endpoints",
+    "server_index",
+    "server_num",
+    "util",
+    "worker_endpoints",
     "worker_index",
     "worker_num",
+    "world_device_ids",
+    "world_size",
 ]
 
 
@@ -56,52 +74,23 @@ def distributed_optimizer(*args: Any, **kwargs: Any) -> Any:
     return fleet.distributed_optimizer(*args, **kwargs)
 
 
-def worker_num() -> int:
-    """Return the number of ranks.
+worker_num = nranks = world_size = fleet.worker_num
+worker_index = rank = fleet.worker_index
+node_num = fleet.node_num
+local_rank = rank_in_node = fleet.local_rank
+local_device_ids = fleet.local_device_ids
+world_device_ids = fleet.world_device_ids
+is_first_worker = fleet.is_first_worker
+is_worker = fleet.is_worker
+is_coordinator = fleet.is_coordinator
+is_server = fleet.is_server
+worker_endpoints = fleet.worker_endpoints
+server_num = fleet.server_num
+server_index = fleet.server_index
+server_endpoints = fleet.server_endpoints
+barrier_worker = fleet.barrier_worker
 
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    return get_world_size()
-
-
-def worker_index() -> int:
-    """Return this process's rank.
-
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    return get_rank()
-
-
-def is_first_worker() -> bool:
-    """Tell whether this process is rank 0.
-
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    return get_rank() == 0
-
-
-def is_worker() -> bool:
-    """Tell whether this process is a rank, which every process is where there are no parameter servers.
-
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    return True
-
-
-def is_server() -> bool:
-    """Tell whether this process is a parameter server, which none is.
-
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    return False
-
-
-def barrier_worker() -> None:
-    """Wait for all ranks.
-
-    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/fleet/Fleet_en.html
-    """
-    barrier()
+run_as_written(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from shim.frontends._paddle.collectives.stream import (
     send,
 )
 from shim.frontends._paddle.collectives.streams import checked_sync, stream_function
+from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
 from shim.frontends._paddle.tasks import Task
@@ -113,3 +114,6 @@ def reduce_scatter(
         group,
         checked_sync(_REDUCE_SCATTER, group, sync_op, use_calc_stream),
     )
+
+
+run_as_written(globals())

@@ -1,4 +1,4 @@
-"""The group that torch's own code gets: the frontend's ProcessGroup, which is torch's ProcessGroup as well.
+"""The group that torch's own code gets, and its works: the frontend's ProcessGroup and Work, which are torch's as well.
 
 torch's C++ code (DDP's reducer, functional collectives) comes to its methods by name, and so does ``torch.distributed``.
 """
@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
+import torch
 import torch.distributed as torch_distributed
 
 from shim.core import groups
 from shim.errors import UnsupportedError
+from shim.frontends.torch._backend.c10d_operators import SeenCall, is_seen, register
 from shim.frontends.torch._backend.own_record import by_torch
-from shim.frontends.torch._backend.work import EngineWork
+from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
@@ -22,10 +25,38 @@ from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
 
-__all__ = ["EngineGroup"]
+_TorchWork: Any = torch_distributed.Work
+
+
+class EngineWork(Work, _TorchWork):  # type: ignore[misc]  # torch's stubs give its methods other types
+    """*work*, as an object of torch's own class too. torch's C++ code comes to ``wait`` and ``get_future``.
+
+    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Work
+    """
+
+    def __init__(self, work: Work) -> None:
+        _TorchWork.__init__(self)
+        Work.__init__(self, work._started, work._outputs, work._seconds)
+
+    def boxed(self) -> Any:
+        """Return what torch's graphs hold in place of a work."""
+        return _TorchWork.boxed(self)
 
 
 _TorchGroup: Any = torch_distributed.ProcessGroup
+
+
+_NEWER_NAMES = {
+    "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
+    "alltoall_base": "all_to_all_single",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
+}
+
+
+_active_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+
+
+_is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 
 
 class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, as torch gives its methods other types
@@ -83,7 +114,12 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def boxed(self) -> Any:
         """Return what torch's graphs hold in place of a group."""
+        register()
         return _TorchGroup.boxed(self)
+
+    def carry_out(self, method: str, *arguments: Any, **named: Any) -> EngineWork:
+        """Return the work of the *method* called so, with these arguments, of which torch's dispatcher sees nothing."""
+        return EngineWork(getattr(super(), method)(*arguments, **named))
 
     def _start_coalescing(self, device: Any) -> None:
         _refuse("_start_coalescing", f"no operations of several devices to begin together, got {device}")
@@ -95,23 +131,60 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
         _refuse("_register_on_completion_hook", f"no hooks for works that end, got {hook!r}")
 
 
+def _refuse_hooks() -> None:
+    """Refuse torch's hooks around each call, where torch (2.14) has them: its own kernels call them, which serve no group of the engine's."""
+
+    def refusing(name: str) -> Callable[..., None]:
+        def register(self: EngineGroup, hook_id: int, hook: Any) -> None:
+            what = f"no hooks for calls or their ends, got {hook!r} as {hook_id}"
+            _refuse(
+                name, f"{what}\nA TorchDispatchMode sees each call on its own thread, and CommDebugMode counts them."
+            )
+
+        return register
+
+    for name in ("register_pre_hook", "register_post_hook", "register_abort_hook"):
+        if hasattr(_TorchGroup, name):
+            setattr(EngineGroup, name, refusing(name))
+
+
 def _refuse(name: str, what: str) -> None:
     raise torch_function(f"ProcessGroup.{name}").explain(UnsupportedError(f"the engine has {what}"))
 
 
-def _returning_torchs_work(method: Callable[..., Any]) -> Callable[..., Any]:
+def _returning_torchs_work(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    own: Any = getattr(_TorchGroup, name, None)  # an older torch may have no such method
+
     @functools.wraps(method)
     def call(self: EngineGroup, *arguments: Any, **named: Any) -> EngineWork:
+        if (_active_modes() or _is_profiled()) and own is not None:
+            with SeenCall(arguments, named) as seen:
+                work = own(self, *seen.arguments, **seen.named)
+                return cast(EngineWork, seen.works[-1] if seen.works else work)
         return EngineWork(method(self, *arguments, **named))
 
-    return call
+    # pybind11 takes a call of torch's own method for one of the override's, which it does not call again, by this name.
+    function = cast(FunctionType, call)
+    function.__code__ = function.__code__.replace(co_name=name)
+    return function
+
+
+def _under_an_older_name(name: str, call: Callable[..., Any]) -> Any:
+    """Return *call* as the method *name*, which torch's C++ code takes for an override too: not while a call goes through its own."""
+    own: Any = getattr(_TorchGroup, name)
+    return property(lambda group: (own if is_seen() else call).__get__(group))
 
 
 def _add_collectives() -> None:
     for methods in (OverloadedCollectives, OtherCollectives):
         for name, method in vars(methods).items():
             if callable(method) and not name.startswith("__") and name != "monitored_barrier":
-                setattr(EngineGroup, name, _returning_torchs_work(method))
+                call = _returning_torchs_work(name, method)
+                is_older = hasattr(_TorchGroup, _NEWER_NAMES.get(name, ""))
+                setattr(EngineGroup, name, _under_an_older_name(name, call) if is_older else call)
 
 
 _add_collectives()
+
+
+_refuse_hooks()

@@ -10,6 +10,7 @@ from typing import Any
 from shim.core import groups
 from shim.frontends.torch._backend.group import EngineGroup
 from shim.frontends.torch._backend.own_record import OwnRecord, by_torch
+from shim.frontends.torch._backend.redistribution import exchange_directly
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
@@ -17,8 +18,6 @@ from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, renew_views, set_world
 from shim.frontends.torch._stores.meeting_place import meeting_place
 from shim.frontends.torch._stores.stores import core_of
-
-__all__ = ["link", "make_group", "record", "unlink"]
 
 record = OwnRecord(EngineGroup)
 
@@ -28,6 +27,7 @@ _NEW_GROUP = torch_function("new_group")
 
 def link() -> None:
     """From now on, keep torch's record of groups and the frontend's as one: what either makes is a group to both."""
+    exchange_directly()
     if registry.torch_world() is None:
         registry.keep_in_step(record)
         renew_views()
@@ -45,7 +45,9 @@ def make_group(asked: Any, options: Any) -> ProcessGroup:
     """
     link()
     with by_torch():
-        return _make_subgroup(asked, options) if asked.global_ranks_in_group else _make_world(asked, options)
+        if asked.global_ranks_in_group:
+            return _make_subgroup(asked, options)
+        return _make_world(asked, options) if registry.world_view() is None else _make_apart(asked, options)
 
 
 def _make_world(asked: Any, options: Any) -> ProcessGroup:
@@ -63,6 +65,18 @@ def _make_world(asked: Any, options: Any) -> ProcessGroup:
             timeout=seconds,
         )
     return set_world(world, asked.group_id, Backend.SHIM, core_of(asked.store))
+
+
+def _make_apart(asked: Any, options: Any) -> ProcessGroup:
+    """Make a group beside the world, of ranks that may be of other worlds: a program that trains and another that serves have one."""
+    refuse_option(_NEW_GROUP, "pg_options", options)
+    seconds = seconds_of(_NEW_GROUP, asked.timeout)
+    with _patience(asked.store, asked.timeout):
+        place = meeting_place(_NEW_GROUP, None, asked.store, asked.group_rank, asked.group_size, seconds)
+        core = groups.open_apart(
+            _NEW_GROUP, place.rank, place.world_size, store=place.store, backend=Backend.SHIM, timeout=seconds
+        )
+    return EngineGroup(core, asked.group_id, "undefined", Backend.SHIM)
 
 
 @contextlib.contextmanager

@@ -17,8 +17,6 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup
 
-__all__ = ["OF_HOST_MEMORY", "OwnRecord", "by_torch"]
-
 OF_HOST_MEMORY = ("gloo", "undefined", Backend.SHIM)  # the backends that the engine can stand for
 _c10d: Any = torch.distributed.distributed_c10d  # whose own record is no public one
 _thread = threading.local()  # its by_torch: how many calls of torch's own, which keep the record themselves, go on here
@@ -71,7 +69,7 @@ class OwnRecord:
         world = _c10d._world
         backend = view.backend if self.is_served and view.backend in OF_HOST_MEMORY else Backend.SHIM
         _c10d._register_process_group(view.group_name, view)
-        self.name_backend(view, backend, EngineStore(view))
+        self.name_backend(view, backend, EngineStore(lambda: view.get_group_store()._core))
         world.pg_names[view] = view.group_name
         world.pg_group_ranks[view] = {rank: place for place, rank in enumerate(view.core.ranks)}
         world.pg_to_tag[view] = view.tag

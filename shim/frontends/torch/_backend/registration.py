@@ -11,8 +11,6 @@ from typing import Any
 
 from shim.errors import ArgumentError
 
-__all__ = ["register"]
-
 
 def register() -> None:
     """Register the backend with torch, and serve gloo's groups too where SHIM_TORCH_BACKEND is 1."""

@@ -15,10 +15,10 @@ import torch.distributed.distributed_c10d
 from shim.errors import UnsupportedError
 from shim.frontends.torch._backend.making import link, record
 from shim.frontends.torch._backend.own_record import OF_HOST_MEMORY
+from shim.frontends.torch._backend.store import EngineStore
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.backends import Backend
-
-__all__ = ["serve", "stop_serving"]
+from shim.frontends.torch._stores.stores import Store, core_of
 
 _INIT = torch_function("init_process_group")
 _c10d: Any = torch.distributed.distributed_c10d  # whose function is no public one
@@ -42,12 +42,23 @@ def stop_serving() -> None:
 
 
 def _make_served(
-    group_size: int, group_rank: int, global_ranks_in_group: list[int], backend: Any, *others: Any, **named: Any
+    group_size: int,
+    group_rank: int,
+    global_ranks_in_group: list[int],
+    backend: Any,
+    store: Any,
+    *others: Any,
+    **named: Any,
 ) -> Any:
+    ranks = group_size, group_rank, global_ranks_in_group
+    if isinstance(store, Store) and not isinstance(store, EngineStore):  # the frontend's, in a substituted program
+        store = EngineStore(functools.partial(core_of, store))
     if not _is_served(str(backend)):
-        return _found[-1](group_size, group_rank, global_ranks_in_group, backend, *others, **named)
-    group, store = _found[-1](group_size, group_rank, global_ranks_in_group, Backend.SHIM, *others, **named)
+        return _found[-1](*ranks, backend, store, *others, **named)
+    used = store
+    group, store = _found[-1](*ranks, Backend.SHIM, store, *others, **named)
     if isinstance(group, record.group_class):
+        vars(group)["of_the_program"] = used  # of which torch's own prefixes hold the part in C++ alone
         group.backend = group.core.backend = str(backend)
         record.name_backend(group, str(backend), store)
     return group, store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
@@ -13,30 +12,7 @@ from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.tensors.repeats import has_repeated
 from shim.errors import ArgumentError, RankError, ShimError, TensorError, UnsupportedError
-from shim.frontends.torch._compiled_graphs import in_graphs
 from shim.frontends.torch._errors import ArgumentTypeError
-
-__all__ = [
-    "check_dense",
-    "deprecated",
-    "integer_of",
-    "is_now",
-    "is_sparse",
-    "list_at_root",
-    "list_of",
-    "one_of",
-    "outputs_at_root",
-    "outputs_of",
-    "partner_of",
-    "partner_or_any",
-    "peer_of",
-    "renamed",
-    "root_of",
-    "source_of",
-    "splits_of",
-    "tag_of",
-    "told",
-]
 
 
 def is_now(caller: Caller, members: ProcessGroup, async_op: Any) -> bool:
@@ -55,24 +31,6 @@ def told(caller: Caller, members: ProcessGroup, check: Callable[..., Any], *argu
         reason = str(error) if isinstance(error, ShimError) else f"{caller.function}: {error!r}"
         calls.tell(members, reason)
         raise
-
-
-def renamed(caller: Caller, new: str) -> Caller:
-    """Return *caller*, warning the frontend's user that torch calls the function *new* now."""
-    warnings.warn(
-        f"torch 2.13 renamed {caller.function} to torch.distributed.{new}; call it by the new name",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return caller
-
-
-def deprecated(caller: Caller, instead: str) -> Caller:
-    """Return *caller*, after warning the frontend's user that torch wants its *instead* to be called."""
-    warnings.warn(
-        f"torch 2.13 deprecates {caller.function}; call torch.distributed.{instead}", FutureWarning, stacklevel=3
-    )
-    return caller
 
 
 def list_of(caller: Caller, members: ProcessGroup, role: str, tensors: Any) -> list[Any]:
@@ -251,6 +209,3 @@ def _integer(role: str, rank: Any) -> int:
         return index(rank)
     except TypeError:
         raise ArgumentTypeError(f"{role} must be an integer, got {rank!r}") from None
-
-
-in_graphs(deprecated, lambda caller, _instead: caller)  # torch's own functions warn of nothing in a graph either

@@ -13,8 +13,6 @@ from shim.frontends.torch._calls.reduce_op import reduction_of
 from shim.frontends.torch._calls.tensor_checks import COMPLEX_PARTS
 from shim.frontends.torch._calls.work import finish, future_class
 
-__all__ = ["all_gather_together", "all_reduce_together", "gathered", "reduced", "together"]
-
 
 class _Together(work.Batch):
     """A batch that begins when *agreement*, in which the ranks compare how many works they have, has ended well.

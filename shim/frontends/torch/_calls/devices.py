@@ -10,8 +10,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._calls.arguments import told
 
-__all__ = ["accelerator", "bound_device", "check_device", "finish_before_barrier", "kinds_of_devices", "refuse_device"]
-
 
 def accelerator() -> Any:
     """Return torch's accelerator, a ``torch.device``; None where there is none, or torch has not been imported."""

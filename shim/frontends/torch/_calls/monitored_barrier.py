@@ -21,8 +21,6 @@ from shim.core.groups import ProcessGroup
 from shim.errors import CollectiveTimeoutError, MismatchError, PeerLostError, ShimError
 from shim.frontends.torch._calls.options import seconds_of
 
-__all__ = ["monitored"]
-
 _TAG = -(2**31)  # of its messages, out of the way of the user's
 _BYTES = 512  # of a message
 _PAUSE = 0.5  # seconds between looks at whether those who are waited for live

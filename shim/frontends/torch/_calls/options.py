@@ -12,14 +12,6 @@ from shim.errors import ArgumentError, ShimError, UnsupportedError
 from shim.frontends.torch._calls.arguments import told
 from shim.frontends.torch._errors import ArgumentTypeError
 
-__all__ = [
-    "barrier_seconds_of",
-    "duration_of",
-    "refuse_option",
-    "seconds_of",
-    "set_timeout",
-]
-
 
 def refuse_option(caller: Caller, name: str, value: Any) -> None:
     """Raise UnsupportedError unless *value* is None."""

@@ -14,17 +14,6 @@ from shim.core.groups import ProcessGroup
 from shim.errors import ArgumentError
 from shim.frontends.torch._errors import ArgumentTypeError
 
-__all__ = [
-    "PLAIN_SUM",
-    "SUM",
-    "ReduceOp",
-    "_make_nccl_premul_sum",
-    "is_op",
-    "reduce_op",
-    "reduction_of",
-    "supports_complex",
-]
-
 # Looking up a member of an enumeration takes longer than anything else here.
 _PRODUCT, _PREMUL_SUM = reduce_ops.ReduceOp.PRODUCT, reduce_ops.ReduceOp.PREMUL_SUM
 PLAIN_SUM = (reduce_ops.ReduceOp.SUM, 1.0)  # of SUM, with which callers compare themselves: a call takes 40 ns

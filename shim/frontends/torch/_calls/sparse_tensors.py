@@ -15,8 +15,6 @@ from shim.errors import MismatchError, ShimError, UnsupportedError
 from shim.frontends.torch._calls.arguments import check_dense, is_sparse
 from shim.frontends.torch._calls.coalescing_blocks import open_blocks
 
-__all__ = ["sum_of_sparse"]
-
 _ANNOUNCED = "all_reduce of a sparse tensor"
 # In which dtype elements are added up, where it is not their own: sums of short floats are rounded once.
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "int64"}

@@ -10,8 +10,6 @@ from shim.core.tensors import dtype_name, reader_for
 from shim.errors import ArgumentError, TensorError
 from shim.frontends.torch._errors import torch_function
 
-__all__ = ["COMPLEX_PARTS", "check_one_dtype", "check_tensor", "check_tensors"]
-
 COMPLEX_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 
 

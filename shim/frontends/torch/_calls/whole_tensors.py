@@ -13,8 +13,6 @@ from shim.frontends.torch._calls.coalescing_blocks import begins_at_once, finish
 from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, reduction_of
 from shim.frontends.torch._calls.work import Work
 
-__all__ = ["all_gather_whole", "reduce_scatter_whole"]
-
 
 def all_gather_whole(caller: Caller, members: ProcessGroup, output: Any, input: Any, async_op: bool) -> Work | None:
     """Do what ``all_gather_single`` documents."""

@@ -1,17 +1,24 @@
-"""Work: what an asynchronous call returns, with torch's methods."""
+"""Work: what an asynchronous call returns, with torch's methods; and the threads that complete the futures of works.
+
+A callback may start another collective and wait for that one's future, as PowerSGD's do. So futures are not completed on the
+progress thread, which carries the other collective out, nor all on one thread: each is given to one that is idle, or new.
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import threading
 from collections.abc import Callable
 from datetime import timedelta
+from queue import SimpleQueue
 from typing import Any
 
+from shim._native import set_makes_no_calls
 from shim.core import work
 from shim.core.callers import Caller
 from shim.errors import CollectiveTimeoutError, ShimError, UnsupportedError
-from shim.frontends.torch._calls.waiters import run_in_waiter
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import ArgumentTypeError, TorchStateError, torch_function
 
@@ -21,6 +28,8 @@ _NO_TIMEOUT = timedelta(0)
 _GET_FUTURE = torch_function("Work.get_future")
 _GET_FUTURE_RESULT = torch_function("Work.get_future_result")
 _SUCCESS, _TIMEOUT, _ERROR = 0, 1, 2  # torch's WorkResult
+_MOST_IDLE = 8  # threads
+_idle: list[SimpleQueue[Callable[[], Any]]] = []  # the inboxes of the threads that have nothing to do
 
 
 class Work:
@@ -120,7 +129,7 @@ class Work:
         if self._started.is_completed():
             self._wait_and_tell(tell)
         else:
-            run_in_waiter(functools.partial(self._wait_and_tell, tell))
+            _run_in_waiter(functools.partial(self._wait_and_tell, tell))
 
     def _wait_and_tell(self, tell: Callable[[Exception | None], object]) -> None:
         try:
@@ -171,6 +180,31 @@ def finish(prepared: work.Work, async_op: bool, outputs: Any, seconds: float = -
         return None
     started = prepared.start()
     return None if started is None else Work(started, outputs, seconds)
+
+
+def _run_in_waiter(task: Callable[[], Any]) -> None:
+    """Run *task*, which raises nothing, on a thread of its own for as long as it takes."""
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name="shim waiter", daemon=True).start()
+    inbox.put(task)
+
+
+def _serve(inbox: SimpleQueue[Callable[[], Any]]) -> None:
+    while True:
+        set_makes_no_calls(True)  # of an idle one nothing is to be hoped for by those who wait for this rank
+        task = inbox.get()
+        set_makes_no_calls(False)
+        task()
+        del task  # nothing of the task, such as its tensors, is kept here until the next
+        if len(_idle) >= _MOST_IDLE:
+            return
+        _idle.append(inbox)
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the threads
 
 
 between_graphs(globals(), __all__)

@@ -28,17 +28,6 @@ from shim.frontends.torch._functional.eager_calls import Call
 from shim.frontends.torch._functional.errors import ListLengthError
 from shim.frontends.torch._functional.groups import core_group
 
-__all__ = [
-    "all_gather",
-    "all_gather_coalesced",
-    "all_reduce_coalesced",
-    "all_to_all",
-    "gathered",
-    "reduce_scatter",
-    "reduce_scatter_coalesced",
-    "reduce_scattered",
-]
-
 
 def all_gather(caller: Caller, tensor: Any, gather_dim: int, group: Any, tag: str) -> Any:
     return gathered(

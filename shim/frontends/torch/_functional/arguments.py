@@ -14,21 +14,6 @@ from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeErr
 from shim.frontends.torch._functional.eager_calls import Call
 from shim.frontends.torch._functional.errors import DimensionError, ReduceOpError
 
-__all__ = [
-    "check_cut",
-    "check_list",
-    "check_member_rank",
-    "check_same_shape",
-    "check_synchronous",
-    "cut_dimension",
-    "dimension_of",
-    "group_rank_of",
-    "op_named",
-    "permuted_splits",
-    "resized",
-    "splits_of",
-]
-
 _OPS = {
     "sum": ReduceOp.SUM,
     "avg": ReduceOp.AVG,

@@ -10,8 +10,6 @@ from typing import Any
 
 from shim.core.work import Work
 
-__all__ = ["AsyncCollectiveTensor", "in_flight"]
-
 _torch: Any = sys.modules["torch"]
 # Makes C code that asks the stand-in itself for its memory fail, where it would read from address 0.
 _forbid_memory: Any = getattr(_torch._C, "_set_throw_on_mutable_data_ptr", lambda tensor: tensor)
@@ -127,7 +125,8 @@ class AsyncCollectiveTensor(_torch.Tensor):  # type: ignore[misc]  # mypy does n
     ) -> Any:
         out = func(*map(_there, args), **{name: _there(value) for name, value in (kwargs or {}).items()})
         first = args[0] if args else None
-        return first if isinstance(first, cls) and out is first._elem else out  # what works in place returns itself
+        is_in_place = func._schema.is_mutable  # such an operator returns what it was given
+        return first if is_in_place and isinstance(first, cls) and out is first._elem else out
 
 
 def _asking() -> str:

@@ -12,23 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shim.core.reduce_ops import ReduceOp
-from shim.frontends.torch._compiled_graphs import is_traced
+from shim.frontends.torch._compiled_graphs import is_seen, is_traced
 from shim.frontends.torch._functional import eager_calls, graph_calls, graph_operators
 from shim.frontends.torch._functional.eager_calls import Call, Shape
-
-__all__ = [
-    "AllGather",
-    "AllGatherParts",
-    "AllReduce",
-    "AllToAll",
-    "AllToAllParts",
-    "Broadcast",
-    "Gather",
-    "Reduce",
-    "ReduceScatter",
-    "ReduceScatterParts",
-    "Scatter",
-]
 
 _torch: Any = sys.modules["torch"]
 if TYPE_CHECKING:
@@ -53,6 +39,10 @@ class _Collective(_Function):
     def apply(cls, call: Call, *arguments: Any) -> Any:
         if cls.in_graph is not None and (call.carrier is graph_calls or is_traced()):
             return cls.in_graph(call, *arguments)
+        if is_seen():
+            from shim.frontends.torch._functional import seen_calls  # which is in the way of torch's own calls
+
+            call = call._replace(carrier=seen_calls)
         return super(_Function, cls).apply(call, *_without_dead_wrappers(arguments))  # type: ignore[misc]
 
 
@@ -127,7 +117,7 @@ class AllGatherParts(_Collective):
     @staticmethod
     def forward(ctx: Any, call: Call, tensor: Any, shapes: Sequence[Shape]) -> Any:
         ctx.call = call.waiting()
-        return eager_calls.all_gather_parts(call, call.plain(tensor), shapes)
+        return call.carrier.all_gather_parts(call, call.plain(tensor), shapes)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -160,7 +150,7 @@ class ReduceScatterParts(_Collective):
     @staticmethod
     def forward(ctx: Any, call: Call, op: ReduceOp, factor: float, output: Any, *parts: Any) -> Any:
         _remember(ctx, call, op, factor, *parts)
-        return eager_calls.reduce_scatter_parts(call, list(map(call.plain, parts)), op, factor, _written(output))
+        return call.carrier.reduce_scatter_parts(call, list(map(call.plain, parts)), op, factor, _written(output))
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:

@@ -15,22 +15,6 @@ from shim.frontends.torch._compiled_graphs import in_graphs, once_a_graph
 from shim.frontends.torch._functional import eager_calls, graph_calls
 from shim.frontends.torch._functional.eager_calls import Call, Shape
 
-__all__ = [
-    "all_gather",
-    "all_gather_parts",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_parts",
-    "begin_call",
-    "broadcast",
-    "gather",
-    "is_torch",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_parts",
-    "scatter",
-]
-
 
 def is_torch(tensor: Any) -> bool:
     """Tell whether *tensor* is one of torch's, whose gradients can be followed."""

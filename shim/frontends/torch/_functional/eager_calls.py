@@ -19,23 +19,8 @@ from shim.core.tensors.unreadable import why_not_dense
 from shim.core.work import Work, finish
 from shim.errors import ShimError, TensorError
 
-__all__ = [
-    "Call",
-    "Shape",
-    "all_gather",
-    "all_gather_parts",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_parts",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_parts",
-    "scatter",
-]
-
 Shape = tuple[int, ...]
+READS_MEMORY = True  # of the tensors that it is given
 _HERE = sys.modules[__name__]
 
 
@@ -44,7 +29,7 @@ class Call(NamedTuple):
 
     Such a result is torch's own kind, so only calls with torch's tensors may ask for it. Works are put into *unstarted*
     where there is such a list: who made it carries them out. *carrier* is the module whose functions carry the call out:
-    this one, or ``graph_calls`` while torch traces or transforms the caller.
+    this one, ``graph_calls`` while torch traces or transforms the caller, or ``seen_calls`` while one of its modes looks on.
     """
 
     caller: Caller
@@ -72,7 +57,9 @@ class Call(NamedTuple):
 
     def plain(self, tensor: Any) -> Any:
         """Return torch's *tensor* as the carrier reads it: the engine wants elements without a history, one after the other."""
-        return tensor.detach().resolve_conj().resolve_neg().contiguous() if self.carrier is _HERE else tensor
+        if not self.carrier.READS_MEMORY:
+            return tensor
+        return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
     def steady(self, tensor: Any) -> Any:
         """Return *tensor*, or a copy where the caller may change it before the collective has read it."""

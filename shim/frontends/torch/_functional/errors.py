@@ -6,14 +6,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError
 from shim.frontends.torch._errors import torch_function
 
-__all__ = [
-    "DimensionError",
-    "GroupNameError",
-    "ListLengthError",
-    "ReduceOpError",
-    "functional_caller",
-]
-
 
 class ReduceOpError(ArgumentError, RuntimeError):
     """A reduce op that torch has no word for."""

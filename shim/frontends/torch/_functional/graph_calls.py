@@ -13,17 +13,7 @@ from shim.core.engines.base import Splits
 from shim.core.reduce_ops import ReduceOp
 from shim.frontends.torch._functional.eager_calls import Call, Shape
 
-__all__ = [
-    "all_gather",
-    "all_gather_parts",
-    "all_reduce",
-    "all_to_all",
-    "announce",
-    "broadcast",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_parts",
-]
+READS_MEMORY = False  # of the tensors that it is given
 
 
 def broadcast(call: Call, tensor: Any, root: int) -> Any:

@@ -18,8 +18,6 @@ from shim.frontends.torch._functional import eager_calls, graph_calls
 from shim.frontends.torch._functional.eager_calls import Call
 from shim.frontends.torch._functional.errors import functional_caller
 
-__all__ = ["differentiate"]
-
 _torch: Any = sys.modules["torch"]
 _LIBRARY = _torch.library.Library("shim", "FRAGMENT")
 

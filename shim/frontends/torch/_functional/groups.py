@@ -15,8 +15,6 @@ from shim.frontends.torch._functional.errors import GroupNameError
 from shim.frontends.torch._groups import membership, registry
 from shim.frontends.torch._groups.process_group import ProcessGroup
 
-__all__ = ["core_group", "core_group_or_world"]
-
 
 def core_group(caller: Caller, group: Any, tag: str = "") -> groups.ProcessGroup:
     """Return core's group for *group*, which must be one of the kinds that torch documents; None is not.

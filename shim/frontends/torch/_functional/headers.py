@@ -16,8 +16,6 @@ from shim.frontends.torch._functional import differentiable
 from shim.frontends.torch._functional.differentiable import begin_call, is_torch
 from shim.frontends.torch._functional.eager_calls import Call, Shape
 
-__all__ = ["list_for_all", "scatter_of_any_shapes", "with_headers"]
-
 _DTYPE_BYTES = 32
 _DIMENSIONS = 16
 _LENGTH = 2 + _DTYPE_BYTES // 8 + _DIMENSIONS  # integers of 8 bytes

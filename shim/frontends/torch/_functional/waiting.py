@@ -9,8 +9,6 @@ from shim.errors import UnsupportedError
 from shim.frontends.torch._compiled_graphs import in_graphs
 from shim.frontends.torch._functional.differentiable import is_torch
 
-__all__ = ["async_class", "graph_inputs", "waited"]
-
 
 def async_class(module: str, name: str) -> Any:
     """Return the class called *name* for *module*; raise AttributeError for any other name."""

@@ -24,17 +24,6 @@ from shim.frontends.torch._functional.eager_calls import Call
 from shim.frontends.torch._functional.errors import ListLengthError
 from shim.frontends.torch._functional.groups import core_group_or_world
 
-__all__ = [
-    "all_gather_list",
-    "batch",
-    "begin_pairwise",
-    "begin_synchronous",
-    "begun",
-    "copied",
-    "receiving",
-    "sending",
-]
-
 
 def all_gather_list(call: Call, outputs: list[Any], tensor: Any) -> list[Any]:
     """Write every rank's *tensor* into its place in *outputs* and return that."""

@@ -11,16 +11,6 @@ from shim.core.engines import serves_devices
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, torch_function
 
-__all__ = [
-    "Backend",
-    "BackendConfig",
-    "backend_of",
-    "default_backend_for",
-    "has_backend",
-    "has_nccl",
-    "has_xccl",
-]
-
 
 class Backend(str):
     """The backend names as constants; calling it with a name returns that name in lower case.

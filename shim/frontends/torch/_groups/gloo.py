@@ -12,8 +12,6 @@ from shim.frontends.torch._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._stores.meeting_place import meeting_place
 
-__all__ = ["ProcessGroupGloo"]
-
 _INIT = torch_function("ProcessGroupGloo")
 _ALLOCATES_ON: tuple[str, ...] = ()  # devices
 _HALF_AN_HOUR = timedelta(seconds=1800)

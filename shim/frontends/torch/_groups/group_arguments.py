@@ -12,8 +12,6 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup
 from shim.frontends.torch._groups.registry import handed_out
 
-__all__ = ["bound_to", "group_of", "is_outsider", "member_of", "part_of_world", "view_of"]
-
 _OUTSIDE = groups.ProcessGroup("GroupMember.NON_GROUP_MEMBER", (), -1, None, "", 0.0)
 
 

@@ -17,8 +17,6 @@ from shim.frontends.torch._groups.gloo import ProcessGroupGloo
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._stores import url_handlers
 
-__all__ = ["Used", "current", "make", "register"]
-
 _factories: dict[str, Callable[..., Any]] = {}
 _of_thread = threading.local()
 

@@ -21,21 +21,6 @@ from shim.frontends.torch._groups.backends import backend_of
 from shim.frontends.torch._groups.group_arguments import is_outsider, member_of, view_of
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup, open_view
 
-__all__ = [
-    "check_init",
-    "check_world_timeout",
-    "destroy",
-    "find_or_make",
-    "given",
-    "group_rank",
-    "local_rank",
-    "make_group",
-    "one_group_rank",
-    "rank_in",
-    "size_of",
-    "world_rank",
-]
-
 
 def check_init(
     caller: Caller,

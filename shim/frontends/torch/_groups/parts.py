@@ -23,19 +23,6 @@ from shim.frontends.torch._groups.process_group import (
 )
 from shim.frontends.torch._groups.rank_lists import integer, rank_lists, require_apart
 
-__all__ = [
-    "SHRINK_ABORT",
-    "SHRINK_DEFAULT",
-    "check_flags",
-    "equal_parts",
-    "listed_parts",
-    "make_parts",
-    "own_part",
-    "part_of_backend",
-    "remaining_ranks",
-    "replace_by",
-]
-
 SHRINK_DEFAULT = 0
 SHRINK_ABORT = 1
 

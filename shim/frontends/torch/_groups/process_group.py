@@ -9,8 +9,9 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller
+from shim.core.engines.absent import absence
 from shim.core.job import stores
-from shim.errors import UnsupportedError
+from shim.errors import StateError, UnsupportedError
 from shim.frontends.torch._calls.devices import check_device, kinds_of_devices
 from shim.frontends.torch._calls.options import refuse_option, seconds_of, set_timeout
 from shim.frontends.torch._compiled_graphs import keep_out_of_graphs
@@ -19,19 +20,6 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.rank_lists import rank_lists, require_apart
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
-
-__all__ = [
-    "BackendType",
-    "GroupMember",
-    "ProcessGroup",
-    "group",
-    "members_of",
-    "open_view",
-    "renew_views",
-    "replace_world",
-    "set_world",
-    "split_off",
-]
 
 _HALF_AN_HOUR = timedelta(seconds=1800)
 
@@ -59,14 +47,14 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
 
-    def __init__(
-        self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
-    ) -> None:
-        self.core = core
-        self._group_name = group_name
-        self._group_desc = group_desc
-        self.backend = backend
-        self.tag = tag or f"ptd:{group_name}"
+    def __init__(self, core: Any, group_name: Any, group_desc: Any, backend: str | None = None, tag: str = "") -> None:
+        is_made_by_torchs_arguments = backend is None  # a store, the rank and the number of ranks
+        made = _without_backend(group_name, group_desc) if is_made_by_torchs_arguments else core
+        self.core: groups.ProcessGroup = made
+        self._group_name: str = "" if is_made_by_torchs_arguments else group_name
+        self._group_desc: str = "undefined" if is_made_by_torchs_arguments else group_desc
+        self.backend = backend or "undefined"
+        self.tag = tag or f"ptd:{self._group_name}"
         self._bound_device_id: Any = None
 
     BackendType = BackendType
@@ -144,6 +132,26 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         raise torch_function("ProcessGroup._get_backend").explain(
             UnsupportedError(f"the torch frontend's engine has no backend for device {device!r}")
         )
+
+    def _set_default_backend(self, backend_type: Any) -> None:
+        """Return: ``_register_backend`` tells which backend it has, of whatever *backend_type*."""
+
+    def _set_sequence_number_for_group(self) -> None:
+        """Return: the engine numbers a group's calls from its beginning."""
+
+    def _register_backend(self, device: Any, backend_type: Any, backend: Any) -> None:
+        """Let the ranks of *backend*, a ProcessGroupGloo, be this group's, on *device* and of whatever *backend_type*.
+
+        Raises: UnsupportedError for another kind of backend or device, and for a group that has one.
+        """
+        is_served = str(getattr(device, "type", device)).partition(":")[0] in kinds_of_devices()
+        if not isinstance(backend, ProcessGroup) or self.core.is_alive or not is_served:
+            raise torch_function("ProcessGroup._register_backend").explain(
+                UnsupportedError(
+                    f"the torch frontend's groups take a ProcessGroupGloo, once, got {backend!r} as {backend_type} for {device}"
+                )
+            )
+        self.core, self.backend = backend.core, backend.backend
 
     def get_group_store(self) -> Any:
         """Return the part of the world's store that is this group's.
@@ -241,6 +249,14 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
 
     def _wait_for_pending_works(self) -> None:
         """Return: only hooks make torch wait here, and there are none."""
+
+
+def _without_backend(rank: int, size: int) -> groups.ProcessGroup:
+    core = groups.ProcessGroup("ProcessGroup", tuple(range(size)), rank, None, "undefined", groups.DEFAULT_TIMEOUT)
+    core.engine = absence(
+        lambda: StateError("the group has no backend yet\nGive it a ProcessGroupGloo with _register_backend.")
+    )
+    return core
 
 
 class _WorldMeta(type):

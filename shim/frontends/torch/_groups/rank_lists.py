@@ -10,8 +10,6 @@ from shim.core.callers import Caller
 from shim.errors import ArgumentError, ShimError
 from shim.frontends.torch._errors import ArgumentTypeError
 
-__all__ = ["integer", "rank_lists", "require_apart"]
-
 
 def rank_lists(caller: Caller, name: str, lists: Any) -> list[list[int]]:
     """Return *lists*, which must be a list, not empty, of lists of integers, not empty."""

@@ -14,33 +14,6 @@ from shim.frontends.torch._stores.stores import Store, show
 if TYPE_CHECKING:
     from shim.frontends.torch._groups.process_group import ProcessGroup
 
-__all__ = [
-    "FRONTEND",
-    "TorchWorld",
-    "called",
-    "check_of_world",
-    "check_open",
-    "default_store",
-    "find",
-    "forget",
-    "forget_all",
-    "group_count",
-    "hand_out",
-    "hand_out_world",
-    "handed_out",
-    "is_apart",
-    "is_registered",
-    "is_world",
-    "keep_in_step",
-    "named",
-    "next_number",
-    "store_of",
-    "torch_world",
-    "views",
-    "world_of",
-    "world_view",
-]
-
 FRONTEND = "torch"
 
 

@@ -14,23 +14,6 @@ from shim.frontends.torch._calls.reduce_op import ReduceOp, is_op
 from shim.frontends.torch._calls.work import Work, begin
 from shim.frontends.torch._errors import ArgumentTypeError
 
-__all__ = [
-    "AllToAllOptions",
-    "AllgatherOptions",
-    "AllreduceCoalescedOptions",
-    "AllreduceOptions",
-    "BarrierOptions",
-    "BroadcastOptions",
-    "CallOptions",
-    "GatherOptions",
-    "ReduceOptions",
-    "ReduceScatterOptions",
-    "ScatterOptions",
-    "begin_as",
-    "ends_in_the_call",
-    "is_torchs_own",
-]
-
 _ZERO = timedelta(0)
 _UNSET = timedelta(milliseconds=-1)  # torch's own mark for a timeout that was not given
 

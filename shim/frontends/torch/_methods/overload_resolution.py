@@ -27,22 +27,6 @@ from shim.frontends.torch._methods.call_options import (
     is_torchs_own,
 )
 
-__all__ = [
-    "ALLGATHER",
-    "ALLREDUCE",
-    "ALLTOALL_BASE",
-    "BARRIER",
-    "BROADCAST",
-    "GATHER",
-    "REDUCE",
-    "REDUCE_SCATTER",
-    "SCATTER",
-    "Form",
-    "checked",
-    "only",
-    "read",
-]
-
 Form = Callable[..., Any]  # one overload: None when the arguments are not of its kinds, else what the call needs
 _Kind = TypeVar("_Kind", bound=CallOptions)
 

@@ -9,8 +9,6 @@ from typing import Any
 from shim.core.job import stores
 from shim.core.job.stores.table import OF_KEYS, Operation
 
-__all__ = ["ForeignStore"]
-
 
 class ForeignStore(stores.Store):
     """Core's view of *foreign*, an object with the methods of torch's Store, or as many of them as are used.

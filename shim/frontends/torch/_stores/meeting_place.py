@@ -12,8 +12,6 @@ from shim.frontends.torch._errors import ArgumentTypeError
 from shim.frontends.torch._stores.stores import core_of
 from shim.frontends.torch._stores.url_handlers import is_built_in, meet
 
-__all__ = ["Place", "meeting_place"]
-
 
 class Place(NamedTuple):
     """What core needs to find the other ranks; ``core_store`` is for the group's own use afterwards."""

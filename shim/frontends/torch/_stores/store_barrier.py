@@ -9,8 +9,6 @@ from typing import Any
 from shim.core.callers import Caller
 from shim.frontends.torch._errors import DistStoreError
 
-__all__ = ["barrier_at"]
-
 
 def barrier_at(
     caller: Caller, rank: int, store: Any, group_name: str, count: int, timeout: timedelta, interval: timedelta

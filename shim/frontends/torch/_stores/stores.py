@@ -14,8 +14,6 @@ from shim.frontends.torch._calls.options import duration_of
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
 from shim.frontends.torch._stores.foreign import ForeignStore
 
-__all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore", "core_of", "show"]
-
 _T = TypeVar("_T")
 _FIVE_MINUTES = timedelta(seconds=300)
 

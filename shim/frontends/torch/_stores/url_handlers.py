@@ -14,8 +14,6 @@ from shim.errors import ArgumentError, ShimError, StateError
 from shim.frontends.torch._errors import ArgumentAssertionError, torch_function
 from shim.frontends.torch._stores.stores import FileStore, Store, TCPStore
 
-__all__ = ["is_built_in", "meet", "register"]
-
 _Triplet = tuple[Any, int, int]
 _Handler = Callable[..., Iterator[_Triplet]]
 _ME = torch_function("rendezvous")

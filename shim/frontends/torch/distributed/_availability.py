@@ -11,23 +11,6 @@ from shim.frontends.torch._groups import membership, registry
 from shim.frontends.torch._groups.backends import BackendConfig, default_backend_for, has_backend, has_nccl, has_xccl
 from shim.frontends.torch._groups.group_arguments import view_of
 
-__all__ = [
-    "get_backend_config",
-    "get_debug_level",
-    "get_default_backend_for_device",
-    "get_node_local_rank",
-    "get_pg_count",
-    "is_backend_available",
-    "is_gloo_available",
-    "is_mpi_available",
-    "is_nccl_available",
-    "is_torchelastic_launched",
-    "is_ucc_available",
-    "is_xccl_available",
-    "set_debug_level",
-    "set_debug_level_from_env",
-]
-
 _CONFIG = torch_function("get_backend_config")
 _DEFAULT_BACKEND = torch_function("get_default_backend_for_device")
 _LOCAL_RANK = torch_function("get_node_local_rank")

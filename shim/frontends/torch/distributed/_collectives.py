@@ -10,17 +10,16 @@ from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.core.work import ENDED
 from shim.frontends.torch._calls.arguments import (
-    deprecated,
     is_now,
     list_at_root,
     list_of,
     outputs_at_root,
     outputs_of,
-    renamed,
     root_of,
     splits_of,
 )
 from shim.frontends.torch._calls.coalesced_lists import all_gather_together
+from shim.frontends.torch._calls.deprecations import deprecated, renamed
 from shim.frontends.torch._calls.devices import finish_before_barrier
 from shim.frontends.torch._calls.monitored_barrier import monitored
 from shim.frontends.torch._calls.options import barrier_seconds_of

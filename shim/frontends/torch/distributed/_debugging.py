@@ -8,8 +8,6 @@ from typing import NewType
 from shim.frontends.torch import _breakpoints
 from shim.frontends.torch._errors import torch_function
 
-__all__ = ["GroupName", "breakpoint", "record_comm"]
-
 GroupName = NewType("GroupName", str)
 _BREAKPOINT = torch_function("breakpoint")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.frontends.torch._calls.arguments import deprecated
+from shim.frontends.torch._calls.deprecations import deprecated
 from shim.frontends.torch._functional import aliased, differentiable, waiting
 from shim.frontends.torch._functional.arguments import check_member_rank, op_named, permuted_splits
 from shim.frontends.torch._functional.differentiable import begin_call

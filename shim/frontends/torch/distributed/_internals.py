@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
+from shim.errors import UnsupportedError
 from shim.frontends.torch._calls.devices import kinds_of_devices
 from shim.frontends.torch._calls.options import set_timeout
 from shim.frontends.torch._errors import torch_function
@@ -187,6 +188,26 @@ def _get_pg_default_device(group: Any = None) -> Any:
     return torch.device(_get_object_coll_device(group))
 
 
+class _GroupRanks(Mapping[ProcessGroup, Mapping[int, int]]):
+    """The group ranks of each group, where a program may note for a group what it has: torch's own lack those of a group that joins no world."""
+
+    def __getitem__(self, pg: ProcessGroup) -> Mapping[int, int]:
+        if pg not in registry.views():
+            raise KeyError(pg)
+        return {rank: place for place, rank in enumerate(pg.core.ranks)}
+
+    def __iter__(self) -> Iterator[ProcessGroup]:
+        return iter(registry.views())
+
+    def __len__(self) -> int:
+        return len(list(registry.views()))
+
+    def __setitem__(self, pg: ProcessGroup, ranks: Mapping[int, int]) -> None:
+        own = {rank: place for place, rank in enumerate(pg.core.ranks)}
+        if own != ranks:
+            raise _OF_GROUP.explain(UnsupportedError(f"the ranks of a group cannot be changed, got {ranks} for {own}"))
+
+
 class _World:
     """torch's tables of groups, to be read; each property is made anew from what there is.
 
@@ -211,7 +232,7 @@ class _World:
     @property
     def pg_group_ranks(self) -> Mapping[ProcessGroup, Mapping[int, int]]:
         """For each group, the group rank of each of its world ranks."""
-        return MappingProxyType({pg: {rank: i for i, rank in enumerate(pg.core.ranks)} for pg in registry.views()})
+        return _GroupRanks()
 
     @property
     def pg_backend_config(self) -> Mapping[ProcessGroup, str]:

@@ -15,21 +15,6 @@ from shim.frontends.torch._groups.group_arguments import view_of
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup, set_world
 from shim.frontends.torch._stores.meeting_place import meeting_place
 
-__all__ = [
-    "default_pg_timeout",
-    "destroy_process_group",
-    "get_backend",
-    "get_global_rank",
-    "get_group_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "init_process_group",
-    "is_available",
-    "is_initialized",
-    "new_group",
-]
-
 default_pg_timeout = timedelta(seconds=groups.DEFAULT_TIMEOUT)
 
 _INIT = torch_function("init_process_group")

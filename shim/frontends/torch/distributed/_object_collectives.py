@@ -12,7 +12,7 @@ from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of
 from shim.frontends.torch._groups.process_group import ProcessGroup
-from shim.frontends.torch._objects.lists import (
+from shim.frontends.torch._objects import (
     check_one_slot,
     check_use_batch,
     fill,

@@ -7,9 +7,10 @@ from typing import Any
 from shim.core import calls
 from shim.core.engines.base import Tensor
 from shim.core.work import ENDED
-from shim.frontends.torch._calls.arguments import deprecated, is_now, list_of, one_of, renamed, root_of
+from shim.frontends.torch._calls.arguments import is_now, list_of, one_of, root_of
 from shim.frontends.torch._calls.coalesced_lists import all_reduce_together
 from shim.frontends.torch._calls.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
+from shim.frontends.torch._calls.deprecations import deprecated, renamed
 from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, ReduceOp, reduction_of
 from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
 from shim.frontends.torch._calls.whole_tensors import reduce_scatter_whole

@@ -8,8 +8,6 @@ from typing import Any
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._stores import url_handlers
 
-__all__ = ["register_rendezvous_handler", "rendezvous"]
-
 _RENDEZVOUS = torch_function("rendezvous")
 _REGISTER = torch_function("register_rendezvous_handler")
 

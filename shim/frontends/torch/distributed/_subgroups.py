@@ -24,8 +24,6 @@ from shim.frontends.torch._groups.parts import (
 from shim.frontends.torch._groups.process_group import ProcessGroup, members_of
 from shim.frontends.torch._groups.rank_lists import rank_lists, require_apart
 
-__all__ = ["new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group"]
-
 _NEW_SUBGROUPS = torch_function("new_subgroups")
 _BY_ENUMERATION = torch_function("new_subgroups_by_enumeration")
 _SPLIT = torch_function("split_group", group="parent_pg")

@@ -9,7 +9,7 @@ from shim.frontends.torch._calls.devices import refuse_device
 from shim.frontends.torch._calls.tensor_checks import check_one_dtype, check_tensor, check_tensors
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.group_arguments import group_of
-from shim.frontends.torch._objects.pickled import pickled, unpickled
+from shim.frontends.torch._objects import pickled, unpickled
 
 __all__ = [
     "_check_single_tensor",

@@ -8,8 +8,7 @@ from typing import Any
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.process_group import ProcessGroup
-from shim.frontends.torch._objects import stages
-from shim.frontends.torch._objects.stages import SyncPayload
+from shim.frontends.torch._objects import SyncPayload, all_gather_of_type, all_gather_stage, broadcast_stage
 
 __all__ = ["SyncPayload", "all_gather", "all_gather_object_enforce_type", "broadcast"]
 
@@ -35,7 +34,7 @@ def broadcast(
     Deviates: *rank* is a rank in *pg*; torch 2.13 takes it for one of the world too, and fails where they differ.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return stages.broadcast(_BROADCAST, data_or_fn, success, stage_name, rank, pg)
+    return broadcast_stage(_BROADCAST, data_or_fn, success, stage_name, rank, pg)
 
 
 def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup | None = None) -> list[Any]:
@@ -45,7 +44,7 @@ def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup 
     Deviates: torch 2.13 ends in a TypeError in the first case, and leaves the differing ranks out in the second.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return stages.all_gather(_ALL_GATHER, data_or_fn, stage_name, pg)
+    return all_gather_stage(_ALL_GATHER, data_or_fn, stage_name, pg)
 
 
 def all_gather_object_enforce_type(
@@ -59,7 +58,7 @@ def all_gather_object_enforce_type(
     Raises: TypeError on every rank, after the objects are in the list.
     See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
     """
-    return stages.all_gather_of_type(_ENFORCE_TYPE, pg, object_list, obj, type_checker)
+    return all_gather_of_type(_ENFORCE_TYPE, pg, object_list, obj, type_checker)
 
 
 between_graphs(globals(), __all__)

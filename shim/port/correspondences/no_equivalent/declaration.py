@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Declared"]
-
 
 class Declared(NamedTuple):
     """Names that a target has nothing for, with the reason and what to do instead.

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from shim.port.correspondences.no_equivalent.declaration import Declared
 
-__all__ = ["OF_MINDSPORE"]
-
 _KEEP = "Keep this file on MindSpore's frontend, which works beside the ported code."
 _GATHER_PARTS = "Make a list of parts of the tensor, such as list(output.chunk(size)), and call {}."
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from shim.port.correspondences.no_equivalent.declaration import Declared
 
-__all__ = ["OF_PADDLE"]
-
 _OTHERS = "torch mindspore"
 _OWN_GROUPS = "Use what the target framework has for this; it needs groups of the framework's own."
 

@@ -9,8 +9,6 @@ import libcst as cst
 
 from shim.port.rules.port import Port
 
-__all__ = ["report_launcher_variable"]
-
 _LAUNCHERS = {"torch": "torchrun", "paddle": "paddle.distributed.launch", "mindspore": "msrun"}
 # What each launcher calls the same thing.
 _SAME = (

@@ -9,8 +9,6 @@ import libcst as cst
 from shim.port.rules.members import member_row
 from shim.port.rules.port import Port
 
-__all__ = ["report_possible_group"]
-
 _NAME = re.compile(r"(?:.*_)?(?:group|pg)", re.IGNORECASE)
 
 

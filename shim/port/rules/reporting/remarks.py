@@ -7,8 +7,6 @@ import libcst as cst
 from shim.port.correspondences import Form
 from shim.port.rules.port import Port
 
-__all__ = ["remark"]
-
 
 def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> None:
     """Report what is different about the call *node* of *source*'s function, which becomes one of *target*'s."""

@@ -8,8 +8,6 @@ from shim.port.correspondences import declared, recorded
 from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
-__all__ = ["left_without", "report_unknown"]
-
 
 def left_without(port: Port, name: str) -> Left:
     """Return why the source's *name* is left: as it is declared, if it is."""

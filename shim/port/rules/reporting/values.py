@@ -1,18 +1,20 @@
-"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, groups of other ranks."""
+"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, groups of other ranks, names in strings."""
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+from libcst import matchers
 
 from shim.port.correspondences import rows_with
 from shim.port.reading import FOUND, Kinds, passed
 from shim.port.rules.literals import flag_of
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.names_in_strings import report_strings
 from shim.port.rules.spelling import is_module
 
-__all__ = ["BY_NAME", "report_values"]
-
+_DOTTED = re.compile(r"\w+(\.\w+)+")
+_LAUNCHERS = (".launch", ".run")  # modules that are started, which is for launch lines
 BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")  # functions that are given a module and a name
 _HANDLES = {
     "torch": frozenset(
@@ -39,7 +41,7 @@ def report_values(port: Port) -> None:
     """Report the places of the file at which such a value is kept, passed on or asked."""
     if port.plan.source != port.plan.target:
         _report_modules(port)
-        report_strings(port)
+        _report_strings(port)
     if port.source.framework != port.target.framework:
         _report_handles(port)
         _report_members(port)
@@ -155,3 +157,28 @@ def _report_members(port: Port) -> None:
                 f"{port.target.framework} tells the ranks of a group on its own ranks alone, and raises an error on others",
                 "Keep the list from which the group is made, and look in that.",
             )
+
+
+def _report_strings(port: Port) -> None:
+    """Report the strings of the file that are a name of the API, or code that uses it and is evaluated; annotations are ported."""
+    in_annotations = {
+        id(string)
+        for node, _ in port.file.nodes.of(cst.Annotation)
+        for string in matchers.findall(node, matchers.SimpleString())
+    }
+    for node, _ in port.file.nodes.of(cst.SimpleString):
+        text = node.evaluated_value if id(node) not in in_annotations else None
+        name = port.source.canonical(text) if isinstance(text, str) and _DOTTED.fullmatch(text) else ""
+        if port.source.is_collective(name) and not name.endswith(_LAUNCHERS):
+            _report_string(port, node, f"{node.value} names something of the API while the program runs")
+    imports = port.file.top_level_imports
+    modules = [each.local for each in imports if is_module(port.source, port.source.canonical(each.name))]
+    for call, _ in port.file.nodes.of(cst.Call):
+        code = call.args[0].value if call.args else None
+        is_run = isinstance(call.func, cst.Name) and call.func.value in ("eval", "exec")
+        if is_run and isinstance(code, cst.SimpleString) and any(f"{local}." in code.value for local in modules):
+            _report_string(port, code, f"{port.file.code(call.func)} runs code that uses the API")
+
+
+def _report_string(port: Port, node: cst.CSTNode, why: str) -> None:
+    port.report(node, "left", "name-at-run-time", why, "Write the target's names in the string by hand.")

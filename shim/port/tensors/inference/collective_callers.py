@@ -12,8 +12,6 @@ from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile
 from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of
 
-__all__ = ["CollectiveCallers", "is_autograd", "outermost"]
-
 _COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
 
 

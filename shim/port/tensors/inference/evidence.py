@@ -12,8 +12,6 @@ from shim.port.correspondences import rows_with
 from shim.port.reading import SourceFile, passed
 from shim.port.tensors.inference.collective_callers import is_autograd
 
-__all__ = ["Evidence", "has_plain_index"]
-
 _OF_ROLE = {
     "group": "group",
     "tensor": "tensor",

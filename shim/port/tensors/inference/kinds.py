@@ -12,8 +12,6 @@ from shim.port.tensors.members import MEMBERS
 from shim.port.tensors.names import name_of
 from shim.port.tensors.table import method_row, result_of, row_of, templates_of
 
-__all__ = ["TensorKinds"]
-
 _ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
 _LITERALS: dict[type[cst.CSTNode], str] = {
     cst.Integer: "number",

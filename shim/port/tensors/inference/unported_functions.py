@@ -10,8 +10,6 @@ import libcst as cst
 from shim.port.rules import Port
 from shim.port.tensors.inference.collective_callers import CollectiveCallers
 
-__all__ = ["UnportedFunctions"]
-
 _NAMED = 3
 
 

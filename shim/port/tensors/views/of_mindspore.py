@@ -8,8 +8,6 @@ import libcst as cst
 
 from shim.port.tensors.arguments import Context
 
-__all__ = ["report_copy", "report_unreached"]
-
 _TURNED = ("T", "mT", "permute", "t", "transpose")
 _PARTS = ("chunk", "split", "unbind")
 _SAME_MEMORY = ("data", "detach", "squeeze", "unsqueeze", "view")

@@ -13,8 +13,6 @@ from shim.port.rules.left import Left
 from shim.port.tensors.inference.evidence import Evidence
 from shim.port.tensors.inference.kinds import TensorKinds
 
-__all__ = ["check_views", "written_parts"]
-
 _WRITTEN = ("tensor", "output", "outputs")  # roles; a sent tensor is read alone
 _SENT = ("send", "send_in_background")
 _PARTS = ("chunk", "split")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.conformance.examples.adapting.devices import RULES, rewritten
+from shim.conformance.examples.adapting import RULES, rewritten
 
 CHANGED = [
     ("torch", 'device = torch.device(f"cuda:{rank}")', 'device = torch.device("cpu")'),

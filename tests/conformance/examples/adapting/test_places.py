@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting.places import WHY_A_FOLDER, WHY_A_PORT, free_ports, in_its_own_place
+from shim.conformance.examples.adapting import WHY_A_FOLDER, WHY_A_PORT, free_ports, in_its_own_place
 from shim.conformance.examples.reading.reader import examples_in
 
 

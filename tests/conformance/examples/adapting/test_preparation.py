@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from shim.conformance.examples.adapting.preparation import begin_of, names_of
+from shim.conformance.examples.adapting import begin_of, names_of
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reading.reader import examples_in
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting.preparation import variables_of
-from shim.conformance.examples.adapting.surroundings import as_program
+from shim.conformance.examples.adapting import as_program, variables_of
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reading.reader import examples_in
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.conformance.examples.comparing.differences import all_differences
+from shim.conformance.examples.comparing import all_differences
 
 TOLD = {
     "one": ("( 1 2 )", "( 1 3 )", "in all: 2 for 3"),

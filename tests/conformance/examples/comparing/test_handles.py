@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.conformance.examples.comparing.handles import unwaited
+from shim.conformance.examples.comparing import unwaited
 
 
 class Handle:

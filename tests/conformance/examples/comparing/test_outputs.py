@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from shim.conformance.examples.comparing.outputs import Output, differs, output_of
+from shim.conformance.examples.comparing import Output, differs, output_of
 
 
 class Framed:

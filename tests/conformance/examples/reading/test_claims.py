@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting import preparation
 from shim.conformance.examples.example import EVERY_RANK, Example
 from shim.conformance.examples.judging.verdicts import Verdict, verdict_of_end
 from shim.conformance.examples.reading.files import examples_in_files
@@ -217,9 +216,8 @@ def verdict_of(example: Example) -> tuple[Verdict, list[str]]:
     ],
 )
 def test_what_claims_nothing_does_not_pass_and_differences_show_both_texts(
-    code: str, verdict: Verdict, failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: str, verdict: Verdict, failure: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(preparation.PREAMBLE, "none", "")  # this process is to stay without a group
     example = example_of(tmp_path, f"```python\n{BEGIN}{code}\n```\n")
     seen, failures = verdict_of(replace(example, framework="none"))
     assert seen is verdict
@@ -251,11 +249,8 @@ def test_what_claims_nothing_does_not_pass_and_differences_show_both_texts(
         "y = [2]\ny[0] = 3\n# -> sets it  <-",
     ],
 )
-def test_what_may_be_a_remark_is_neither_right_nor_wrong(
-    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_be_a_remark_is_neither_right_nor_wrong(code: str, tmp_path: Path) -> None:
     marked = [number for number, line in enumerate(code.splitlines(), start=4) if "<-" in line]
-    monkeypatch.setitem(preparation.PREAMBLE, "none", "")
     page = f"```python\n{BEGIN}{code.replace('  <-', '')}\n```\n"
     example = replace(example_of(tmp_path, page), framework="none")
     outcome = outcome_of(example, [Answer(0, see_example(example, 0), None)], 0.0)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting import preparation
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.reading.cases import examples_of_case
 from shim.conformance.examples.reading.files import examples_in_files
@@ -26,7 +25,6 @@ PLAIN = "plain"  # a framework of which there is nothing
 
 @pytest.fixture(autouse=True)
 def no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(preparation.PREAMBLE, PLAIN, "")
     monkeypatch.setattr(rank_module, "_kept", [])
 
 

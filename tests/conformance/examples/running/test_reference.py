@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.conformance.examples.adapting.places import WHY_A_FOLDER, WHY_A_PORT
+from shim.conformance.examples.adapting import WHY_A_FOLDER, WHY_A_PORT
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.judging.reference_verdicts import verdict_of_run
 from shim.conformance.examples.judging.verdicts import Verdict

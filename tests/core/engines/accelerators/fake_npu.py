@@ -16,8 +16,6 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from shim.core.engines.network.threads import begin_thread
 
-__all__ = ["ForeignTensor", "Hccl", "NpuTensor", "plug_in"]
-
 _EXTENSION = 12  # by DLPack's numbers
 
 

@@ -73,10 +73,10 @@ def test_a_backend_that_fails_in_a_message(pool: RankPool) -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["in the first", "in a later"])
 def test_survivors_of_a_rank_that_dies_in_a_collective(is_first: bool) -> None:
     with RankPool(3) as pool:
-        outcomes = pool.run(npu_ranks.lose_a_rank, is_first, deadline=30.0)
+        outcomes = pool.run(npu_ranks.lose_a_rank, is_first, deadline=60.0)
         for outcome in (outcomes[0], outcomes[2]):
             assert outcome.error is None, outcome.error
             seconds, told = outcome.value
-            assert seconds < 2.0
+            assert seconds < 10.0  # on a busy machine; what waits for the one that died does so for ever
             assert "rank 1" in told
             assert "SIGKILL" in told

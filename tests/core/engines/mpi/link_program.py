@@ -8,6 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import group_cases
 import link_cases
 
 
@@ -15,7 +16,7 @@ def main() -> None:
     failures = {}
     rank = link_cases.WORLD.Get_rank()
     path = Path(sys.argv[1]) / f"{rank}.json"
-    for name, case in link_cases.CASES.items():
+    for name, case in {**link_cases.CASES, **group_cases.CASES}.items():
         failures[name] = "did not end"
         path.write_text(json.dumps(failures))
         faulthandler.dump_traceback_later(link_cases.DEADLINE + 10, exit=True)

@@ -32,6 +32,7 @@ NAMES = (
     "broadcast",
     "communicators_are_used_again",
     "groups",
+    "groups_made_at_once_are_two",
     "groups_of_one_number_part_do_not_share",
     "headers",
     "many_groups",

@@ -22,8 +22,6 @@ from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 
-__all__ = ["FakeTensor", "Stream", "check", "load", "on_stream", "world"]
-
 _SOURCES = Path(__file__).with_name("fakes")
 _CUDA = 2
 _CODES = {"b": (6, 8), "i": (0, None), "u": (1, None), "f": (2, None), "c": (5, None)}

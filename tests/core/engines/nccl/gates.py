@@ -7,8 +7,6 @@ import threading
 
 from fake_device import Stream, load
 
-__all__ = ["Gate"]
-
 
 class Gate:
     """What comes on a stream behind a closed gate waits until it is opened."""

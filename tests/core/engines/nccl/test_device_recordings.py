@@ -21,14 +21,11 @@ SUM = ReduceOp.SUM
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("backend", ["", "traced:shared_memory"])
-def test_a_call_on_a_device_is_recorded_once(
-    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
-) -> None:
+def test_a_call_on_a_device_is_recorded_once(rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load()
     monkeypatch.setenv("SHIM_TRACE", str(tmp_path / "recording"))
     monkeypatch.setenv("SHIM_TRACE_DIGESTS", "1")
-    group = groups.enter_world(ME, "test", backend=backend)
+    group = groups.enter_world(ME, "test")
     try:
         there, here = FakeTensor(np.ones((2, 3), "float32"), rank), np.ones(5)
         calls.all_reduce(ME, group, there, there, SUM, now=True)

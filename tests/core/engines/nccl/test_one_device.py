@@ -21,6 +21,7 @@ from shim.core.engines.nccl import link_choice
 from shim.core.engines.nccl.library import library
 from shim.core.engines.nccl.one_device import kernels
 from shim.core.engines.nccl.one_device.link import OneDeviceLink
+from shim.core.engines.nccl.one_device.pool_turns import Turns
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import EngineError, MismatchError, ShimError
 
@@ -195,7 +196,11 @@ def test_what_a_late_stream_is_to_read_is_kept_for_it(rank: int, monkeypatch: py
 
 
 @pytest.mark.ranks(2)
-def test_a_rank_that_closes_is_not_taken_for_one_that_comes_to_the_call(rank: int) -> None:
+def test_a_rank_that_closes_is_not_taken_for_one_that_comes_to_the_call(
+    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_closing, end = tmp_path / "is closing", Turns.end
+    monkeypatch.setattr(Turns, "end", lambda turns: (is_closing.touch(), end(turns)))
     with world() as group:
         tensor = FakeTensor(np.full(3, 1.0 + rank))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
@@ -204,7 +209,8 @@ def test_a_rank_that_closes_is_not_taken_for_one_that_comes_to_the_call(rank: in
         if rank == 0:
             work.start()
         else:
-            time.sleep(0.3)
+            while not is_closing.exists():
+                time.sleep(0.001)
             with pytest.raises(ShimError):
                 work.wait()
             check(tensor, np.full(3, 3.0))
@@ -212,12 +218,13 @@ def test_a_rank_that_closes_is_not_taken_for_one_that_comes_to_the_call(rank: in
 
 @pytest.mark.ranks(2)
 def test_a_message_that_fails_is_not_followed_by_others(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next one would be received in its place."""
+    """The next one, which is begun before this one fails, would be received in its place."""
     with world() as group:
-        tensor = FakeTensor(np.full(3, 1.0))
+        tensor, both_begun = FakeTensor(np.full(3, 1.0)), np.zeros(1)
         calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
 
         def failing(*_: object) -> None:
+            calls.receive(ME, group, both_begun, 0, now=True, tag=1)
             raise EngineError("no memory")
 
         if rank == 1:
@@ -228,12 +235,13 @@ def test_a_message_that_fails_is_not_followed_by_others(rank: int, monkeypatch: 
             with pytest.raises(EngineError, match="a message on a device has failed: no memory"):
                 calls.receive(ME, group, tensor, 0, now=True)
         else:
-            work = calls.send(ME, group, tensor, 1)
-            work.start()
-            calls.send(ME, group, tensor, 1).start()
-            time.sleep(0.3)
-            with pytest.raises(ShimError):
-                work.wait(5.0)
+            works = [calls.send(ME, group, tensor, 1) for _ in range(2)]
+            for work in works:
+                work.start()
+            calls.send(ME, group, both_begun, 1, now=True, tag=1)
+            for work in works:
+                with pytest.raises(EngineError, match="no memory"):
+                    work.wait(5.0)
 
 
 @pytest.mark.ranks(2)

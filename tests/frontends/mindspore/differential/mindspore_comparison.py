@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Outcome", "assert_raised", "assert_same", "outcome"]
-
 Outcome = dict[str, Any]
 
 # What Python itself says where a case is a call that does not fit the signature.

@@ -14,8 +14,6 @@ from typing import Any
 import mindspore
 import numpy as np
 
-__all__ = ["CASES", "DIFFERENT", "RAISES", "Framework", "case", "tensor"]
-
 OF_ALL_REDUCE = ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32")
 OF_ALL_GATHER = (
     "uint8",

@@ -17,7 +17,7 @@ import pytest
 from mindspore_comparison import assert_raised, assert_same
 from real_mindspore_mistakes import CASES, DIFFERENT, RAISES
 
-from shim.conformance.examples.adapting.places import free_ports
+from shim.conformance.examples.adapting import free_ports
 
 RANKS = 3
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ import pytest
 from mindspore_comparison import assert_raised, assert_same
 from real_and_ours import CALLS, RAISES
 
-from shim.conformance.examples.adapting.places import free_ports
+from shim.conformance.examples.adapting import free_ports
 
 RANKS = 2
 

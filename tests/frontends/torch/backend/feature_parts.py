@@ -10,13 +10,19 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
-__all__ = ["FEATURES", "batches", "feature", "net", "plain", "train", "weights"]
-
 FEATURES: dict[str, Callable[[int, int], list[Any]]] = {}
+ON_REQUEST: dict[
+    str, Callable[[int, int], list[Any]]
+] = {}  # those of torch's own functions alone, and not of the frontend's
 
 
 def feature(function: Callable[[int, int], list[Any]]) -> Callable[[int, int], list[Any]]:
     FEATURES[function.__name__] = function
+    return function
+
+
+def feature_on_request(function: Callable[[int, int], list[Any]]) -> Callable[[int, int], list[Any]]:
+    ON_REQUEST[function.__name__] = function
     return function
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from shim.substitution.own_modules import substitute_below
 
-__all__ = ["OF_FOUR", "run_features"]
-
 # Features in which four ranks do what two cannot. The others have two only: on four, dtensor hangs at an empty shard, on gloo too.
 OF_FOUR = (
     *("ddp_in_a_group", "hierarchical_model_averager", "fsdp2_with_tensor_parallel", "hybrid_shard", "device_mesh"),

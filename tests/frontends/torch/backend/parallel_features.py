@@ -11,14 +11,13 @@ from typing import Any
 
 import collective_features  # noqa: F401  # each of them lists its features
 import ddp_features  # noqa: F401
+import dispatch_features  # noqa: F401
 import fsdp_features  # noqa: F401
 import mesh_features  # noqa: F401
 import state_features  # noqa: F401
 import torch
 import torch.distributed as dist
-from feature_parts import FEATURES, plain
-
-__all__ = ["run_all"]
+from feature_parts import FEATURES, ON_REQUEST, plain
 
 
 def run_all(backend: str, names: Sequence[str]) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def run_all(backend: str, names: Sequence[str]) -> dict[str, Any]:
     for name in names or FEATURES:
         torch.manual_seed(0)
         try:
-            results[name] = [plain(one) for one in FEATURES[name](rank, size)]
+            results[name] = [plain(one) for one in (FEATURES | ON_REQUEST)[name](rank, size)]
         except Exception as error:
             results[name] = f"{type(error).__name__}: {error}"
         dist.barrier()

@@ -40,6 +40,49 @@ def test_a_process_that_imports_torch_alone(served: str, backend: str, group: st
     assert told == f"{group} {backend} [1.0, 1.0]"
 
 
+ASYNCHRONOUS_CHECKPOINT = """
+import os, sys
+import torch, torch.distributed as dist, torch.distributed.checkpoint as checkpoint
+from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    state = {f"of {rank}": torch.arange(4.0) + rank, "of all": torch.full((3,), 7.0)}
+    for folder in sys.argv[1:]:
+        saved = checkpoint.async_save(state, checkpoint_id=folder, async_checkpointer_type=AsyncCheckpointerType.PROCESS)
+        saved.result()
+    dist.barrier()
+    found = {name: torch.zeros_like(value) for name, value in state.items()}
+    checkpoint.load(found, checkpoint_id=sys.argv[-1])
+    print(type(dist.group.WORLD).__name__, all(torch.equal(found[name], state[name]) for name in state))
+"""
+
+
+def test_checkpoints_are_saved_by_a_process_of_each_rank(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(ASYNCHRONOUS_CHECKPOINT)
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "shim", "run", "-n", "2"),
+            str(program),
+            str(tmp_path / "first"),
+            str(tmp_path / "second"),
+        ],
+        env={**os.environ, "SHIM_TORCH_BACKEND": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(line for line in ended.stdout.splitlines() if "EngineGroup" in line) == [
+        f"[{rank}] EngineGroup True" for rank in range(2)
+    ]
+    assert (
+        "Stack (most recent call first)" not in ended.stderr
+    )  # the processes are ended by SIGTERM as a matter of course
+
+
 def test_a_value_that_is_none_is_told() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", "import torch"],

@@ -15,7 +15,7 @@ from feature_ranks import OF_FOUR, run_features
 
 from shim.launch.pool import RankPool
 
-FEATURES = 47
+FEATURES = 50
 OTHER_WAYS = ("as installed", "SHIM_TORCH_BACKEND=1")
 
 
@@ -63,3 +63,13 @@ def test_every_feature(way: str) -> None:
 @pytest.mark.parametrize("way", ["shim", "as installed"])
 def test_those_of_four_ranks(way: str) -> None:
     assert_as_on_gloo(way, 4, OF_FOUR)
+
+
+_SEEN = (
+    *("seen_collectives", "seen_ddp_step", "seen_fully_shard_step", "seen_redistribution"),
+    *("traced_collectives", "other_modes"),
+)
+
+
+def test_modes_tracers_and_the_profiler_see_what_they_see_on_gloo() -> None:
+    assert_as_on_gloo("shim", 2, _SEEN)

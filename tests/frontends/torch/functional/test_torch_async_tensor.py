@@ -193,3 +193,16 @@ def test_compiled_functions_stop_at_collectives_of_nn(rank: int, world_size: int
         assert found[0] == found[1]
         with pytest.raises(RuntimeError, match="communicate between graphs"):  # of nn
             torch.compile(function, backend="eager", fullgraph=True)(torch.ones(2))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_a_cast_to_the_same_dtype(rank: int, world_size: int, mode: str) -> None:
+    import torch
+
+    with world(), getattr(torch, mode)():
+        pending = functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD)
+        cast = pending.to(torch.float32)
+        assert (type(cast) is torch.Tensor) == torch.is_inference_mode_enabled()  # as torch's own
+        assert pending.add_(1) is pending
+        assert cast.tolist() == [world_size + 1.0] * 3

@@ -281,7 +281,6 @@ def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")
 def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
     import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401
     import paddle  # for ``make``, which imports nothing  # noqa: F401

@@ -186,7 +186,6 @@ def test_a_subgroup_in_another_order(rank: int, world_size: int, kind: str) -> N
                 call(tensor, 1, group=group)
 
 
-@pytest.mark.filterwarnings("ignore:No ccache found:UserWarning")
 @pytest.mark.ranks(2)
 def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
     import mindspore  # before paddle, whose libraries clash otherwise  # noqa: F401

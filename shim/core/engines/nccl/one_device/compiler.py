@@ -11,8 +11,6 @@ from typing import Any
 from shim.core.engines.nccl.loading import functions_of, loaded, of_wheels
 from shim.errors import EngineError
 
-__all__ = ["Compiler", "compiler"]
-
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "nvrtcGetNumSupportedArchs": (POINTER(c_int),),
     "nvrtcGetSupportedArchs": (POINTER(c_int),),

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
 
-__all__ = ["HostExchange"]
-
 
 class HostExchange:
     """The ranks *members* of the group that *under* serves, of which the caller is number *rank*. Nobody else uses *tag* between them."""

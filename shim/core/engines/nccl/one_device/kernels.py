@@ -10,8 +10,6 @@ from typing import Any
 from shim.core.engines.nccl.driver import Driver
 from shim.core.engines.nccl.one_device.compiler import compiler
 
-__all__ = ["MOST_RANKS", "SCALED", "Kernels"]
-
 MOST_RANKS = 64
 SCALED = 5  # beside NCCL's operations: one area's elements times a factor
 _SOURCE = Path(__file__).with_name("combine.cu")

@@ -16,8 +16,6 @@ from shim.core.engines.nccl.one_device.kernels import MOST_RANKS, SCALED, Kernel
 from shim.core.engines.nccl.one_device.pool_turns import Turns
 from shim.errors import EngineError
 
-__all__ = ["OneDeviceLink"]
-
 _SUM = 0
 _BFLOAT16 = 9
 _BYTES = {number: dtype_bytes(name) for name, number in DTYPES.items()}  # of an element

@@ -1,4 +1,6 @@
-"""How ranks that share a device pass on data in turns.
+"""How ranks that share a device pass on data in turns, through memory of the device that their processes have in common.
+
+Each exports a pool of its own; the tensors of users are never exported.
 
 In each turn a rank fills half of its pool, and waits until the device has done so. Then the ranks meet in host memory, and each reads
 what is in all pools. The halves alternate, so that one meeting is enough: who comes to the next one waits until its reads of this one
@@ -12,15 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ctypes import byref, c_void_p, sizeof
 from typing import Any
 
-from shim.core.engines.nccl.driver import Driver, Event
+from shim.core.engines.nccl.driver import Driver, Event, IpcHandle
 from shim.core.engines.nccl.one_device.host_exchange import HostExchange
-from shim.core.engines.nccl.one_device.pools import HANDLE_BYTES, OpenedPool, OwnPool
 from shim.errors import EngineError, ShimError, UnsupportedError
 
-__all__ = ["Turn", "Turns"]
-
+HANDLE_BYTES = sizeof(IpcHandle)
+_PEER_ACCESS = 1
 _READY, _NOT_READY = b"\1", b"\0"
 _FOR_AN_ERROR = 1024  # bytes
 _WORD = struct.Struct("<Bqq")  # a turn or the end, the number of the turn, what is said in it
@@ -152,3 +154,37 @@ class Turns:
     def _close_opened(self) -> None:
         while self._opened:
             self._opened.popitem()[1].close()
+
+
+class OwnPool:
+    """A pool of *size* bytes of this rank's, on the current device."""
+
+    def __init__(self, cuda: Driver, size: int) -> None:
+        self._cuda = cuda
+        self._at = c_void_p()
+        cuda.call("cuMemAlloc_v2", byref(self._at), size)
+        self.at = self._at.value or 0
+
+    def export(self) -> bytes:
+        """Return what other processes open it with, in HANDLE_BYTES."""
+        handle = IpcHandle()
+        self._cuda.call("cuIpcGetMemHandle", byref(handle), self._at)
+        return bytes(handle)
+
+    def close(self) -> None:
+        """Free it; no other process has it open."""
+        self._cuda.call("cuMemFree_v2", self._at)
+
+
+class OpenedPool:
+    """The pool of another process, which has exported it as *handle*."""
+
+    def __init__(self, cuda: Driver, handle: bytes) -> None:
+        self._cuda = cuda
+        self._at = c_void_p()
+        cuda.call("cuIpcOpenMemHandle_v2", byref(self._at), IpcHandle.from_buffer_copy(handle), _PEER_ACCESS)
+        self.at = self._at.value or 0
+
+    def close(self) -> None:
+        """Let its owner free it."""
+        self._cuda.call("cuIpcCloseMemHandle", self._at)

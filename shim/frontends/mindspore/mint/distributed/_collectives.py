@@ -11,19 +11,6 @@ from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import collectives
 from shim.frontends.mindspore._reduce_ops import ReduceOp
 
-__all__ = [
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_into_tensor_uneven",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "barrier",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "reduce_scatter_tensor_uneven",
-]
-
 _ALL_REDUCE = Caller("mindspore.mint.distributed.all_reduce", output="tensor", input="tensor")
 _ALL_GATHER_INTO_TENSOR = Caller(
     "mindspore.mint.distributed.all_gather_into_tensor", output="output_tensor", input="input_tensor"

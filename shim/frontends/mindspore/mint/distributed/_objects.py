@@ -7,15 +7,6 @@ from typing import Any
 from shim.core.callers import Caller
 from shim.frontends.mindspore._in_place import objects
 
-__all__ = [
-    "all_gather_object",
-    "broadcast_object_list",
-    "gather_object",
-    "recv_object_list",
-    "scatter_object_list",
-    "send_object_list",
-]
-
 _ALL_GATHER_OBJECT = Caller("mindspore.mint.distributed.all_gather_object", input="obj")
 _BROADCAST_OBJECT_LIST = Caller("mindspore.mint.distributed.broadcast_object_list", root="src", input="object_list")
 _GATHER_OBJECT = Caller("mindspore.mint.distributed.gather_object", root="dst", input="obj")

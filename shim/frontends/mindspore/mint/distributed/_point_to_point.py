@@ -9,8 +9,6 @@ from shim.core.callers import Caller
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import batches, point_to_point
 
-__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
-
 _SEND = Caller("mindspore.mint.distributed.send", input="tensor", peer="dst")
 _RECV = Caller("mindspore.mint.distributed.recv", output="tensor", peer="src")
 _ISEND = Caller("mindspore.mint.distributed.isend", input="tensor", peer="dst")

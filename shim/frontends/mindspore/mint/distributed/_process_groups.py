@@ -11,20 +11,6 @@ from shim.frontends.mindspore._errors import ArgumentTypeError, WorldSizeError
 from shim.frontends.mindspore._groups import group_names, membership
 from shim.frontends.mindspore._groups.stores import TCPStore
 
-__all__ = [
-    "destroy_process_group",
-    "get_backend",
-    "get_global_rank",
-    "get_group_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "init_process_group",
-    "is_available",
-    "is_initialized",
-    "new_group",
-]
-
 _INIT_PROCESS_GROUP = Caller("mindspore.mint.distributed.init_process_group", errors={StateError: WorldSizeError})
 _DESTROY_PROCESS_GROUP = Caller("mindspore.mint.distributed.destroy_process_group")
 _GET_RANK = Caller("mindspore.mint.distributed.get_rank")
@@ -105,7 +91,7 @@ def get_rank(group: str | None = None) -> int:
 
 
 def get_world_size(group: str | None = None) -> int:
-    """Return the number of ranks in *group*, -1 if there is none; before initialisation, RANK_SIZE of the environment or 1.
+    """Return the number of ranks in *group*, -1 outside it and if there is none; before initialisation, RANK_SIZE of the environment or 1.
 
     Raises: TypeError if *group* is no str.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html

@@ -11,8 +11,6 @@ from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import rooted
 from shim.frontends.mindspore._reduce_ops import ReduceOp
 
-__all__ = ["broadcast", "gather", "gather_into_tensor", "reduce", "scatter", "scatter_tensor"]
-
 _BROADCAST = Caller("mindspore.mint.distributed.broadcast", output="tensor", input="tensor", root="src")
 _REDUCE = Caller("mindspore.mint.distributed.reduce", output="tensor", input="tensor", root="dst")
 _GATHER = Caller(

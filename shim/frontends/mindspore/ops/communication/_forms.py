@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from shim.core.callers import Caller
 from shim.frontends.mindspore._functional import in_place_switch
 
-__all__ = ["set_comm_ops_inplace"]
-
 _SET_COMM_OPS_INPLACE = Caller("mindspore.ops.communication.set_comm_ops_inplace")
 
 

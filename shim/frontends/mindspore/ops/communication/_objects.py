@@ -8,15 +8,6 @@ from shim.core.callers import Caller
 from shim.frontends.mindspore._functional.in_place_switch import in_place_only
 from shim.frontends.mindspore._in_place import objects
 
-__all__ = [
-    "all_gather_object",
-    "broadcast_object_list",
-    "gather_object",
-    "recv_object_list",
-    "scatter_object_list",
-    "send_object_list",
-]
-
 _ALL_GATHER_OBJECT = Caller("mindspore.ops.communication.all_gather_object", input="obj")
 _BROADCAST_OBJECT_LIST = Caller("mindspore.ops.communication.broadcast_object_list", root="src", input="object_list")
 _GATHER_OBJECT = Caller("mindspore.ops.communication.gather_object", root="dst", input="obj")

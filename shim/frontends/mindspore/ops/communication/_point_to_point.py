@@ -12,8 +12,6 @@ from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import batches, point_to_point
 from shim.frontends.mindspore.mint.distributed._point_to_point import isend
 
-__all__ = ["P2POp", "batch_isend_irecv", "irecv", "recv"]
-
 _RECV = Caller("mindspore.ops.communication.recv", output="tensor", peer="src")
 _IRECV = Caller("mindspore.ops.communication.irecv", output="tensor", peer="src")
 _P2P_OP = Caller("mindspore.ops.communication.P2POp")

@@ -12,8 +12,6 @@ from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import rooted
 from shim.frontends.mindspore._reduce_ops import ReduceOp
 
-__all__ = ["broadcast", "gather", "gather_into_tensor", "reduce", "scatter", "scatter_tensor"]
-
 _BROADCAST = Caller("mindspore.ops.communication.broadcast", output="tensor", input="tensor", root="src")
 _REDUCE = Caller("mindspore.ops.communication.reduce", output="tensor", input="tensor", root="dst")
 _GATHER = Caller(

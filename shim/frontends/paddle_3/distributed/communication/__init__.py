@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from shim.frontends._paddle.collectives.gather_and_wait import all_gather
-from shim.frontends._paddle.collectives.objects import all_gather_object, broadcast_object_list, scatter_object_list
+from shim.frontends._paddle.collectives.object_lists import (
+    all_gather_object,
+    broadcast_object_list,
+    scatter_object_list,
+)
 from shim.frontends._paddle.collectives.point_to_point import irecv, isend, recv, send
 from shim.frontends._paddle.collectives.rooted import broadcast, gather, scatter
 from shim.frontends.paddle_3.distributed._all_to_all import alltoall, alltoall_single

@@ -7,6 +7,7 @@ from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.groups.membership import (
     _get_global_group,
     _get_or_throw_group_rank,
+    _GroupManager,
     _is_global_group,
     _warn_cur_rank_not_in_group,
 )
@@ -14,6 +15,7 @@ from shim.frontends._paddle.world.lifecycle import destroy_process_group, get_ba
 
 __all__ = [
     "Group",
+    "_GroupManager",
     "_get_global_group",
     "_get_or_throw_group_rank",
     "_is_global_group",

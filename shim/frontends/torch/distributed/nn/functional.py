@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.engines.base import Tensor
-from shim.frontends.torch._calls.arguments import deprecated, root_of, splits_of
+from shim.frontends.torch._calls.arguments import root_of, splits_of
+from shim.frontends.torch._calls.deprecations import deprecated
 from shim.frontends.torch._calls.reduce_op import ReduceOp, reduction_of
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._functional import differentiable

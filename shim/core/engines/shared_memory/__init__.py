@@ -1,1 +1,0 @@
-"""The engine for ranks on one host; ``native/`` carries it out."""

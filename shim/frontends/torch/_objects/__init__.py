@@ -1,1 +1,0 @@
-"""Collectives of Python objects."""
