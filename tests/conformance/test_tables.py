@@ -284,11 +284,3 @@ def test_what_was_asked_for_and_is_not_installed_fails():
 
 def failures_of(run):
     return [(result.cell.name, error) for result in run.results for error in result.errors]
-
-
-def test_every_cell_passes_with_numpy_alone():
-    run = run_cells(CELLS, ONLY_NUMPY)
-    assert failures_of(run) == []
-    skipped = {cell.name for cell in CELLS if cell.call} - {result.cell.name for result in run.results}
-    assert {name.split(", ")[1] for name in skipped} == {"bfloat16", "float8_e4m3fn"}
-    assert run.passed

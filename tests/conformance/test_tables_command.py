@@ -139,4 +139,6 @@ def test_the_command_tells_of_progress_with_numpy():
     assert child.returncode == 0, child.stdout + child.stderr
     assert child.stderr == ""
     assert "numpy tensors: 146 cells run" in child.stdout
-    assert child.stdout.splitlines()[-1].startswith("partial, with numpy tensors alone: 146 cells")
+    last = child.stdout.splitlines()[-1]
+    assert last.startswith("partial, with numpy tensors alone: 146 cells")
+    assert ", 14 not run, because the tensors at hand have no such dtype" in last
