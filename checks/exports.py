@@ -12,7 +12,7 @@ from pathlib import Path
 
 from checks.source import Module, is_public, modules, string_list
 
-_OFFERED = ("shim", "shim.errors", "shim.substitution", "shim.testing", "shim.torch_backend")
+_OFFERED = ("shim", "shim.errors", "shim.substitution", "shim.testing", "shim.torch_backend", "shim.types")
 
 
 def check(root: Path) -> list[str]:

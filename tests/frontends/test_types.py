@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from mypy import api
 
 import shim
+from shim import types
 
 GOOD = """
 from datetime import timedelta
@@ -14,6 +16,7 @@ import numpy as np
 import shim.frontends.mindspore.mint.distributed as mint
 import shim.frontends.paddle_3.distributed as paddle
 import shim.frontends.torch.distributed as torch
+from shim import types
 
 torch.init_process_group("gloo", timeout=timedelta(seconds=5))
 array = np.zeros(3)
@@ -22,7 +25,13 @@ source: int = torch.recv(array, src=0)
 group = torch.new_group([0, 1])
 task = paddle.all_reduce(array, paddle.ReduceOp.MAX, sync_op=True)
 name: str = mint.new_group([0, 1])
-handle = mint.all_reduce(array, "sum", name, True)
+handle: types.MindSporeCommHandle | None = mint.all_reduce(array, "sum", name, True)
+done: types.PaddleTask | None = paddle.broadcast(array, 0, sync_op=False)
+
+
+def double(tensor: types.Tensor) -> None:
+    torch.all_reduce(tensor, torch.ReduceOp(torch.ReduceOp.MAX))
+    torch.broadcast(bytearray(8), 0)
 """
 
 MISTAKES = {
@@ -33,6 +42,11 @@ MISTAKES = {
     "torch's keyword in Paddle": "paddle.all_reduce(array, async_op=True)",
     "a group number in MindSpore": "mint.all_reduce(array, 'sum', 0)",
     "seconds for a timedelta": "torch.barrier(timeout=5)",
+    "a string for a tensor": "torch.all_reduce('hello')",
+    "a number for Paddle's tensor": "paddle.broadcast(1, 0)",
+    "a number for MindSpore's tensor": "mint.all_reduce(1.0)",
+    "a word for torch's reduce op": "torch.all_reduce(array, op='sum')",
+    "a word for Paddle's reduce op": "paddle.all_reduce(array, op='sum')",
     "a result that is none": "answer: int = torch.get_backend()",
 }
 
@@ -52,6 +66,31 @@ def test_programs_that_fit_pass_and_each_mistake_is_found(tmp_path: Path) -> Non
     wrong = {int(line.split(":")[1]) - lines - 1 for line in found if ": error:" in line}
     missed = [mistake for i, mistake in enumerate(MISTAKES) if i not in wrong]
     assert missed == []
+
+
+FRAMEWORKS_TENSORS = """
+import torch as real_torch
+import torch.distributed as real
+import paddle as real_paddle
+import shim.frontends.paddle_3.distributed as paddle
+import shim.frontends.torch.distributed as dist
+
+dist.all_reduce(real_torch.ones(2), real.ReduceOp.MAX)
+dist.all_reduce(real_paddle.ones([2]), dist.ReduceOp.SUM)
+paddle.all_reduce(real_torch.ones(2))
+"""
+
+
+@pytest.mark.frameworks
+@pytest.mark.nightly  # it reads all of torch and Paddle: 50 processor-seconds
+def test_tensors_and_reduce_ops_of_the_frameworks_themselves_fit(tmp_path: Path) -> None:
+    ours = [line for line in findings(tmp_path, FRAMEWORKS_TENSORS) if "program.py" in line]
+    assert ours == []
+
+
+@pytest.mark.parametrize("name", types.__all__)
+def test_every_type_can_be_imported(name: str) -> None:
+    assert getattr(types, name) is not None
 
 
 def test_the_package_says_that_it_has_types() -> None:

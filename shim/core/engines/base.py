@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from shim._native import Request, check_call, set_reader_chooser
 from shim.core import tensors
 from shim.core.engines import defaults
 from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors.elements import Elements
 from shim.core.work import EngineWork
 
 if TYPE_CHECKING:
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Request", "Splits", "Tensor", "Tensors", "check_call"]
 
-Tensor = Any
+
+class _SupportsDlpack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class _SupportsBuffer(Protocol):
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
+Tensor = (
+    _SupportsDlpack | _SupportsBuffer | Elements
+)  # to a type checker; MindSpore's have neither, and no types of their own
 Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor per rank
 Splits = Sequence[int] | None
 

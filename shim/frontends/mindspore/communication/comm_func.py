@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._functional import exchanges, functional
 from shim.frontends.mindspore._functional.functional import Result
 from shim.frontends.mindspore._groups.group_names import GlobalComm, group_name
@@ -75,7 +76,7 @@ _BATCH_ISEND_IRECV = Caller(
 
 
 def all_reduce(
-    tensor: Any,
+    tensor: Tensor,
     op: str = ReduceOp.SUM,
     group: str = GlobalComm.WORLD_COMM_GROUP,
     async_op: bool = False,
@@ -89,7 +90,7 @@ def all_reduce(
     return functional.all_reduce(_ALL_REDUCE, tensor, op, group_name(_ALL_REDUCE, group), async_op, BASIC_OPS)
 
 
-def all_gather_into_tensor(tensor: Any, group: str = GlobalComm.WORLD_COMM_GROUP, async_op: bool = False) -> Result:
+def all_gather_into_tensor(tensor: Tensor, group: str = GlobalComm.WORLD_COMM_GROUP, async_op: bool = False) -> Result:
     """Return the *tensor* (x_1, ..., x_R) of all N ranks as one (N*x_1, ..., x_R), with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *group* no str or *async_op* no bool.
@@ -101,7 +102,7 @@ def all_gather_into_tensor(tensor: Any, group: str = GlobalComm.WORLD_COMM_GROUP
 
 
 def reduce_scatter_tensor(
-    tensor: Any,
+    tensor: Tensor,
     op: str = ReduceOp.SUM,
     group: str = GlobalComm.WORLD_COMM_GROUP,
     async_op: bool = False,
@@ -118,7 +119,7 @@ def reduce_scatter_tensor(
     )
 
 
-def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
+def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
     """Return all ranks' *tensor*, combined by *op*, on the world's rank *dst*; elsewhere one 0, which means nothing.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op or *group* no str.
@@ -128,7 +129,7 @@ def reduce(tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str = GlobalCom
     return functional.reduce(_REDUCE, tensor, dst, op, group_name(_REDUCE, group), BASIC_OPS)
 
 
-def broadcast(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
+def broadcast(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
     """Return the *tensor* of the world's rank *src*.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int or *group* no str.
@@ -138,7 +139,7 @@ def broadcast(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROU
     return functional.broadcast(_BROADCAST, tensor, src, group_name(_BROADCAST, group))
 
 
-def gather_into_tensor(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
+def gather_into_tensor(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
     """Return all ranks' *tensor* as one (N*x_1, ..., x_R) on the world's rank *dst*; elsewhere one 0, which means nothing.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int or *group* no str.
@@ -147,7 +148,7 @@ def gather_into_tensor(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_
     return functional.gather_into_tensor(_GATHER_INTO_TENSOR, tensor, dst, group_name(_GATHER_INTO_TENSOR, group))
 
 
-def scatter_tensor(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
+def scatter_tensor(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
     """Return this rank's rows of the *tensor* of the world's rank *src*; that of the other ranks says its shape.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int or *group* no str; ValueError for rows that cannot be
@@ -159,7 +160,7 @@ def scatter_tensor(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM
 
 def all_to_all_with_output_shape(
     output_shape_list: Sequence[Any],
-    input_tensor_list: Sequence[Any],
+    input_tensor_list: Sequence[Tensor],
     group: str | None = None,
     async_op: bool = False,
 ) -> Result:
@@ -174,7 +175,7 @@ def all_to_all_with_output_shape(
 
 def all_to_all_single_with_output_shape(
     output_shape: Any,
-    tensor: Any,
+    tensor: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
     group: str | None = None,
@@ -193,7 +194,7 @@ def all_to_all_single_with_output_shape(
 
 
 def all_to_all_v_c(
-    output: Any, input: Any, send_count_matrix: list[int], group: str | None = None, async_op: bool = False
+    output: Tensor, input: Tensor, send_count_matrix: list[int], group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
@@ -213,7 +214,7 @@ def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
     collectives.barrier(_BARRIER, group_name(_BARRIER, group), False)
 
 
-def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> None:
+def send(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> None:
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
@@ -223,7 +224,7 @@ def send(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     return point_to_point.send(_SEND, tensor, dst, group_name(_SEND, group), tag)
 
 
-def recv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> Any:
+def recv(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> Any:
     """Return a tensor of the world's rank *src*, sent under the same *tag*; *tensor* says its shape and dtype.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
@@ -233,7 +234,7 @@ def recv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, ta
     return functional.recv(_RECV, tensor, src, group_name(_RECV, group), tag)
 
 
-def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> CommHandle:
+def isend(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> CommHandle:
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
@@ -243,7 +244,9 @@ def isend(tensor: Any, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, t
     return point_to_point.isend(_ISEND, tensor, dst, group_name(_ISEND, group), tag)
 
 
-def irecv(tensor: Any, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> tuple[Any, CommHandle]:
+def irecv(
+    tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0
+) -> tuple[Any, CommHandle]:
     """Return what will be a tensor of the world's rank *src*, like *tensor*, and the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
@@ -265,7 +268,7 @@ class P2POp(exchanges.Exchange):
     def __init__(
         self,
         op: str | Callable[..., Any],
-        tensor: Any,
+        tensor: Tensor,
         peer: int,
         group: str | None = None,
         tag: int = 0,

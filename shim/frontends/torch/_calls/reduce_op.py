@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from shim.core import calls, reduce_ops
 from shim.core.callers import Caller
@@ -76,6 +76,19 @@ class ReduceOp:
 
 
 SUM = ReduceOp.SUM
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Factored(Protocol):
+    @property
+    def factor(self) -> Any: ...
+
+
+AnyReduceOp = ReduceOp | ReduceOp.RedOpType | _Named | _Factored  # the last two to a type checker: torch's own
 
 
 def _make_nccl_premul_sum(factor: Any) -> ReduceOp:

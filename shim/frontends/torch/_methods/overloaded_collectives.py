@@ -23,7 +23,7 @@ from shim.frontends.torch._calls.arguments import (
     told,
 )
 from shim.frontends.torch._calls.devices import check_device, finish_before_barrier
-from shim.frontends.torch._calls.reduce_op import reduction_of
+from shim.frontends.torch._calls.reduce_op import AnyReduceOp, reduction_of
 from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
 from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._compiled_graphs import between_graphs
@@ -85,9 +85,9 @@ class OverloadedCollectives:
     @overload
     def allreduce(self, tensors: _Tensors, opts: AllreduceOptions | None = None) -> Work: ...
     @overload
-    def allreduce(self, tensors: _Tensors, op: Any = ..., timeout: timedelta | None = None) -> Work: ...
+    def allreduce(self, tensors: _Tensors, op: AnyReduceOp = ..., timeout: timedelta | None = None) -> Work: ...
     @overload
-    def allreduce(self, tensor: Tensor, op: Any = ..., timeout: timedelta | None = None) -> Work: ...
+    def allreduce(self, tensor: Tensor, op: AnyReduceOp = ..., timeout: timedelta | None = None) -> Work: ...
     def allreduce(self, *args: Any, **kwargs: Any) -> Work:
         """Combine every rank's tensor, in place; see all_reduce."""
         members = self.core
@@ -113,7 +113,7 @@ class OverloadedCollectives:
     @overload
     def reduce(self, tensors: _Tensors, opts: ReduceOptions | None = None) -> Work: ...
     @overload
-    def reduce(self, tensor: Tensor, root: int, op: Any = ..., timeout: timedelta | None = None) -> Work: ...
+    def reduce(self, tensor: Tensor, root: int, op: AnyReduceOp = ..., timeout: timedelta | None = None) -> Work: ...
     def reduce(self, *args: Any, **kwargs: Any) -> Work:
         """Combine every rank's tensor into the root's; see reduce."""
         members = self.core
@@ -178,7 +178,7 @@ class OverloadedCollectives:
     ) -> Work: ...
     @overload
     def reduce_scatter(
-        self, output: Tensor, input: _Tensors, op: Any = ..., timeout: timedelta | None = None
+        self, output: Tensor, input: _Tensors, op: AnyReduceOp = ..., timeout: timedelta | None = None
     ) -> Work: ...
     def reduce_scatter(self, *args: Any, **kwargs: Any) -> Work:
         """Combine every rank's list and give each rank its place in it; see reduce_scatter."""

@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Any:
     return waiting.async_class(__name__, name)
 
 
-def wait_tensor(tensor: Tensor) -> Tensor:
+def wait_tensor(tensor: Tensor) -> Any:
     """Return a plain tensor with the elements of *tensor*, which may be on its way; gradients go through.
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -101,7 +101,7 @@ def wait_tensor(tensor: Tensor) -> Tensor:
     return waiting.waited(tensor)
 
 
-def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Tensor:
+def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
     """Return a copy of *self* of *group*'s rank *src*, which gets the sum of all gradients.
 
     Raises: ValueError for a *src* outside *group*.
@@ -112,7 +112,7 @@ def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Tensor:
     return differentiable.broadcast(call, self, check_member_rank(call, src))
 
 
-def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Tensor:
+def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Any:
     """Return every rank's *self* combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
@@ -123,7 +123,7 @@ def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Ten
     return differentiable.all_reduce(call, self, op_named(call, reduceOp))
 
 
-def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
     """Return every rank's *self* one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
@@ -132,7 +132,7 @@ def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "
     return aliased.all_gather(_ALL_GATHER_SINGLE, self, gather_dim, group, tag)
 
 
-def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*, gradients included; torch has both names.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
@@ -141,7 +141,7 @@ def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     return aliased.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
 
 
-def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Tensor:
+def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Return this rank's equal part, along *scatter_dim*, of every rank's *self* combined by *reduceOp*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
@@ -151,9 +151,7 @@ def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
 
 
-def reduce_scatter_single_autograd(
-    self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = ""
-) -> Tensor:
+def reduce_scatter_single_autograd(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*; torch has both names.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
@@ -162,7 +160,7 @@ def reduce_scatter_single_autograd(
     return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE_AUTOGRAD, self, reduceOp, scatter_dim, group, tag)
 
 
-def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
@@ -173,7 +171,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "
     )
 
 
-def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Tensor:
+def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``all_gather_single_autograd`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
@@ -188,7 +186,7 @@ def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     )
 
 
-def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Tensor:
+def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
@@ -204,9 +202,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     )
 
 
-def reduce_scatter_tensor_autograd(
-    self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = ""
-) -> Tensor:
+def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single_autograd`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
@@ -222,7 +218,7 @@ def reduce_scatter_tensor_autograd(
     )
 
 
-def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, tag: str = "") -> list[Tensor]:
+def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, tag: str = "") -> list[Any]:
     """Return for each tensor of *self* all ranks' combined by *reduceOp*.
 
     Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
@@ -231,7 +227,7 @@ def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, t
     return aliased.all_reduce_coalesced(_ALL_REDUCE_COALESCED, self, reduceOp, group, tag)
 
 
-def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
+def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Any]:
     """Return for each tensor of *self* all ranks' one after the other along dimension 0.
 
     Raises: TypeError when *self* is no list of tensors.
@@ -242,7 +238,7 @@ def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str 
 
 def reduce_scatter_single_coalesced(
     inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
-) -> list[Tensor]:
+) -> list[Any]:
     """Return for each of *inputs* this rank's equal part, along its *scatter_dim*, of all ranks' combined by *reduceOp*.
 
     Raises: AssertionError for another number of *scatter_dim*, or one that cannot be cut equally.
@@ -252,7 +248,7 @@ def reduce_scatter_single_coalesced(
     return aliased.reduce_scatter_coalesced(_REDUCE_SCATTER_SINGLE_COALESCED, inputs, reduceOp, scatter_dim, group, tag)
 
 
-def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Tensor]:
+def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Any]:
     """Do what ``all_gather_single_coalesced`` does with *self* and *group*.
 
     Raises: TypeError when *self* is no list of tensors; warns (FutureWarning) of its new name.
@@ -268,7 +264,7 @@ def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag:
 
 def reduce_scatter_tensor_coalesced(
     inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
-) -> list[Tensor]:
+) -> list[Any]:
     """Do what ``reduce_scatter_single_coalesced`` does with *inputs*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError as that does; warns (FutureWarning) of its new name.
@@ -290,7 +286,7 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None,
     group: _Group,
     tag: str = "",
-) -> Tensor:
+) -> Any:
     """Send each rank its rows of *self* and return those that come.
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
@@ -306,7 +302,7 @@ def all_to_all_single_autograd(
     input_split_sizes: Sequence[int] | None,
     group: _Group,
     tag: str = "",
-) -> Tensor:
+) -> Any:
     """Do what ``all_to_all_single`` does with *self*, *output_split_sizes*, *input_split_sizes* and *group*.
 
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
@@ -315,7 +311,7 @@ def all_to_all_single_autograd(
     return aliased.all_to_all(_ALL_TO_ALL_SINGLE_AUTOGRAD, self, output_split_sizes, input_split_sizes, group, tag)
 
 
-def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str = "") -> Tensor:
+def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str = "") -> Any:
     """Send *self* from each *group* rank *m* to rank ``src_dst[m]`` and return what comes, one after the other.
 
     Raises: ValueError unless *src_dst* names a rank of *group* for each.
@@ -323,7 +319,8 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_call(_PERMUTE_TENSOR, core_group(_PERMUTE_TENSOR, group, tag), [self], in_background=True)
-    rows = self if len(self.shape) else self.reshape(1)  # one without dimensions travels as one of one element
+    rows: Any = self
+    rows = rows if len(rows.shape) else rows.reshape(1)  # one without dimensions travels as one of one element
     return differentiable.all_to_all(call, rows, *permuted_splits(call, rows, src_dst))
 
 

@@ -7,7 +7,7 @@ what they write.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from shim.core.engines.base import Tensor
 from shim.frontends.torch._compiled_graphs import between_graphs
@@ -71,7 +71,7 @@ def all_gather_tensor_inplace(
     async_op: bool = False,
     tag: str = "",
     gather_dim: int = 0,
-) -> Tensor:
+) -> Any:
     """Write every rank's *input_tensor*, along *gather_dim*, into *output_tensor* and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
@@ -90,7 +90,7 @@ def reduce_scatter_tensor_inplace(
     async_op: bool = False,
     scatter_dim: int = 0,
     tag: str = "",
-) -> Tensor:
+) -> Any:
     """Write this rank's part, along *scatter_dim*, of every rank's *input* combined by *op* into *output* and return that.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
@@ -103,7 +103,7 @@ def reduce_scatter_tensor_inplace(
 
 def all_reduce_inplace(
     tensor: Tensor, op: str = "sum", group: _Group = None, async_op: bool = False, tag: str = ""
-) -> Tensor:
+) -> Any:
     """Combine every rank's *tensor* by *op* in place and return it; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; RuntimeError for an unknown *op*.
@@ -121,7 +121,7 @@ def all_to_all_inplace(
     group: _Group = None,
     async_op: bool = False,
     tag: str = "",
-) -> Tensor:
+) -> Any:
     """Send each rank its rows of *input*, write those that come into *output* and return that; gradients go through.
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
@@ -130,13 +130,13 @@ def all_to_all_inplace(
     """
     call = begin_synchronous(_ALL_TO_ALL_INPLACE, [input, output], group, async_op, tag)
     rows, into, cuts = splits_of(call, input, output_split_sizes, input_split_sizes)
-    check_same_shape(call, output, (rows, *input.shape[1:]))
+    check_same_shape(call, output, (rows, *cast(Any, input).shape[1:]))
     return copied(output, differentiable.all_to_all(call, input, rows, into, cuts))
 
 
 def all_gather_inplace(
     tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, async_op: bool = False, tag: str = ""
-) -> list[Tensor]:
+) -> list[Any]:
     """Write every rank's *tensor* into its place in *tensor_list* and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, before initialisation, and for tensors of another shape.
@@ -146,7 +146,7 @@ def all_gather_inplace(
     return all_gather_list(call, tensor_list, tensor)
 
 
-def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Tensor:
+def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Any:
     """Send *tensor* to the world's rank *dst*, or *group*'s *group_dst*; return an empty tensor that waits for the sending.
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
@@ -157,7 +157,7 @@ def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group =
     return begun(*sending(call, tensor, dst, tag, group_dst))
 
 
-def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Tensor:
+def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Any:
     """Receive into *tensor* from the world's rank *src*, or *group*'s *group_src*; return what waits for it.
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
@@ -174,7 +174,7 @@ def batch_p2p_ops_inplace(
     tag_list: Sequence[int],
     tensors: Sequence[Tensor],
     group_name: _Group,
-) -> list[Tensor]:
+) -> list[Any]:
     """Start the "isend" and "irecv" of *op_list* with the world's ranks of *peer_list*; return a waiting tensor for each.
 
     *group_name* is a group, or its name.

@@ -11,7 +11,7 @@ from shim.frontends.torch._calls.arguments import is_now, list_of, one_of, root_
 from shim.frontends.torch._calls.coalesced_lists import all_reduce_together
 from shim.frontends.torch._calls.coalescing_blocks import begins_at_once, finish_or_collect, open_blocks
 from shim.frontends.torch._calls.deprecations import deprecated, renamed
-from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, ReduceOp, reduction_of
+from shim.frontends.torch._calls.reduce_op import PLAIN_SUM, SUM, AnyReduceOp, ReduceOp, reduction_of
 from shim.frontends.torch._calls.sparse_tensors import sum_of_sparse
 from shim.frontends.torch._calls.whole_tensors import reduce_scatter_whole
 from shim.frontends.torch._calls.work import Work, finish
@@ -40,7 +40,7 @@ _REDUCE_SCATTER_BASE = torch_function("_reduce_scatter_base")
 
 
 def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Combine every rank's *tensor* by *op*, in place. A sparse COO one gets the coalesced sum.
 
@@ -58,7 +58,10 @@ def all_reduce(
 
 
 def all_reduce_coalesced(
-    tensors: list[Tensor] | Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    tensors: list[Tensor] | Tensor,
+    op: AnyReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Any:
     """Combine every rank's *tensors*, a list of one dtype or a single one, by *op*, in place; a Future when *async_op*.
 
@@ -78,7 +81,7 @@ def all_reduce_coalesced(
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
-    op: Any = ReduceOp.SUM,
+    op: AnyReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
@@ -101,7 +104,7 @@ def reduce(
 def reduce_scatter(
     output: Tensor,
     input_list: list[Tensor],
-    op: Any = ReduceOp.SUM,
+    op: AnyReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
@@ -120,7 +123,11 @@ def reduce_scatter(
 
 
 def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: AnyReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
 
@@ -133,7 +140,11 @@ def reduce_scatter_single(
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: AnyReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
 
@@ -151,7 +162,11 @@ def reduce_scatter_tensor(
 
 
 def _reduce_scatter_base(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: AnyReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._errors import TYPE_ERRORS
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import collectives
@@ -32,7 +32,7 @@ _BARRIER = Caller("mindspore.mint.distributed.barrier")
 
 
 def all_reduce(
-    tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
@@ -44,7 +44,7 @@ def all_reduce(
 
 
 def all_gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
 
@@ -58,8 +58,8 @@ def all_gather_into_tensor(
 
 
 def all_gather_into_tensor_uneven(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     group: str | None = None,
     async_op: bool = False,
@@ -76,7 +76,7 @@ def all_gather_into_tensor_uneven(
 
 
 def all_gather(
-    tensor_list: Sequence[Any], tensor: Any, group: str | None = None, async_op: bool = False
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
 
@@ -88,7 +88,7 @@ def all_gather(
 
 
 def reduce_scatter_tensor(
-    output: Any, input: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
 
@@ -100,8 +100,8 @@ def reduce_scatter_tensor(
 
 
 def reduce_scatter_tensor_uneven(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     input_split_sizes: Sequence[int] | None = None,
     op: str = ReduceOp.SUM,
     group: str | None = None,
@@ -120,7 +120,11 @@ def reduce_scatter_tensor_uneven(
 
 
 def reduce_scatter(
-    output: Any, input_list: Sequence[Any], op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: str = ReduceOp.SUM,
+    group: str | None = None,
+    async_op: bool = False,
 ) -> CommHandle | None:
     """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
 
@@ -132,8 +136,8 @@ def reduce_scatter(
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Any],
-    input_tensor_list: Sequence[Any],
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
@@ -147,8 +151,8 @@ def all_to_all(
 
 
 def all_to_all_single(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
     group: str | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._handles import CommHandle
 from shim.frontends.mindspore._in_place import batches, point_to_point
 
@@ -19,7 +20,7 @@ _BATCH_ISEND_IRECV = Caller(
 )
 
 
-def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
+def send(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
     """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
@@ -29,7 +30,7 @@ def send(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> N
     return point_to_point.send(_SEND, tensor, dst, group, tag)
 
 
-def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> int:
+def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> int:
     """Receive *tensor* from the world's rank *src*, which sent it under the same *tag*, and return 0.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
@@ -39,7 +40,7 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> i
     return point_to_point.recv(_RECV, tensor, src, group, tag)
 
 
-def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
+def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
     """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
@@ -49,7 +50,7 @@ def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> 
     return point_to_point.isend(_ISEND, tensor, dst, group, tag)
 
 
-def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
+def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
     """Receive *tensor* from the world's rank *src* in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
@@ -68,7 +69,7 @@ class P2POp(batches.PointToPoint):
     """
 
     def __init__(
-        self, op: str | Callable[..., Any], tensor: Any, peer: int, group: str | None = None, tag: int = 0
+        self, op: str | Callable[..., Any], tensor: Tensor, peer: int, group: str | None = None, tag: int = 0
     ) -> None:
         super().__init__(_P2P_OP, (isend, irecv), op, tensor, peer, group, tag)
 

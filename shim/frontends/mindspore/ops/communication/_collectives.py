@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._errors import TYPE_ERRORS
 from shim.frontends.mindspore._functional import functional
 from shim.frontends.mindspore._functional.in_place_switch import either, in_place_only
@@ -37,7 +38,7 @@ _ALL_TO_ALL_V_C = Caller(
 )
 
 
-def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False) -> Any:
+def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False) -> Any:
     """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
     Not in place: the result is returned, with the handle or None.
@@ -53,7 +54,7 @@ def all_reduce(tensor: Any, op: str = ReduceOp.SUM, group: str | None = None, as
 
 
 def all_gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> Any:
     """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
 
@@ -72,8 +73,8 @@ def all_gather_into_tensor(
 
 
 def all_gather_into_tensor_uneven(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     group: str | None = None,
     async_op: bool = False,
@@ -90,7 +91,7 @@ def all_gather_into_tensor_uneven(
 
 
 def all_gather(
-    tensor_list: Sequence[Any], tensor: Any, group: str | None = None, async_op: bool = False
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy each rank's *tensor* into its place in every rank's *tensor_list*, whose tensors may have different shapes.
 
@@ -102,7 +103,7 @@ def all_gather(
 
 
 def reduce_scatter_tensor(
-    output: Any, input: Any, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> Any:
     """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
 
@@ -119,8 +120,8 @@ def reduce_scatter_tensor(
 
 
 def reduce_scatter_tensor_uneven(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     input_split_sizes: Sequence[int] | None = None,
     op: str = ReduceOp.SUM,
     group: str | None = None,
@@ -139,7 +140,11 @@ def reduce_scatter_tensor_uneven(
 
 
 def reduce_scatter(
-    output: Any, input_list: Sequence[Any], op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: str = ReduceOp.SUM,
+    group: str | None = None,
+    async_op: bool = False,
 ) -> CommHandle | None:
     """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
 
@@ -151,8 +156,8 @@ def reduce_scatter(
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Any],
-    input_tensor_list: Sequence[Any],
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
     group: str | None = None,
     async_op: bool = False,
 ) -> Any:
@@ -171,8 +176,8 @@ def all_to_all(
 
 
 def all_to_all_single(
-    output: Any,
-    input: Any,
+    output: Tensor,
+    input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
     group: str | None = None,
@@ -197,7 +202,7 @@ def all_to_all_single(
 
 
 def all_to_all_v_c(
-    output: Any, input: Any, send_count_matrix: list[int], group: str | None = None, async_op: bool = False
+    output: Tensor, input: Tensor, send_count_matrix: list[int], group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 

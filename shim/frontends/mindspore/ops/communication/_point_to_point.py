@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._functional import functional
 from shim.frontends.mindspore._functional.in_place_switch import either, in_place_only
 from shim.frontends.mindspore._handles import CommHandle
@@ -20,7 +21,7 @@ _BATCH_ISEND_IRECV = Caller(
 )
 
 
-def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
+def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Receive *tensor* from the world's rank *src*, which sent it under the same *tag*, and return 0.
 
     Not in place: the received tensor is returned.
@@ -35,7 +36,7 @@ def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> A
     )
 
 
-def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
+def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Receive *tensor* from the world's rank *src* in the background, and return the handle to wait for.
 
     Not in place: the received tensor is returned, with the handle.
@@ -59,7 +60,7 @@ class P2POp(batches.PointToPoint):
     """
 
     def __init__(
-        self, op: str | Callable[..., Any], tensor: Any, peer: int, group: str | None = None, tag: int = 0
+        self, op: str | Callable[..., Any], tensor: Tensor, peer: int, group: str | None = None, tag: int = 0
     ) -> None:
         super().__init__(_P2P_OP, (isend, irecv), op, tensor, peer, group, tag)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from shim.core.callers import Caller
+from shim.core.engines.base import Tensor
 from shim.frontends.mindspore._errors import TYPE_ERRORS
 from shim.frontends.mindspore._functional.in_place_switch import in_place_only
 from shim.frontends.mindspore._handles import CommHandle
@@ -28,7 +28,7 @@ _SCATTER_TENSOR = Caller(
 )
 
 
-def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
+def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
     """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int, *group* no str or *async_op* no bool.
@@ -39,7 +39,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
 
 
 def reduce(
-    tensor: Any, dst: int, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
+    tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Combine the *tensor* of all ranks of *group* by *op* into that of the world's rank *dst*; the others' stay as they are.
 
@@ -51,7 +51,7 @@ def reduce(
 
 
 def gather(
-    tensor: Any, gather_list: Sequence[Any], dst: int = 0, group: str | None = None, async_op: bool = False
+    tensor: Tensor, gather_list: Sequence[Tensor], dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy each rank's *tensor* into its place in the *gather_list* of the world's rank *dst*; every rank needs a list.
 
@@ -63,7 +63,7 @@ def gather(
 
 
 def gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, dst: int = 0, group: str | None = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Concatenate every rank's *input_tensor* in the *output_tensor* of the world's rank *dst*; the others' stay as they are.
 
@@ -77,7 +77,7 @@ def gather_into_tensor(
 
 
 def scatter(
-    tensor: Any, scatter_list: Sequence[Any], src: int = 0, group: str | None = None, async_op: bool = False
+    tensor: Tensor, scatter_list: Sequence[Tensor], src: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy each rank's place in the *scatter_list* of the world's rank *src* into its *tensor*; every rank needs a list.
 
@@ -89,7 +89,7 @@ def scatter(
 
 
 def scatter_tensor(
-    output_tensor: Any, input_tensor: Any, src: int = 0, group: str | None = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, src: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Copy each rank's rows of the *input_tensor* of the world's rank *src* into its *output_tensor*.
 

@@ -10,12 +10,12 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from shim.core.engines.base import Tensor
 from shim.frontends.torch._calls.arguments import root_of, splits_of
 from shim.frontends.torch._calls.deprecations import deprecated
-from shim.frontends.torch._calls.reduce_op import ReduceOp, reduction_of
+from shim.frontends.torch._calls.reduce_op import AnyReduceOp, ReduceOp, reduction_of
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._functional import differentiable
 from shim.frontends.torch._functional.arguments import check_cut
@@ -54,7 +54,7 @@ _ALL_TO_ALL_SINGLE = functional_caller(
 _ALL_REDUCE = functional_caller("nn.functional.all_reduce", output="tensor", input="tensor")
 
 
-def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Any:
     """Return a copy of the *tensor* of the world's rank *src*, which gets the sum of all gradients; others' is zero.
 
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
@@ -65,7 +65,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Te
     return differentiable.broadcast(call, tensor, root_of(caller, call.group, src, None))
 
 
-def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
+def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Any, ...]:
     """Return every rank's *tensor* on the world's rank *dst*, and zeros of their shapes on the others.
 
     Raises: ValueError for a *dst* outside *group*.
@@ -77,7 +77,7 @@ def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> t
     return tuple(differentiable.gather(call, *with_headers(call, tensor), root))
 
 
-def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup | None = None) -> Tensor:
+def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup | None = None) -> Any:
     """Return this rank's place in the *tensors* of the world's rank *src*; on others they are None or placeholders.
 
     Raises: ValueError for another number of *tensors* than ranks; RuntimeError for a placeholder of another shape.
@@ -88,7 +88,7 @@ def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup 
     return scatter_of_any_shapes(_SCATTER, members, tensors, root_of(_SCATTER, members, src, None))
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+def reduce(tensor: Tensor, dst: int, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return all ranks' *tensor* combined by *op* on the world's rank *dst*, and zeros on the others.
 
     Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
@@ -101,8 +101,8 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: ProcessGroup
 
 
 def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None
-) -> Tensor:
+    output: Tensor, input_list: Sequence[Tensor], op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None
+) -> Any:
     """Combine all ranks' *input_list* by *op*, write this rank's place into *output*, and return that.
 
     Raises: ValueError for another number of tensors than ranks; warns (FutureWarning) that torch deprecates it.
@@ -118,7 +118,7 @@ def reduce_scatter(
     return differentiable.reduce_scatter_parts(call, parts, kind, factor, output)
 
 
-def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
+def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Any, ...]:
     """Return every rank's *tensor*, by group rank.
 
     Raises: TypeError for what is no tensor; warns (FutureWarning) that torch deprecates it.
@@ -130,7 +130,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     return tuple(differentiable.all_gather_parts(call, *with_headers(call, tensor)))
 
 
-def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None) -> Tensor:
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None) -> Any:
     """Gather every rank's *input_tensor* into *output_tensor*, concatenated or stacked, and return that.
 
     Raises: ValueError for another shape.
@@ -144,7 +144,7 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Process
 
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None
-) -> tuple[Tensor, ...]:
+) -> tuple[Any, ...]:
     """Send tensor *j* of *input_tensor_list* to rank *j*; write what comes into *output_tensor_list* and return it.
 
     Raises: ValueError for another number of tensors than ranks, or another size.
@@ -164,7 +164,7 @@ def all_to_all_single(
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
     group: ProcessGroup | None = None,
-) -> Tensor:
+) -> Any:
     """Send each rank its rows of *input*, write those that come into *output* and return that.
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None means equal parts.
@@ -178,10 +178,10 @@ def all_to_all_single(
     check_cut(call, "input", input)
     into = splits_of(caller, call.group, "output_splits", output_split_sizes)
     cuts = splits_of(caller, call.group, "input_splits", input_split_sizes)
-    return differentiable.all_to_all(call, input, output.shape[0], into, cuts, output)
+    return differentiable.all_to_all(call, input, cast(Any, output).shape[0], into, cuts, output)
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+def all_reduce(tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return all ranks' *tensor* combined by *op*.
 
     Raises: ValueError for an *op* that the dtype has not; warns (FutureWarning) that torch deprecates it.
