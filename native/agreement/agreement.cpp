@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agreement/call_places.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "tensors/devices.hpp"
 
 namespace shim {

@@ -116,7 +116,7 @@ std::uint64_t next_sequence(Group& group) {
 void check_nobody_is_gone(Group& group) {
   group.check_usable();
   for (int rank = 0; rank < group.size(); ++rank)
-    if (rank != group.rank() && !group.has_left_in_order(rank)) group.check_present(rank);
+    if (rank != group.rank() && !group.peers().left_in_order(rank)) group.check_present(rank);
 }
 
 bool have_all_arrived(const Group& group) {

@@ -9,8 +9,8 @@
 
 #include "bindings/calls/moved_task.hpp"
 #include "bindings/py_group.hpp"
+#include "group/descriptions.hpp"
 #include "group/mirror.hpp"
-#include "group/rank_notes.hpp"
 #include "platform/digest.hpp"
 #include "platform/process.hpp"
 

@@ -17,7 +17,7 @@
 #include "bindings/calls/requests.hpp"
 #include "bindings/calls/work.hpp"
 #include "bindings/interpreter/source_line.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "meeting/rendezvous.hpp"
 #include "reports/inquiries.hpp"
 
@@ -154,17 +154,17 @@ class PyGroup {
 
   bool has_left(int rank) const {
     check_rank("rank", rank, member_->group.size());
-    return member_->group.has_left_in_order(rank);
+    return member_->group.peers().left_in_order(rank);
   }
 
   std::string ending_of(int rank) const {
     const Group& group = member_->group;
     check_rank("rank", rank, group.size());
-    return rank != group.rank() && group.is_gone(rank) ? rank_label(group, rank) + group.ending_of(rank) : "";
+    return rank != group.rank() && group.is_gone(rank) ? rank_label(group, rank) + group.peers().ending_of(rank) : "";
   }
   bool has_ended(int rank) const {
     check_rank("rank", rank, member_->group.size());
-    return rank != member_->group.rank() && member_->group.has_ended(rank);
+    return rank != member_->group.rank() && member_->group.peers().presence(rank) >= Presence::left;
   }
 
   // Of the ranks of one host in a group of several, which has the timeouts and tells what is waited for.

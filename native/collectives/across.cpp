@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives/direct.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "machine/copies.hpp"
 #include "platform/fault_points.hpp"
 #include "platform/process.hpp"
@@ -59,7 +59,7 @@ bool swap_across(Group& group, std::uint64_t sequence, const Swap& swap) {
   line.offered.exchange(sequence);
   group.ring_bell(other);
   group.wait_for(other, [&](int rank) { return rank != other || theirs.offered.load() >= sequence; });
-  const int process = group.process_to_read(other);
+  const int process = group.peers().process_to_read(other);
   const std::uint64_t address = theirs.address.load();
   const bool can_read = process != 0 && can_read_ends(process, address, swap.to.bytes);
   if (can_read) line.accepted.store(sequence);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "group/loans.hpp"
 #include "platform/fault_points.hpp"
 

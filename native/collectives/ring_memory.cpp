@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "platform/fault_points.hpp"
 
 namespace shim {

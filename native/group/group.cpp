@@ -59,10 +59,9 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       generation_(process_generation()),
       identity_(random_number()),
       crowd_(&status(0), rank, layout_.size()),
+      peers_(&status(0), &note(0), rank, layout_.size()),
       is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
-      quick_polls_(is_crowded_ ? 1 : quick_polls),
-      processes_(world_ranks_.size(), static_cast<int>(::getpid())),
-      losses_(std::make_unique<Loss[]>(world_ranks_.size())) {
+      quick_polls_(is_crowded_ ? 1 : quick_polls) {
   loans_ = std::make_unique<Loans>(*this, LentFor::operations);
   message_loans_ = std::make_unique<Loans>(*this, LentFor::messages);
   note(rank_).process.store(::getpid());
@@ -88,34 +87,6 @@ void Group::check_usable() const {
   if (failed_.load(std::memory_order_acquire)) throw later_failure();
   if (left_.load(std::memory_order_acquire))
     throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
-}
-
-bool Group::is_gone(int rank) const {
-  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).state.load() != RankState::active;
-}
-
-bool Group::has_ended(int rank) const {
-  return losses_[static_cast<std::size_t>(rank)].since.load() != 0 || status(rank).has_left.load() != 0;
-}
-
-void Group::set_processes(const std::vector<Descriptor>& pidfds) {
-  for (std::size_t rank = 0; rank < pidfds.size(); ++rank)
-    if (pidfds[rank]) processes_[rank] = number_of(pidfds[rank].get());
-}
-
-// By number, a process may be another one: of another namespace, or one that came after it.
-int Group::process_to_read(int rank) const {
-  const RankNote& theirs = note(rank);
-  const int process = process_of(rank);
-  std::uint64_t seen = 0;
-  const bool is_read = read_memory(process, theirs.identity_at, &seen, sizeof(seen));
-  return is_read && seen == theirs.identity ? process : 0;
-}
-
-bool Group::is_alone() const {
-  for (int rank = 0; rank < size(); ++rank)
-    if (rank != rank_ && !is_gone(rank)) return false;
-  return size() > 1;
 }
 
 void Group::ring_bell(int peer) const {
@@ -207,7 +178,8 @@ void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describ
 void Group::check_peers(const ReadyTest& ready_for, const Describe& what) {
   if (left_.load() && !failed_.load() && (what || withdraw()))
     throw Failure(FailureKind::state, "group '" + name_ + "' was destroyed while an operation was under way");
-  if (const int missed = first_missed(ready_for); missed >= 0 && (what || withdraw())) fail(lost_failure(missed, what));
+  if (const int missed = peers_.first_missed(ready_for); missed >= 0 && (what || withdraw()))
+    fail(lost_failure(missed, what));
 }
 
 }  // namespace shim

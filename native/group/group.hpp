@@ -12,6 +12,7 @@
 
 #include "group/carrier.hpp"
 #include "group/crowd.hpp"
+#include "group/peers.hpp"
 #include "group/shared_layout.hpp"
 #include "group/wait_hooks.hpp"
 #include "group/withdrawal.hpp"
@@ -68,33 +69,12 @@ class Group {
   // Idempotent.
   void leave(const std::string& why = {});
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
-  // Whether `rank` died, left, or gave the group up.
-  bool is_gone(int rank) const;
-  // Whether `rank` died or left; not, whether it gave the group up, after which it may make another with the survivors.
-  bool has_ended(int rank) const;
-  // Whether `rank` said that it left, and no reason: it has neither died, nor given the group up, nor ended by an
-  // error.
-  bool has_left_in_order(int rank) const {
-    return status(rank).state.load() == RankState::left && status(rank).reason[0] == '\0';
-  }
-  // Whether the process of `rank` ended before it said that it left or gave the group up.
-  bool has_died(int rank) const;
-  // Whether the process of `rank` is no more. One that left may still be at something that it had begun.
-  bool process_has_ended(int rank) const { return losses_[static_cast<std::size_t>(rank)].since.load() != 0; }
-  // Reads from the pidfds which processes the others are; before anything needs them. Else they are this process.
-  void set_processes(const std::vector<Descriptor>& pidfds);
-  // The number of the process that `rank` is; 0 where it has none here.
-  int process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
-  // The same where this process can read its memory, and that is the right one; else 0.
-  int process_to_read(int rank) const;
-  // Whether every other rank is gone.
-  bool is_alone() const;
+  // The others: which are there, and how those went that are not.
+  Peers& peers() { return peers_; }
+  const Peers& peers() const { return peers_; }
+  bool is_gone(int rank) const { return peers_.is_gone(rank); }
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.
   void mark_lost(int rank, std::string how = {});
-  // The rank whose loss made `rank` fail, and the one whose loss made that one fail, and so on.
-  int culprit_behind(int rank) const;
-  // How a rank that is gone went: " left the group".
-  std::string ending_of(int rank) const;
   // Throws Failure(peer_lost), and fails the group, when `rank` is gone.
   void check_present(int rank);
 
@@ -253,12 +233,9 @@ class Group {
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
   void check_peers(const ReadyTest& ready_for, const Describe& what);
   void sleep_until_rung(int peer, const ReadyTest& ready_for, const Describe& what);
-  int first_missed(const ReadyTest& ready_for) const;
   bool has_given(int rank) const;
   void wait_for_decision(int rank);
   void tell_carrier();
-  void wait_for_word_of(int rank) const;
-  std::string words_of(int reporter, int lost) const;
   Failure lost_failure(int rank, const Describe& what) const;
   Failure later_failure() const;  // of a call after it
 
@@ -273,17 +250,12 @@ class Group {
   std::uint64_t generation_;
   std::uint64_t identity_;
   Crowd crowd_;
-  bool is_crowded_;             // whether there are ranks without a processor of their own
-  int quick_polls_;             // before anything else is looked at
-  std::vector<int> processes_;  // by rank; 0 for those that have no number here
+  Peers peers_;
+  bool is_crowded_;  // whether there are ranks without a processor of their own
+  int quick_polls_;  // before anything else is looked at
   std::unique_ptr<Loans> loans_;
   std::unique_ptr<Loans> message_loans_;
   SlotStores ring_stores_;
-  struct Loss {
-    std::atomic<std::int64_t> since{0};  // steady nanoseconds; 0 while the rank lives; written last
-    std::string how;
-  };
-  std::unique_ptr<Loss[]> losses_;  // by rank
   std::atomic<BackgroundWork*> background_{nullptr};
   std::atomic<bool> left_{false};
   std::atomic<bool> failed_{false};

@@ -93,7 +93,7 @@ std::shared_ptr<Segment> Loans::attach(int rank, const Place& place) const {
   const LentAllocation& entry = group_.lent_by(rank, use_)[place.slot];
   const std::uint64_t bytes = entry.bytes.load();
   const std::uint64_t inode = entry.inode.load();
-  const int process = group_.process_of(rank);
+  const int process = group_.peers().process_of(rank);
   const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(entry.file.load());
   Descriptor file(process == 0 ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat status{};

@@ -1,9 +1,8 @@
 #include "group/long_wait.hpp"
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "group/group.hpp"
-#include "group/rank_notes.hpp"
-#include "group/wait_reports.hpp"
+#include "platform/steady_time.hpp"
 
 namespace shim {
 namespace {
@@ -38,7 +37,7 @@ void LongWait::leave_note() {
   note.operation.store(what_ ? 0 : group_.sequence);
   note_awaited(group_, missing());
   note.held.store(held_by(*hooks));
-  note.waits_since.store(std::chrono::duration_cast<std::chrono::nanoseconds>(began_.time_since_epoch()).count());
+  note.waits_since.store(steady_ns(began_));
 }
 
 std::string LongWait::subject() const {

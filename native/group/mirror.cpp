@@ -5,7 +5,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "group/rank_notes.hpp"
+#include "group/descriptions.hpp"
+#include "platform/steady_time.hpp"
 
 namespace shim {
 namespace {
@@ -59,11 +60,6 @@ bool is_known(const Group& group, int rank, std::uint64_t sequence) {
 void publish(Group& group, int rank, std::uint64_t sequence) { group.arrival(rank, sequence).sequence.store(sequence); }
 
 void wake(const Group& group) { group.ring_bell(group.rank()); }
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -144,7 +140,7 @@ void take_note(Group& group, int rank, std::string_view waits_for, std::string_v
   if (waits_for.empty()) return note.waits_since.store(0);
   note.waits_for.write(waits_for);
   note.waits_at.write(waits_at);
-  note.waits_since.store(now_ns() - since_ns);
+  note.waits_since.store(steady_ns() - since_ns);
 }
 
 }  // namespace shim

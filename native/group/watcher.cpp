@@ -62,7 +62,7 @@ void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {
     const int fd = pidfds[rank].get();
     if (fd < 0) continue;
     const Membership membership{&group, static_cast<int>(rank)};
-    const int number = group.process_of(membership.rank);
+    const int number = group.peers().process_of(membership.rank);
     if (auto* memberships = memberships_of(pidfds[rank], number)) {
       memberships->push_back(membership);
       continue;

@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "platform/stall_warning.hpp"
 
 namespace shim {
@@ -71,7 +71,7 @@ void Group::wait_for_decision(int rank) {
   const double limit = std::max(timeout_.load(), decision_seconds);
   const auto until = Clock::now() + std::chrono::duration<double>(limit);
   while ((arrival(rank, sequence).sequence.load() & withdrawing) != 0) {
-    if (has_died(rank)) check_present(rank);
+    if (peers_.presence(rank) == Presence::died) check_present(rank);
     if (Clock::now() > until)
       fail(Failure(FailureKind::timeout,
                    rank_label(*this, rank) + " has not said for " + shown_seconds(limit) +

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "group/rank_notes.hpp"
+#include "group/descriptions.hpp"
 #include "platform/digest.hpp"
+#include "platform/steady_time.hpp"
 #include "reports/circle_report.hpp"
 #include "reports/waits.hpp"
 
@@ -80,7 +81,7 @@ void MeetingWatch::leave_note() {
   note.operation.store(0);
   const std::uint64_t drawn_by_the_world = world_.note(0).identity;
   note.meeting.store(Digest(drawn_by_the_world).add(meeting_.name).value() | 1);  // not 0
-  note.waits_since.store(std::chrono::duration_cast<std::chrono::nanoseconds>(began_.time_since_epoch()).count());
+  note.waits_since.store(steady_ns(began_));
 }
 
 // Of the program's only threads. One of a message is none: nobody here knows what the other rank has already sent.

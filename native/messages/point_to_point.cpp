@@ -5,7 +5,7 @@
 #include <string>
 
 #include "collectives/exchange.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "group/loans.hpp"
 #include "messages/end_listener.hpp"
 #include "platform/fault_points.hpp"

@@ -116,7 +116,7 @@ OfferAnswer PointToPoint::answer_to(int peer) {
   const std::size_t bytes = target->buffer.bytes();
   Channel& channel = group_.channel(peer, group_.rank());
   std::shared_ptr<std::byte> source = mapped(peer, channel.source, bytes);
-  if (source == nullptr) return group_.process_to_read(peer) == 0 ? OfferAnswer::never : OfferAnswer::declined;
+  if (source == nullptr) return group_.peers().process_to_read(peer) == 0 ? OfferAnswer::never : OfferAnswer::declined;
   channel.destination = lend(target->buffer);
   incoming.copy.emplace(channel.copy, target->buffer.data(), std::move(source), bytes, streams(bytes));
   incoming.copy->open();
@@ -137,7 +137,7 @@ void PointToPoint::give_up(Transfer& transfer) {
     incoming.target = nullptr;
     incoming.dropped = true;
     if (!incoming.copy) continue;
-    if (!incoming.copy->end([this, peer] { return group_.process_has_ended(peer); }))
+    if (!incoming.copy->end([this, peer] { return group_.peers().process_has_ended(peer); }))
       SharedAllocation::give_up(group_.channel(peer, group_.rank()).destination.allocation);
     else if (group_.is_usable())
       leave_offer(peer);

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 
 namespace shim {
 

@@ -271,7 +271,7 @@ void Progress::complete(CollectiveTask& task, std::optional<Failure> failure) {
 
 void Progress::wait_until_refusals_are_told(std::unique_lock<std::mutex>& lock) {
   const auto until = Clock::now() + last_words;
-  while (untold_refusals_ > 0 && group_.is_usable() && !group_.is_alone() && Clock::now() < until)
+  while (untold_refusals_ > 0 && group_.is_usable() && !group_.peers().are_all_gone() && Clock::now() < until)
     completed_.wait_for(lock, last_words_slice);
 }
 

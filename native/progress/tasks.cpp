@@ -88,7 +88,7 @@ void TransferTask::wait(double timeout) {
       if (transfer_.ended || is_late()) return true;
       if (rank == group.rank()) return transfer_.moved.load(std::memory_order_relaxed) != before;
       // Another rank than the peer may go without harm; any of them may be the one, so none is missed until all are.
-      return from_any ? !group.is_alone() : rank != transfer_.peer;
+      return from_any ? !group.peers().are_all_gone() : rank != transfer_.peer;
     };
     try {
       InterruptChecks checks(group);

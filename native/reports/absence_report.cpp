@@ -1,11 +1,10 @@
-#include "group/wait_reports.hpp"
+#include "group/long_wait.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "group/group.hpp"
-#include "group/rank_notes.hpp"
 #include "platform/process.hpp"
 #include "reports/circle_report.hpp"
 #include "reports/inquiries.hpp"
@@ -51,7 +50,7 @@ class Report {
   bool is_gone(int rank) const { return rank != group_.rank() && group_.is_gone(rank); }
 
   std::string whereabouts(int rank, bool is_stopped) const {
-    if (is_gone(rank)) return "is gone: rank " + std::to_string(rank) + group_.ending_of(rank);
+    if (is_gone(rank)) return "is gone: rank " + std::to_string(rank) + group_.peers().ending_of(rank);
     if (const std::string waits = noted_wait(group_, rank); !waits.empty()) return waits;
     const bool is_asked = std::find(asked_.begin(), asked_.end(), rank) != asked_.end();
     if (is_stopped) return "is stopped, as by SIGSTOP or a debugger";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "group/rank_notes.hpp"
+#include "group/descriptions.hpp"
 #include "platform/socket_messages.hpp"
 #include "reports/waits.hpp"
 
@@ -64,7 +64,7 @@ std::string gone_from(const Group& group) {
   for (int rank = 0; rank < group.size() && told < most_gone; ++rank) {
     if (rank == group.rank() || !group.is_gone(rank)) continue;
     gone += (told++ > 0 ? "," : "") + std::string("{\"rank\":") + std::to_string(rank) +
-            ",\"how\":" + json("rank " + std::to_string(rank) + group.ending_of(rank)) +
+            ",\"how\":" + json("rank " + std::to_string(rank) + group.peers().ending_of(rank)) +
             ",\"calls\":" + json(last_calls(group, rank)) + "}";
   }
   return "[" + gone + "]";

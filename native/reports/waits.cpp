@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "group/rank_notes.hpp"
+#include "group/descriptions.hpp"
 
 namespace shim {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bindings/calls/python_functions.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "messages/end_listener.hpp"
 #include "messages/transfer.hpp"
 
@@ -104,7 +104,7 @@ void MovedTask::wait(double timeout) {
     if (end_->has_come.load() || is_late()) return true;
     if (rank == group_.rank()) return false;
     // Another rank than the peer may go without harm; any of them may be the one, so none is missed until all are.
-    return peer_ == Transfer::any_rank ? !group_.is_alone() : may_miss(rank);
+    return peer_ == Transfer::any_rank ? !group_.peers().are_all_gone() : may_miss(rank);
   };
   try {
     if (!end_->has_come.load()) {

@@ -15,7 +15,7 @@
 #include "bindings/calls/python_functions.hpp"
 #include "bindings/calls/work.hpp"
 #include "collectives/request.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -10,7 +10,7 @@
 #include "bindings/interpreter/gil_at_end.hpp"
 #include "bindings/interpreter/program_threads.hpp"
 #include "bindings/interpreter/source_line.hpp"
-#include "group/call_description.hpp"
+#include "group/descriptions.hpp"
 #include "group/loans.hpp"
 #include "group/watcher.hpp"
 #include "meeting/group_memory.hpp"
@@ -32,33 +32,34 @@ void check_all_there(const Meeting& meeting, const Group& world) {
   const bool is_lost = !world.is_usable();
   int lost = -1;
   for (const int rank : meeting.world_ranks)
-    if (lost < 0 && rank != world.rank() && world.has_died(rank)) lost = rank;
+    if (lost < 0 && rank != world.rank() && world.peers().presence(rank) == Presence::died) lost = rank;
   for (std::size_t rank = 0; rank < meeting.world_ranks.size() && lost < 0; ++rank) {
     const int there = meeting.world_ranks[rank];
     if (there == world.rank()) continue;
-    if (world.has_ended(there)) lost = there;
-    if (!is_lost && world.is_gone(there)) lost = world.culprit_behind(there);
+    if (world.peers().presence(there) >= Presence::left) lost = there;
+    if (!is_lost && world.is_gone(there)) lost = world.peers().culprit_behind(there);
   }
   if (lost < 0) return;
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < meeting.world_ranks.size(); ++rank)
     if (meeting.world_ranks[rank] == lost) ranks.push_back(static_cast<int>(rank));
   const std::string name = "rank " + std::to_string(lost);
-  throw Failure(
-      FailureKind::peer_lost,
-      name + " of the world went before group '" + meeting.name + "' was formed: " + name + world.ending_of(lost),
-      ranks);
+  throw Failure(FailureKind::peer_lost,
+                name + " of the world went before group '" + meeting.name + "' was formed: " + name +
+                    world.peers().ending_of(lost),
+                ranks);
 }
 
 // While the ranks wait for each other to have joined: a socket tells nothing of one whose forked child holds it as
 // well.
 void check_none_has_gone(const Group& group) {
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank == group.rank() || !group.has_ended(rank)) continue;
+    if (rank == group.rank() || group.peers().presence(rank) < Presence::left) continue;
     const std::string name = rank_label(group, rank);
-    throw Failure(FailureKind::peer_lost,
-                  name + " went while group '" + group.name() + "' was being formed: " + name + group.ending_of(rank),
-                  {rank});
+    throw Failure(
+        FailureKind::peer_lost,
+        name + " went while group '" + group.name() + "' was being formed: " + name + group.peers().ending_of(rank),
+        {rank});
   }
 }
 
@@ -174,7 +175,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   set_place_teller(&source_line_of_program);
   Group& group = member->group;
   group.engine = meeting.engine + ", as " + meeting.engine_reason;
-  group.set_processes(encounter.pidfds);
+  group.peers().set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, identity.value_or(status.st_ino)));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
 }

@@ -158,7 +158,7 @@ SHIM_TEST(a_rank_apart_that_leaves_is_missed) {
         std::vector<std::int64_t> data{1};
         Request request(me.seat(), summing(me, data));
         CHECK(me.failure_of(request.begun([] {}, true)) == FailureKind::peer_lost);
-        CHECK_EQUAL(me.group().ending_of(1), std::string(" left the group (enough)"));
+        CHECK_EQUAL(me.group().peers().ending_of(1), std::string(" left the group (enough)"));
       },
       relay);
 }

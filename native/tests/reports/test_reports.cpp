@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "group/rank_notes.hpp"
+#include "group/descriptions.hpp"
 #include "platform/process.hpp"
 #include "platform/shared_text.hpp"
 #include "reports/inquiries.hpp"
