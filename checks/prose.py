@@ -14,7 +14,7 @@ from pathlib import Path
 from checks.exports import names_in
 from checks.source import modules
 
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs")
 
 _SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"^(?:\.ci|benchmarks|checks|docs|examples|native|shim|tests)/[\w./-]*$")

@@ -19,6 +19,7 @@ _COMMANDS = {  # name: module that has a function or a group of commands called 
     "port": "shim.cli.port",
     "run": "shim.cli.run",
     "trace": "shim.cli.trace",
+    "version": "shim.cli.version",
 }
 _SETTINGS = {  # what follows the script is the script's; torchrun's options may have either dash
     "run": {"allow_interspersed_args": False, "token_normalize_func": lambda name: name.replace("_", "-")}

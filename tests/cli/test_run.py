@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import pty
 import re
 import shlex
@@ -14,6 +15,7 @@ import sys
 import termios
 import zipfile
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -242,7 +244,7 @@ def test_help_has_a_short_name_everywhere(command: str, capsys: pytest.CaptureFi
     assert f"Usage: shim {command}".rstrip() in capsys.readouterr().out
 
 
-EVERY = ["", "run", "port", "doctor", *(f"trace {name}".strip() for name in ("", "run", "show", "diff", "replay")),
+EVERY = ["", "run", "port", "doctor", "version", *(f"trace {name}".strip() for name in ("", "run", "show", "diff", "replay")),
     *(f"conformance {name}".strip() for name in ("", "run", "signatures", "tables", "soak", "list")),
     *(f"bench {name}".strip() for name in ("", "run", "check", "show"))]  # fmt: skip
 
@@ -264,6 +266,20 @@ def test_the_version_has_a_short_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert shim("-V") == shim("--version") == 0
     one, other = capsys.readouterr().out.splitlines()
     assert one == other == f"shim {__version__}"
+
+
+def test_all_that_a_report_needs_and_no_secret(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHIM_SECRET", "not for other eyes")
+    monkeypatch.setenv("SHIM_ENGINE", "plain")
+    assert shim("version") == 0
+    assert capsys.readouterr().out == f"shim {__version__}\n"
+    assert shim("version", "--all") == 0
+    told = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[1:])
+    assert told["python"].split()[0] == platform.python_version()
+    assert told["numpy"] == metadata.version("numpy")
+    assert (told["SHIM_ENGINE"], told["SHIM_SECRET"]) == ("plain", "set, not shown")
 
 
 @pytest.mark.parametrize(
