@@ -9,6 +9,7 @@ from checks import prose
 
 TREE = {
     "README.md": "",
+    "SECURITY.md": "",
     "CONTRIBUTING.md": "",
     "CHANGELOG.md": "",
     "docs/a.md": "",
