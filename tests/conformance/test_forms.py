@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from shim.conformance.forms import first_that_fits, fits
+from shim.conformance.progress import first_that_fits, fits
 
 
 def a_table(head):

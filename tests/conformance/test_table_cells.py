@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shim.conformance.kinds import kind_for
+from shim.conformance.runner import see
 from shim.conformance.tables.cells import Cell
 from shim.conformance.tables.columns import CELLS
-from shim.conformance.tables.elements import kind_for
-from shim.conformance.tables.ranks import see_cell
 
 OF_NUMPY = [cell for cell in CELLS if cell.call is not None and kind_for("numpy", cell.dtypes, ["numpy"]) == "numpy"]
 
@@ -16,4 +16,4 @@ OF_NUMPY = [cell for cell in CELLS if cell.call is not None and kind_for("numpy"
 @pytest.mark.ranks(3, 4, 7)
 @pytest.mark.parametrize("cell", OF_NUMPY, ids=lambda cell: f"numpy-{cell.name}")
 def test_a_cell_on_other_numbers_of_ranks(cell: Cell) -> None:
-    assert see_cell(cell, "numpy").differences == ()
+    assert see(cell, "numpy").seen.differences == ()

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.reference import CASE_SIDES, source_of_cases
+from shim.conformance.documents.pages import CASE_SIDES, DOCUMENTS, source_of_cases
 from shim.conformance.examples import judging
 from shim.conformance.examples.judging.reference_verdicts import judge_reference
 from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict

@@ -7,20 +7,15 @@ from typing import ClassVar
 
 import pytest
 
-from shim.conformance import kinds, rank_runner
-from shim.conformance.documents.cases import DOCUMENTS, case_named
-from shim.conformance.documents.runner import Sight, run_documents
+from shim.conformance import kinds, runner
+from shim.conformance.documents.pages import DOCUMENTS, run_documents
 from shim.conformance.kinds import KINDS, Selection, select_kinds
+from shim.conformance.runner import Sight
 from shim.launch.original import Original
 from shim.launch.pool import Outcome
 
 ONLY_NUMPY = Selection(present=("numpy",), missing=(), absent=())
 EVERYTHING = Selection(present=KINDS, missing=(), absent=())
-
-
-def expected_by(document, case):
-    example = case_named(document, case)
-    return example.oracle([example.inputs(rank) for rank in range(example.ranks)])
 
 
 class NoOriginal(Original):
@@ -41,14 +36,13 @@ class PerfectPool:
         self.size = size
 
     def run(self, target, *arguments, deadline):
-        assert target == "shim.conformance.documents.runner:see_case"
-        document, case, kind = arguments
-        PerfectPool.asked.append((self.size, document, case, kind))
-        seen = expected_by(document, case)
-        outcomes = [Outcome(rank, Sight(seen[rank], "1.0"), None) for rank in range(self.size)]
-        return self.corrupt(outcomes, document, case)
+        assert target == "shim.conformance.runner:see"
+        case, kind = arguments
+        PerfectPool.asked.append((self.size, case.document, case.name, kind))
+        outcomes = [Outcome(rank, Sight(case.computed[rank], "1.0"), None) for rank in range(self.size)]
+        return self.corrupt(outcomes)
 
-    def corrupt(self, outcomes, document, case):
+    def corrupt(self, outcomes):
         return outcomes
 
     def close(self):
@@ -65,9 +59,9 @@ class PerfectPool:
 def pool(monkeypatch):
     """Return a function that makes *corrupt* what happens to the outcomes of a perfect engine."""
 
-    def use(corrupt=lambda self, outcomes, document, case: outcomes):
-        monkeypatch.setattr(rank_runner, "RankPool", type("Pool", (PerfectPool,), {"corrupt": corrupt}))
-        monkeypatch.setattr(rank_runner, "Original", NoOriginal)
+    def use(corrupt=lambda self, outcomes: outcomes):
+        monkeypatch.setattr(runner, "RankPool", type("Pool", (PerfectPool,), {"corrupt": corrupt}))
+        monkeypatch.setattr(runner, "Original", NoOriginal)
 
     monkeypatch.setattr(PerfectPool, "asked", [])
     monkeypatch.setattr(PerfectPool, "closed", 0)
@@ -117,41 +111,41 @@ def test_a_pool_serves_all_cases_of_a_kind_and_size_and_is_closed(pool):
 
 @pytest.mark.parametrize("rank", range(4))
 def test_one_corrupted_element_on_one_rank_fails(pool, rank):
-    def corrupt(self, outcomes, document, case):
-        if outcomes[rank:] and outcomes[rank].value.arrays:
-            outcomes[rank].value.arrays[-1].reshape(-1)[-1:] += 1
+    def corrupt(self, outcomes):
+        if outcomes[rank:] and outcomes[rank].value.seen:
+            outcomes[rank].value.seen[-1].reshape(-1)[-1:] += 1
         return outcomes
 
     pool(corrupt)
     for page in DOCUMENTS:
         run = run_documents([page], ONLY_NUMPY)
         for result in run.results:
-            corrupted = rank < result.ranks and bool(expected_by(page.name, result.case)[rank])
+            corrupted = rank < result.subject.ranks and bool(result.subject.computed[rank])
             assert result.passed != corrupted
             assert {failure.rank for failure in result.failures} == ({rank} if corrupted else set())
 
 
 def test_an_error_on_one_rank_fails_with_its_traceback(pool):
-    def corrupt(self, outcomes, document, case):
+    def corrupt(self, outcomes):
         return [*outcomes[:-1], Outcome(outcomes[-1].rank, None, "Traceback: it died")]
 
     pool(corrupt)
     run = run_documents(DOCUMENTS, ONLY_NUMPY)
     assert not run.passed
     for result in run.results:
-        assert [(failure.rank, failure.against) for failure in result.failures] == [(result.ranks - 1, "call")]
+        assert [(failure.rank, failure.against) for failure in result.failures] == [(result.subject.ranks - 1, "call")]
         assert result.failures[0].details == "Traceback: it died"
 
 
 def test_a_rank_that_says_nothing_fails(pool):
-    pool(lambda self, outcomes, document, case: outcomes[1:])
+    pool(lambda self, outcomes: outcomes[1:])
     run = run_documents(DOCUMENTS, ONLY_NUMPY)
     assert not any(result.passed for result in run.results)
     assert "said nothing" in run.results[0].failures[0].details
 
 
 def test_pools_are_closed_when_a_run_is_interrupted(pool):
-    def corrupt(self, outcomes, document, case):
+    def corrupt(self, outcomes):
         raise KeyboardInterrupt
 
     pool(corrupt)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance, plans
 from shim.conformance import kinds, plan
-from shim.conformance.documents.reference import CASE_SIDES
+from shim.conformance.documents.pages import CASE_SIDES
 from shim.conformance.examples import suite
 from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side

@@ -12,7 +12,7 @@ from shim.conformance.examples.judging.applicability import NO_TENSOR, judge_kin
 from shim.conformance.examples.judging.verdicts import judge, read_records, verdict_of_end
 from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running.runner import PRELOADED, Outcome, run_in_pool
-from shim.conformance.quiet import QUIET
+from shim.conformance.kinds import QUIET
 from shim.launch.original import Original
 from shim.launch.pool import RankPool
 from shim.substitution.mirrors import version_of

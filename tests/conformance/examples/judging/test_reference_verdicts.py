@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.reference import source_of_cases
+from shim.conformance.documents.pages import DOCUMENTS, source_of_cases
 from shim.conformance.examples.judging.reference_verdicts import judge_reference, verdict_of_run
 from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, read_records
 from shim.conformance.examples.reading.reader import examples_in

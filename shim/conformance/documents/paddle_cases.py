@@ -10,8 +10,9 @@ import shim.frontends.paddle_2.distributed as dist
 import shim.frontends.paddle_3.distributed as dist_3
 from shim.conformance import oracle
 from shim.conformance.assertions import assert_returned
-from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
+from shim.conformance.documents.case import Case, Document, Note, by_rank
 from shim.conformance.kinds import TensorKind
+from shim.conformance.oracle import Array
 
 _SIZE = 2
 _IN_SPLITS = [1, 2]
@@ -74,60 +75,56 @@ def _exchanged_rows(inputs: list[list[Array]]) -> list[list[Array]]:
 _PAIRS_SEEN = by_rank("int64", [[0, 2]], [[1, 3]])
 _ROWS_SEEN = by_rank("float32", [[[0, 0], [1, 1]]], [[[0, 0], [0, 0], [1, 1], [1, 1]]])
 
-DOCUMENT = Document(
-    name="paddle.distributed.alltoall_single",
-    source="https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/alltoall_single_en.html",
-    version="Paddle 2.6 (input first; from 3.0.0rc0 on the output is first)",
-    frontend="shim.frontends.paddle_2.distributed",
-    cases=(
-        Case(
-            name="equal parts",
-            shows="two ranks exchange one integer of two, input first; a task is returned",
-            collective="all_to_all",
-            ranks=_SIZE,
-            inputs=_pairs,
-            call=_equal_parts,
-            oracle=_exchanged_elements,
-            documented=_PAIRS_SEEN,
+DOCUMENTS = (
+    Document(
+        name="paddle.distributed.alltoall_single",
+        source="https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/alltoall_single_en.html",
+        version="Paddle 2.6 (input first; from 3.0.0rc0 on the output is first)",
+        frontend="shim.frontends.paddle_2.distributed",
+        collective="all_to_all",
+        ranks=_SIZE,
+        cases=(
+            Case(
+                "equal parts",
+                "two ranks exchange one integer of two, input first; a task is returned",
+                _pairs,
+                _equal_parts,
+                _exchanged_elements,
+                _PAIRS_SEEN,
+            ),
+            Case(
+                "split sizes",
+                "one row to rank 0 and two to rank 1, in a group of both, with sync_op=False and a task",
+                _own_rank,
+                _split_sizes,
+                _exchanged_rows,
+                _ROWS_SEEN,
+            ),
+            Case(
+                "equal parts, Paddle 3",
+                "the first example with Paddle 3's order: output first",
+                _pairs,
+                _equal_parts_3,
+                _exchanged_elements,
+                _PAIRS_SEEN,
+                frontend="shim.frontends.paddle_3.distributed",
+            ),
+            Case(
+                "split sizes, Paddle 3",
+                "the second example with Paddle 3's order: output first, input splits still before output splits",
+                _own_rank,
+                _split_sizes_3,
+                _exchanged_rows,
+                _ROWS_SEEN,
+                frontend="shim.frontends.paddle_3.distributed",
+            ),
         ),
-        Case(
-            name="split sizes",
-            shows="one row to rank 0 and two to rank 1, in a group of both, with sync_op=False and a task",
-            collective="all_to_all",
-            ranks=_SIZE,
-            inputs=_own_rank,
-            call=_split_sizes,
-            oracle=_exchanged_rows,
-            documented=_ROWS_SEEN,
-        ),
-        Case(
-            name="equal parts, Paddle 3",
-            shows="the first example with Paddle 3's order: output first",
-            collective="all_to_all",
-            ranks=_SIZE,
-            inputs=_pairs,
-            call=_equal_parts_3,
-            oracle=_exchanged_elements,
-            documented=_PAIRS_SEEN,
-            frontend="shim.frontends.paddle_3.distributed",
-        ),
-        Case(
-            name="split sizes, Paddle 3",
-            shows="the second example with Paddle 3's order: output first, input splits still before output splits",
-            collective="all_to_all",
-            ranks=_SIZE,
-            inputs=_own_rank,
-            call=_split_sizes_3,
-            oracle=_exchanged_rows,
-            documented=_ROWS_SEEN,
-            frontend="shim.frontends.paddle_3.distributed",
-        ),
-    ),
-    notes=(
-        Note(
-            says="alltoall_single(data, output): the input comes first",
-            true="so it was up to 3.0.0b2; from 3.0.0rc0 on the output comes first, and a call in the old order overwrites its input",
-            case="equal parts, Paddle 3",
+        notes=(
+            Note(
+                says="alltoall_single(data, output): the input comes first",
+                true="so it was up to 3.0.0b2; from 3.0.0rc0 on the output comes first, and a call in the old order overwrites its input",
+                case="equal parts, Paddle 3",
+            ),
         ),
     ),
 )

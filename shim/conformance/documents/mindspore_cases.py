@@ -1,4 +1,4 @@
-"""mindspore.ops.AllGather and its two internal relatives: a primitive that returns all ranks' tensors, concatenated."""
+"""The documents of mindspore.mint.distributed.all_gather_into_tensor, and of the primitive mindspore.ops.AllGather and its two internal relatives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import shim.frontends.mindspore.mint.distributed as dist
 from shim.conformance import oracle
-from shim.conformance.assertions import assert_raises
-from shim.conformance.documents.case import Array, Case, Document, Note, by_rank
+from shim.conformance.assertions import assert_is_none, assert_raises, assert_returned, assert_that
+from shim.conformance.documents.case import Case, Document, Note, by_rank, nothing_seen
 from shim.conformance.kinds import TensorKind
+from shim.conformance.oracle import Array
 from shim.frontends.mindspore import communication, ops
 
 _SIZE = 2
@@ -23,6 +25,49 @@ def _ones(rank: int) -> list[Array]:
 
 def _own_numbers(rank: int) -> list[Array]:
     return [np.arange(16, dtype="float32").reshape(2, 8) + 100 * rank]
+
+
+def _synchronous(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    dist.init_process_group()
+    output = kind.make(np.zeros([4, 8], "float32"))
+    assert_is_none(dist.all_gather_into_tensor(output, kind.make(inputs[0])))
+    return [output]
+
+
+def _asynchronous(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    dist.init_process_group()
+    output = kind.make(np.zeros([4, 8], "float32"))
+    handle = assert_returned(dist.all_gather_into_tensor(output, kind.make(inputs[0]), async_op=True))
+    assert_that(type(handle).__name__ == "CommHandle", f"a CommHandle was expected, {handle!r} returned")
+    handle.wait()
+    return [output]
+
+
+def _in_a_named_group(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    dist.init_process_group()
+    output = kind.make(np.zeros([4, 8], "float32"))
+    assert_is_none(dist.all_gather_into_tensor(output, kind.make(inputs[0]), group="hccl_world_group"))
+    return [output]
+
+
+def _wrong_types(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    dist.init_process_group()
+    output, tensor = kind.make(np.zeros([4, 8], "float32")), kind.make(inputs[0])
+    assert_raises(TypeError, dist.all_gather_into_tensor, output, "a string")
+    assert_raises(TypeError, dist.all_gather_into_tensor, "a string", tensor)
+    assert_raises(TypeError, dist.all_gather_into_tensor, output, tensor, group=0)
+    assert_raises(TypeError, dist.all_gather_into_tensor, output, tensor, async_op=1)
+    return [output]
+
+
+def _before_init(kind: TensorKind, rank: int, inputs: list[Array]) -> list[Any]:
+    output = kind.make(np.zeros([4, 8], "float32"))
+    assert_raises(RuntimeError, dist.all_gather_into_tensor, output, kind.make(inputs[0]))
+    return [output]
+
+
+def _zeros(inputs: list[list[Array]]) -> list[list[Array]]:
+    return [[np.zeros([4, 8], "float32")] for _ in inputs]
 
 
 def _own_weights(rank: int) -> list[Array]:
@@ -133,43 +178,100 @@ _ONES_SEEN = by_rank("float32", *([[[[1] * 8] * 4]] * _SIZE))
 _ONLY_MINDSPORE = ("mindspore",)
 
 
-def _forward(
-    name: str, shows: str, inputs: Callable[[int], list[Array]], call: Any, documented: Any = None, kinds: Any = ()
-) -> Case:
-    return Case(name, shows, "all_gather", _SIZE, inputs, call, _gathered, documented, kinds)
+def _backward(name: str, shows: str, call: Callable[[TensorKind, int, list[Array]], list[Any]]) -> Case:
+    kinds = _ONLY_MINDSPORE
+    return Case(name, shows, _own_weights, call, _reduced_and_scattered, kinds=kinds, collective="reduce_scatter")
 
 
-def _backward(name: str, shows: str, call: Any) -> Case:
-    return Case(name, shows, "reduce_scatter", _SIZE, _own_weights, call, _reduced_and_scattered, kinds=_ONLY_MINDSPORE)
+_ALL_GATHER_INTO_TENSOR = Document(
+    name="mindspore.mint.distributed.all_gather_into_tensor",
+    source="https://www.mindspore.cn/docs/en/r2.5.0/api_python/mint/mindspore.mint.distributed.all_gather_into_tensor.html",
+    version="MindSpore 2.5",
+    frontend="shim.frontends.mindspore.mint.distributed",
+    collective="all_gather",
+    ranks=_SIZE,
+    cases=(
+        Case(
+            "ones",
+            "two ranks gather two rows of ones each into four rows; None is returned",
+            _ones,
+            _synchronous,
+            _gathered,
+            by_rank("float32", *([[[[1] * 8] * 4]] * _SIZE)),
+        ),
+        Case(
+            "ranks told apart",
+            "the same call with numbers that differ by rank and place",
+            _own_numbers,
+            _synchronous,
+            _gathered,
+        ),
+        Case(
+            "asynchronous",
+            "async_op=True returns a CommHandle; after wait() the result is there",
+            _own_numbers,
+            _asynchronous,
+            _gathered,
+        ),
+        Case(
+            "world by name",
+            "the group may be given as its documented name, hccl_world_group",
+            _own_numbers,
+            _in_a_named_group,
+            _gathered,
+        ),
+        Case(
+            "wrong types",
+            "what is no tensor, a group that is no str, an async_op that is no bool: TypeError, nothing written",
+            _ones,
+            _wrong_types,
+            _zeros,
+        ),
+        Case(
+            "before initialisation",
+            "a call before init_process_group: RuntimeError, nothing written",
+            _ones,
+            _before_init,
+            _zeros,
+        ),
+    ),
+    notes=(
+        Note(
+            says="in its first sentence, that the gathered tensor is returned",
+            true="it is written into output_tensor; None or, with async_op, a CommHandle is returned, as the page says further down",
+            case="ones",
+        ),
+    ),
+)
 
-
-DOCUMENT = Document(
+_ALL_GATHER = Document(
     name="mindspore.ops.AllGather",
     source="https://www.mindspore.cn/docs/zh-CN/r1.7/api_python/ops/mindspore.ops.AllGather.html",
     version="MindSpore 1.7, in an article that quotes its source and translates its documentation",
     frontend="shim.frontends.mindspore.ops",
+    collective="all_gather",
+    ranks=_SIZE,
     cases=(
-        _forward("ones", "a network of two ranks gathers two rows of ones each", _ones, _all_gather, _ONES_SEEN),
-        _forward(
+        Case("ones", "a network of two ranks gathers two rows of ones each", _ones, _all_gather, _gathered, _ONES_SEEN),
+        Case(
             "ones in graph mode",
             "the same, compiled, as the example is written",
             _ones,
             _all_gather_compiled,
+            _gathered,
             _ONES_SEEN,
             _ONLY_MINDSPORE,
         ),
-        _forward("ranks told apart", "the same with numbers that differ by rank and place", _own_numbers, _all_gather),
-        _forward("mini-step", "_MiniStepAllGather, an accumulator as second input", _own_numbers, _mini_step),
-        _forward("micro-step", "_MicroStepAllGather, an accumulator as second input", _own_numbers, _micro_step),
         Case(
-            name="wrong group",
-            shows="a group that is no str: TypeError",
-            collective="all_gather",
-            ranks=_SIZE,
-            inputs=_ones,
-            call=_wrong_group,
-            oracle=lambda inputs: [[] for _ in inputs],
+            "ranks told apart",
+            "the same with numbers that differ by rank and place",
+            _own_numbers,
+            _all_gather,
+            _gathered,
         ),
+        Case("mini-step", "_MiniStepAllGather, an accumulator as second input", _own_numbers, _mini_step, _gathered),
+        Case("micro-step", "_MicroStepAllGather, an accumulator as second input", _own_numbers, _micro_step, _gathered),
+        Case("wrong group", "a group that is no str: TypeError", _ones, _wrong_group, nothing_seen),
         _backward("gradient", "AllGather's gradient is a reduce-scatter of the sum", _all_gather_gradient),
         _backward("gradient in graph mode", "the same, compiled", _all_gather_gradient_compiled),
         _backward("mini-step gradient", "reduce-scatters in every mini-step, as documented", _mini_step_gradient),
@@ -188,3 +290,5 @@ DOCUMENT = Document(
         ),
     ),
 )
+
+DOCUMENTS = (_ALL_GATHER_INTO_TENSOR, _ALL_GATHER)

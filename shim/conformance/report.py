@@ -1,100 +1,77 @@
-"""Tell what became of the documents' cases: as they run, and as a table."""
+"""Tells what became of the documents' cases, and of the tables' cells beside what is recorded of the frameworks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 from textwrap import fill, indent
-from typing import Protocol
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from shim.conformance.documents.case import Case, Document
-from shim.conformance.documents.runner import Failure, Result, Run
-from shim.conformance.forms import first_that_fits, fits
-from shim.conformance.kinds import KINDS, Selection
+from shim.conformance.kinds import KINDS
+from shim.conformance.progress import first_that_fits, fits
+from shim.conformance.runner import Failure, Result, Run
+from shim.conformance.tables.cells import SIZE, TABLES, Cell
+from shim.conformance.tables.cells import Table as TableOfCells
 
 _MOST_FAILURES = 12  # different ones that are printed
 _SHOWN = 27  # columns, with their frame, in which what a case shows can be read
 _MOST_PLACES = 4  # that a failure is said to have happened at, besides the first
+_HOW_TO_READ = "here, with which tensors if not the framework's own (and in the framework itself)"
 
 
-class _Told(Protocol):
-    def __call__(self, result: Result) -> None: ...
-
-
-@contextmanager
-def progress_of(documents: Sequence[Document], selection: Selection, console: Console) -> Iterator[_Told]:
-    """Show a bar while a run goes on, or where output is no terminal, a line for every kind of tensor.
-
-    The value is a function to be called with every result.
-    """
-    totals = {kind: sum(case.is_for(kind) for page in documents for case in page.cases) for kind in selection.present}
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=sum(totals.values()))
-        counts = dict.fromkeys(totals, 0)
-
-        def tell(result: Result) -> None:
-            counts[result.kind] += 1
-            bar.update(task, advance=1, description=f"{result.kind}: {result.document}")
-            if counts[result.kind] == totals[result.kind] and not console.is_terminal:
-                console.print(f"{result.kind}: {totals[result.kind]} cases run")
-
-        yield tell
-
-
-def print_report(run: Run, console: Console) -> None:
+def print_report(run: Run[Case], pages: Sequence[Document], console: Console) -> None:
     """Print the table, the notes on documents that are wrong, the failures in full, and one line that sums up."""
     console.print(Text("Five documents' cases, run on this machine", style="bold"))
-    console.print(_results_table(run, console))
-    _print_notes(run.documents, console)
-    _print_failures(run, console)
-    console.print(_summary(run))
+    console.print(_results_table(run, pages, console))
+    _print_notes(pages, console)
+    _print_failures(run, console, "; --json writes all of them")
+    console.print(_summary_of_cases(run, len(pages)))
 
 
-def _results_table(run: Run, console: Console) -> Table:
+def _results_table(run: Run[Case], pages: Sequence[Document], console: Console) -> Table:
     """Return what became of each document with each kind of tensor: a column for each, or where these have no room, a line."""
-    names = [page.name for page in run.documents]
+    names = [page.name for page in pages]
     folded = [".\n  ".join(name.rsplit(".", 1)) for name in names]
     kinds = _kinds(run)
     versions = [f"{kind} {run.versions.get(kind, '')}".rstrip() for kind in kinds]
-    columns = _by_columns(run, names, versions), _by_columns(run, folded, versions)
-    return first_that_fits(console, *columns, _by_lines(run, folded, versions), _by_lines(run, folded, kinds))
+    columns = _by_columns(run, pages, names, versions), _by_columns(run, pages, folded, versions)
+    return first_that_fits(
+        console, *columns, _by_lines(run, pages, folded, versions), _by_lines(run, pages, folded, kinds)
+    )
 
 
-def _kinds(run: Run) -> list[str]:
+def _kinds(run: Run[Case]) -> list[str]:
     """Return the kinds of tensor that the table tells of."""
     return [kind for kind in KINDS if kind in (*run.selection.present, *run.selection.missing, *run.selection.absent)]
 
 
-def _by_columns(run: Run, names: Sequence[str], kinds: Sequence[str]) -> Table:
+def _by_columns(run: Run[Case], pages: Sequence[Document], names: Sequence[str], kinds: Sequence[str]) -> Table:
     table = Table("document")
     for kind in kinds:
         table.add_column(Text(kind.replace(" ", "\n")), justify="center")
-    for page, name in zip(run.documents, names, strict=True):
+    for page, name in zip(pages, names, strict=True):
         table.add_row(Text(name), *(_cell(run, page, kind) for kind in _kinds(run)))
     return table
 
 
-def _by_lines(run: Run, names: Sequence[str], kinds: Sequence[str]) -> Table:
+def _by_lines(run: Run[Case], pages: Sequence[Document], names: Sequence[str], kinds: Sequence[str]) -> Table:
     table = Table("document", "tensors", "cases", show_lines=True)
-    for page, name in zip(run.documents, names, strict=True):
+    for page, name in zip(pages, names, strict=True):
         cells = Text("\n").join(_cell(run, page, kind) for kind in _kinds(run))
         table.add_row(Text(name), Text("\n".join(kinds)), cells)
     return table
 
 
-def _cell(run: Run, page: Document, kind: str) -> Text:
+def _cell(run: Run[Case], page: Document, kind: str) -> Text:
     if kind in run.selection.missing:
         return Text("missing", style="bold red")
     if kind in run.selection.absent:
         return Text("not installed", style="dim")
-    results = run.results_of(page, kind)
+    results = [result for result in run.results if (result.subject.document, result.kind) == (page.name, kind)]
     passed = sum(result.passed for result in results)
     if passed == len(results):
         return Text(f"{passed} passed", style="green")
@@ -112,15 +89,18 @@ def _print_notes(documents: Sequence[Document], console: Console) -> None:
     console.print()
 
 
-def _print_failures(run: Run, console: Console) -> None:
-    """Print every different failure once, in full, with the places where it happened."""
+def _print_failures(run: Run[Case] | Run[Cell], console: Console, rest: str) -> None:
+    """Print every different failure once, in full, with the places where it happened; *rest* ends the line on those that are not printed."""
     for kind in run.selection.missing:
         console.print(Text(f"\nmissing: {kind} was asked for and is not installed", style="bold red"))
     places: dict[str, list[str]] = {}
     for result in run.results:
-        for ranks, failure in _alike(result.failures):
-            place = f"{result.document}, case {result.case!r}, {result.kind} tensors, {ranks} of {result.ranks}"
-            places.setdefault(_failure(failure), []).append(place)
+        ranks: dict[str, list[int]] = {}
+        for failure in result.failures:
+            ranks.setdefault(_failure(failure), []).append(failure.rank)
+        for text, on in ranks.items():
+            where = f"rank{'s' * (len(on) > 1)} {', '.join(map(str, on))} of {result.subject.ranks}"
+            places.setdefault(text, []).append(f"{result.subject.place}, {result.kind} tensors, {where}")
     for text, (first, *others) in list(places.items())[:_MOST_FAILURES]:
         console.print(Text(f"\nfailed: {first}", style="bold red"), soft_wrap=True)
         console.print(Text(indent(text, "  ")), soft_wrap=True)
@@ -129,15 +109,7 @@ def _print_failures(run: Run, console: Console) -> None:
         if others[_MOST_PLACES:]:
             console.print(Text(f"and in {len(others) - _MOST_PLACES} more places"))
     if len(places) > _MOST_FAILURES:
-        console.print(Text(f"\nand {len(places) - _MOST_FAILURES} other failures; --json writes all of them"))
-
-
-def _alike(failures: Sequence[Failure]) -> list[tuple[str, Failure]]:
-    """Return failures that differ by more than the rank, each with the ranks that it happened on."""
-    ranks: dict[Failure, list[int]] = {}
-    for failure in failures:
-        ranks.setdefault(replace(failure, rank=-1), []).append(failure.rank)
-    return [(f"rank{'s' * (len(on) > 1)} {', '.join(map(str, on))}", failure) for failure, on in ranks.items()]
+        console.print(Text(f"\nand {len(places) - _MOST_FAILURES} other failures{rest}"))
 
 
 def _failure(failure: Failure) -> str:
@@ -147,10 +119,10 @@ def _failure(failure: Failure) -> str:
     return f"against {against}: {failure.details}\nexpected: {failure.expected}\nseen:     {failure.seen}"
 
 
-def _summary(run: Run) -> Text:
+def _summary_of_cases(run: Run[Case], pages: int) -> Text:
     failed = sum(not result.passed for result in run.results)
     kinds = ", ".join(run.selection.present) or "no kind of tensor"
-    count = f"{len(run.documents)} document{'s' if len(run.documents) != 1 else ''}"
+    count = f"{pages} document{'s' if pages != 1 else ''}"
     if run.passed:
         text = f"{count}, {len(run.results)} runs of cases, all passed with {kinds}, in {run.seconds:.1f} s."
         return Text(text, style="bold green")
@@ -193,3 +165,59 @@ def _table_of(rows: Sequence[tuple[str, ...]], shown: Sequence[str] = ()) -> Tab
 def _tensors(case: Case, chosen: Sequence[str] | None) -> str:
     kinds = case.kinds if chosen is None else [kind for kind in chosen if case.is_for(kind)]
     return ", ".join(kinds) or "all"
+
+
+def print_tables(run: Run[Cell], console: Console) -> None:
+    """Print the tables, the failures in full, and one line that sums up."""
+    results = {result.subject.name: result for result in run.results}
+    for table in TABLES:
+        of_table = [cell for cell in run.subjects if cell.table == table.name]
+        if of_table:
+            console.print(Text(f"{table.title}: {_HOW_TO_READ}", style="bold"))
+            console.print(_as_grid(table, of_table, results))
+            console.print()
+    _print_failures(run, console, "")
+    console.print(_summary_of_cells(run), soft_wrap=True)
+
+
+def _as_grid(table: TableOfCells, of_table: Sequence[Cell], results: dict[str, Result[Cell]]) -> Table:
+    columns = list({cell.column.name: cell.column for cell in of_table}.values())
+    grid = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
+    grid.add_column(table.name.removesuffix("s"), width=max(map(len, " ".join(table.rows).split())))
+    for column in columns:
+        grid.add_column(Text(f"{column.name.replace('.', '.' + chr(10))}\n{column.real}"), overflow="fold")
+    by_place = {(cell.row, cell.column.name): cell for cell in of_table}
+    for row in table.rows:
+        here = [by_place.get((row, column.name)) for column in columns]
+        grid.add_row(row, *("" if cell is None else _told(cell, results.get(cell.name)) for cell in here))
+    return grid
+
+
+def _told(cell: Cell, result: Result[Cell] | None) -> Text:
+    if cell.call is None:
+        return Text(cell.real, style="dim")
+    if result is None:
+        ours = Text("not run", style="yellow")
+    elif not result.passed:
+        ours = Text("FAILED", style="bold red")
+    else:
+        with_what = "" if result.kind == cell.column.kind else f", {result.kind}"
+        ours = Text(f"{cell.says}{with_what}", style="green")
+    return Text.assemble(ours, Text(f"\n({cell.real})", style="dim"))
+
+
+def _summary_of_cells(run: Run[Cell]) -> Text:
+    failed = sum(not result.passed for result in run.results)
+    calls = sum(min((sight.checks for sight in result.seen.values()), default=0) for result in run.results)
+    absent = sum(cell.call is None for cell in run.subjects)
+    parts = [f"{len(run.results)} cells, {calls} calls checked on each of {SIZE} ranks"]
+    parts.append(f"{failed} failed" if failed else "all of these as they should be")
+    if run.not_run:
+        parts.append(f"{run.not_run} not run, because the tensors at hand have no such dtype")
+    if absent:
+        parts.append(f"{absent} n/a")
+    parts += [f"{kind} missing" for kind in run.selection.missing]
+    narrowed = run.selection.narrowed
+    begin = f"partial, with {', '.join(run.selection.present)} tensors alone: " if narrowed else ""
+    style = "bold red" if not run.passed else "bold yellow" if narrowed else "bold green"
+    return Text(f"{begin}{', '.join(parts)}, in {run.seconds:.1f} s.", style=style)

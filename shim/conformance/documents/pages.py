@@ -1,6 +1,7 @@
-"""The five documents' cases on the frameworks themselves: their frontends' modules are replaced by those that they stand for.
+"""The five documents' cases: on the frontends with every kind of tensor, and on the frameworks themselves.
 
-A case becomes an example of one step, so that it is run, judged and shown as the frameworks' own examples are.
+For these, the frontends' modules are replaced by those that they stand for, and a case becomes an example of one step, so that it is run,
+judged and shown as the frameworks' own examples are.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from shim.conformance import assertions
-from shim.conformance.documents.case import Case, Document, framework_of, name_of
-from shim.conformance.documents.cases import case_named
-from shim.conformance.documents.runner import as_text, check_sights
+from shim.conformance.documents import mindspore_cases, paddle_cases, torch_cases
+from shim.conformance.documents.case import Case, Document, as_text
 from shim.conformance.examples.example import Example, Step, Wanted
 from shim.conformance.examples.judging.reference_verdicts import judge_reference
 from shim.conformance.examples.judging.verdicts import read_records
@@ -27,19 +27,41 @@ from shim.conformance.examples.running.reference import Variables, enter, run_on
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.sides import REFERENCE, Side
 from shim.conformance.examples.suite import CASE, Source
-from shim.conformance.kinds import kind_named
+from shim.conformance.kinds import Selection, kind_named
+from shim.conformance.runner import Result, Run, run_in_ranks
 from shim.substitution.mirrors import frontends_of_installed, version_of
+
+DOCUMENTS: tuple[Document, ...] = (*torch_cases.DOCUMENTS, *paddle_cases.DOCUMENTS, *mindspore_cases.DOCUMENTS)
+
+
+def case_named(document: str, case: str) -> Case:
+    """Return the case called *case* of the document called *document*."""
+    return next(each for page in DOCUMENTS if page.name == document for each in page.cases if each.name == case)
+
+
+def run_documents(
+    documents: Sequence[Document], selection: Selection, on_result: Callable[[Result[Case]], Any] = lambda result: None
+) -> Run[Case]:
+    """Run every case of *documents* with every kind of tensor that is present; tell *on_result* of each as it ends."""
+    run: Run[Case] = Run(tuple(case for page in documents for case in page.cases), selection)
+    return run_in_ranks(run, planned(documents, selection), on_result, [__name__])
+
+
+def planned(documents: Sequence[Document], selection: Selection) -> list[tuple[Case, str]]:
+    """Return the cases to run, kind by kind, each with the kind of tensor."""
+    cases = [case for page in documents for case in page.cases]
+    return [(case, kind) for kind in selection.present for case in cases if case.is_for(kind)]
 
 
 def source_of_cases(framework: str, pages: Sequence[Document]) -> Source:
     """Return the cases of *pages* that are for the installed *framework*, and what is on record of them."""
     version = version_of(framework)
     root = frontends_of_installed()[framework]
-    cases = [(page, case) for page in pages for case in page.cases if framework_of(page) == framework]
     examples = [
         example_of_case(page, case)
-        for page, case in cases
-        if f"{case.frontend or page.frontend}.".startswith(f"{root}.") and case.is_for(framework)
+        for page in pages
+        for case in page.cases
+        if page.framework == framework and f"{case.frontend}.".startswith(f"{root}.") and case.is_for(framework)
     ]
     records = {REFERENCE: read_records(f"{framework}-cases", version, REFERENCE)}
     return Source(framework, version, tuple(examples), records, CASE)
@@ -48,11 +70,11 @@ def source_of_cases(framework: str, pages: Sequence[Document]) -> Source:
 def example_of_case(page: Document, case: Case) -> Example:
     """Return *case* as an example, whose one step shows each rank's tensors."""
     code = inspect.getsource(case.call)
-    computed = case.documented or case.oracle([case.inputs(rank) for rank in range(case.ranks)])
+    computed = case.documented or case.computed
     last = len(code.splitlines())
     wanted = Wanted({rank: as_text(arrays) for rank, arrays in enumerate(computed)}, last)
     step = Step(code, last, 0, wanted)
-    return Example(framework_of(page), name_of(page, case), 1, code, page.source, (step,), case.ranks)
+    return Example(page.framework, case.title, 1, code, page.source, (step,), case.ranks)
 
 
 def _run(
@@ -62,7 +84,7 @@ def _run(
     on_begin: Callable[[Example], None],
     tensors: str,
 ) -> list[Outcome]:
-    target = "shim.conformance.documents.reference:see_case_on_this_rank"
+    target = "shim.conformance.documents.pages:see_case_on_this_rank"
     return run_on_frameworks(target, examples, on_outcome, on_begin)
 
 
@@ -81,12 +103,12 @@ def see_case_on_this_rank(example: Example, variables: Variables) -> Sight:
     os.chdir(tempfile.mkdtemp())  # frameworks leave files where they run
     line = example.steps[0].line
     try:
-        arrays = [kind.read(tensor) for tensor in case.call(kind, rank, case.inputs(rank))]
+        arrays = case.see(kind, rank, case.ranks)
     except BaseException as error:  # an exit or interrupt out of a case is its failure, not the end of the process
         if _is_ours(error):
             return Sight((StepSight(line, (), str(error)),), ())
         return Sight((StepSight(line, (), None, traceback.format_exc()),), ())
-    differences = [failure.details for failure in check_sights(case, {rank: arrays})]
+    differences = [failure.details for failure in case.judge({rank: arrays})]
     return Sight((StepSight(line, (as_text(arrays),), differences[0] if differences else None),), ())
 
 

@@ -1,13 +1,19 @@
-"""Shows how a run of examples gets on: a live table in a terminal, a line for each framework elsewhere."""
+"""Shows how a run gets on: a live table or a bar in a terminal, a line for each framework or kind of tensor elsewhere.
+
+Tables are shown in the form that a terminal has room for.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -15,10 +21,45 @@ from rich.text import Text
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.judging.verdicts import Judgement, Verdict
 from shim.conformance.examples.sides import Part
-from shim.conformance.forms import first_that_fits
+from shim.conformance.runner import Result
 
 _LIVE = (Verdict.PASS, Verdict.RAN, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)
 _REFRESHES = 8  # a second
+_NO_LIMIT = 10_000  # columns
+
+
+def fits(table: Table, console: Console, besides: int = 0) -> bool:
+    """Tell whether *table* stands on *console* without a line of its cells being folded or cut, and leaves so many columns *besides*."""
+    room = console.options.update(max_width=_NO_LIMIT)
+    return Measurement.get(console, room, table).maximum + besides <= console.width
+
+
+def first_that_fits(console: Console, *tables: Table) -> Table:
+    """Return the first of *tables* that fits on *console*, the last one where none does."""
+    return next((table for table in tables if fits(table, console)), tables[-1])
+
+
+@contextmanager
+def progress_bar(
+    calls: Sequence[tuple[Any, str]], console: Console, things: str, tensors: str, title: Callable[[Any], str]
+) -> Iterator[Callable[[Result[Any]], None]]:
+    """Show a bar while *things*, each of *calls* with its kind of tensor, are run, or where output is no terminal, a line for every kind.
+
+    *tensors* follows the kind's name, and *title* says what is shown of a thing. The value is a function to be called with every result.
+    """
+    left = Counter(kind for _, kind in calls)
+    totals = dict(left)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=len(calls))
+
+        def tell(result: Result[Any]) -> None:
+            left[result.kind] -= 1
+            bar.update(task, advance=1, description=f"{result.kind}{tensors}: {title(result.subject)}")
+            if not left[result.kind] and not console.is_terminal:
+                console.print(f"{result.kind}{tensors}: {totals[result.kind]} {things} run")
+
+        yield tell
 
 
 class ProgressTable:
