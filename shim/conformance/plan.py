@@ -9,13 +9,20 @@ from pathlib import Path
 
 from shim.conformance.documents.case import Case, Document
 from shim.conformance.documents.pages import DOCUMENTS, source_of_cases
-from shim.conformance.examples.selection import is_chosen, unmatched
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import NOT_INSTALLED, Source, SourceRun, installed_source, sources_in_files
+from shim.conformance.examples.example import is_chosen, unmatched
+from shim.conformance.examples.suite import (
+    NOT_INSTALLED,
+    REFERENCE,
+    SHIM,
+    Part,
+    Source,
+    SourceRun,
+    installed_source,
+    sources_in_files,
+)
 from shim.conformance.kinds import KINDS, Selection, is_installed, select_kinds
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.rows import rows_of_cases, rows_of_examples, subject_of
 from shim.conformance.runner import Run
 
 FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")

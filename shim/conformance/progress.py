@@ -19,8 +19,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.verdicts import Judgement, Verdict
-from shim.conformance.examples.sides import Part
+from shim.conformance.examples.judging import Judgement, Verdict
+from shim.conformance.examples.suite import Part
 from shim.conformance.runner import Result
 
 _LIVE = (Verdict.PASS, Verdict.RAN, Verdict.DOCUMENT_WRONG, Verdict.NOT_RUNNABLE, Verdict.FAIL)

@@ -10,7 +10,7 @@ import pytest
 from shim.bench.machine import processors
 from shim.bench.measuring.run import present
 from shim.bench.planning.cases import Case
-from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.planning.plan import CONTENDERS
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.ranks.turn import Turn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shim.bench.planning.cases import Case
-from shim.bench.results.figures import Overlap, figures_of, slowest
+from shim.bench.results.record import Overlap, figures_of, slowest
 
 
 def test_of_each_sample_the_slowest_rank_counts() -> None:

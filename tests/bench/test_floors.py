@@ -9,10 +9,9 @@ import pytest
 
 from shim.bench.libraries.base import Place
 from shim.bench.libraries.floor import OneCopy
-from shim.bench.planning.cases import Case
-from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.planning.cases import LINE, Case
 from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
-from shim.bench.planning.machine_cases import LINE
+from shim.bench.planning.plan import CONTENDERS
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.ranks.turn import Turn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.bench.measuring.pace import TOO_LONG, Pace, first_turn
+from shim.bench.measuring.session import TOO_LONG, Pace, first_turn
 from shim.bench.planning.cases import Case
 
 BUDGET = 0.05  # seconds

@@ -9,8 +9,7 @@ import pytest
 from fakes import record
 
 from shim.bench.planning.cases import Case
-from shim.bench.results.figures import Overlap, Result
-from shim.bench.results.record import read_record, write_record
+from shim.bench.results.record import Overlap, Result, read_record, write_record
 
 SMALL = Case("all_reduce", 2, "float32", 8)
 

@@ -11,8 +11,7 @@ from fakes import FakeRanks, Reply, Told, dying, plan, refusing, steady
 
 from shim.bench.measuring.session import Outcome, in_turn, run_session
 from shim.bench.planning.cases import Case
-from shim.bench.planning.contenders import Contender
-from shim.bench.planning.plan import Plan
+from shim.bench.planning.plan import Contender, Plan
 from shim.bench.ranks.rank_set import RanksEndedError
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 

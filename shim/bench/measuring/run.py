@@ -1,14 +1,23 @@
-"""From a plan to a record: who is there, the session with real rank processes, and what is to be said of the machine."""
+"""From a plan to a record: who is there, the session with real rank processes, how it gets on, what ends it early, and what is to be said of the machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
+from types import FrameType
+
+import rich.progress
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 from shim.bench import machine
 from shim.bench.measuring.session import Outcome, Progress, Ranks, run_session
-from shim.bench.planning.contenders import FLOORS, OURS, Contender
-from shim.bench.planning.plan import Plan
+from shim.bench.planning.plan import FLOORS, OURS, Contender, Plan
 from shim.bench.ranks.launchers import Mpi, find_mpi
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.results.record import ContenderRecord, Record
@@ -79,3 +88,91 @@ def _record(plan: Plan, described: dict[str, object], absent: Mapping[Contender,
 
 def _role(contender: Contender) -> str:
     return "ours" if contender in OURS else "floor" if contender in FLOORS else "peer"
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let the first signal that asks for an end raise SystemExit, with the status a shell expects, and others pass meanwhile.
+
+    Putting away is not interrupted by a second one; it is over within seconds. Use it in the main thread. What is ignored already,
+    as SIGHUP is under nohup, stays so.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    taken = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        for other in taken:
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    try:
+        for number in taken:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+_LINE_SECONDS = 30.0  # between two lines where output is no terminal
+_DRAW_SECONDS = 0.5  # between two pictures of the bar
+
+
+class ProgressBar:
+    """A bar with the time that is left in a terminal, a line now and then elsewhere. Use it as a context manager.
+
+    ``total`` is the sum of the weights that it will be advanced by.
+    """
+
+    def __init__(self, total: float, console: Console) -> None:
+        self._console, self._total, self._done = console, total, 0.0
+        self._begun = self._drawn = time.monotonic()
+        self._bar = rich.progress.Progress(
+            TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True)),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            auto_refresh=False,
+            expand=True,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> ProgressBar:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def begin(self, text: str) -> None:
+        """Say what is measured next."""
+        self._bar.update(self._task, description=text)
+        self._draw()
+
+    def advance(self, weight: float) -> None:
+        """Count what has been measured."""
+        self._done += weight
+        self._bar.update(self._task, completed=self._done)
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if self._console.is_terminal:
+            if now - self._drawn >= _DRAW_SECONDS:
+                self._drawn = now
+                self._bar.refresh()
+        elif now - self._drawn >= _LINE_SECONDS:
+            self._drawn = now
+            elapsed = now - self._begun
+            share = self._done / self._total
+            left = str(timedelta(seconds=round(elapsed / share - elapsed))) if share else "?"
+            self._console.print(f"{share:4.0%} measured, {left} left", highlight=False)

@@ -1,7 +1,7 @@
 """One run: all contenders of a number of ranks are started, and take short turns in an order that changes, round after round.
 
 A turn is one case of some calls. Every case is come back to in every round, so that whatever the machine does in the meantime
-befalls all contenders alike. The first round checks results and finds out how long calls take (``pace``); it counts for nothing else.
+befalls all contenders alike. The first round checks results and finds out how long calls take (``Pace``); it counts for nothing else.
 """
 
 from __future__ import annotations
@@ -12,15 +12,101 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from shim.bench.measuring.overlap import OverlapMeasurement
-from shim.bench.measuring.pace import TOO_LONG, Pace, first_turn
-from shim.bench.planning.cases import Case, size_text
-from shim.bench.planning.contenders import FLOORS, Contender
-from shim.bench.planning.machine_cases import MEMORY_BYTES
-from shim.bench.planning.plan import Plan, deadline_of, overlap_weight, start_weight
+from shim.bench.planning.cases import MEMORY_BYTES, Case, size_text
+from shim.bench.planning.plan import FLOORS, OVERLAP_SAMPLES, Contender, Plan, deadline_of, overlap_weight, start_weight
 from shim.bench.ranks.rank_set import RanksEndedError
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
-from shim.bench.results.figures import Overlap, Result, figures_of, slowest
+from shim.bench.results.record import Overlap, Result, figures_of, slowest
+
+_FIRST_SIDE, _LARGEST_SIDE = 512, 8192  # rows of the matrices
+_STEP = 16  # rows
+_WAYS = 3  # the all_reduce alone, the product alone, both
+
+
+class OverlapMeasurement:
+    """One contender's turns. The first one finds out how large the matrices have to be, and counts for nothing else.
+
+    ``refused`` says why there is nothing to measure.
+    """
+
+    def __init__(self, case: Case, contender: str) -> None:
+        self.case, self.contender = case, contender
+        self.refused = ""
+        self._side = 0
+        self._samples: list[float] = []
+
+    def turn(self) -> OverlapTurn:
+        return OverlapTurn(self.case, self._side or _FIRST_SIDE, OVERLAP_SAMPLES)
+
+    def take(self, answers: Sequence[Answer]) -> None:
+        """Take in what the ranks answered to a turn."""
+        refused = next((answer.cannot for answer in answers if answer.cannot), None)
+        if refused:
+            self.refused = refused
+            return
+        times = slowest([answer.seconds for answer in answers])
+        if self._side:
+            self._samples += times
+        else:
+            self._side = _side_for(*(statistics.median(times[way::_WAYS]) for way in range(2)))
+
+    def overlap(self) -> Overlap:
+        """Return what has been measured, or why nothing has."""
+        if self.refused:
+            return Overlap(self.case, self.contender, reason=self.refused)
+        alone, product, both = (statistics.median(self._samples[way::_WAYS]) * 1e6 for way in range(_WAYS))
+        return Overlap(self.case, self.contender, self._side, alone, product, both, len(self._samples) // _WAYS)
+
+
+def _side_for(communication: float, product: float) -> int:
+    """Return how many rows the matrices need for their product to take as long as the communication."""
+    side: float = _FIRST_SIDE * (communication / product) ** (1 / 3)
+    return max(_STEP, min(_LARGEST_SIDE, round(side / _STEP) * _STEP))
+
+
+TOO_LONG = 2.0  # seconds of a call after which larger sizes are not measured, and one sample a turn has to do
+# After which a turn ends, whatever was expected of it: three samples that are not too long fit.
+_MOST_SECONDS = 2 * TOO_LONG
+_BATCH_SECONDS = 0.001  # after which no more calls are timed together: these can be told from the clock
+_FEWEST_SAMPLES, _MOST_SAMPLES = 3, 200  # in one turn
+_FIRST_WARM_UP, _WARM_UP = 6, 2  # batches; MPICH has its fast collectives from the sixth call on
+
+
+def first_turn(case: Case) -> Turn:
+    """Return the turn that says how long a call takes: one call, checked, and then timed; more than once where that is soon done."""
+    return Turn(case, _FEWEST_SAMPLES if case.batch > 1 else 1, warm_up=0, check=True, calls=1, seconds=_MOST_SECONDS)
+
+
+class Pace:
+    """The turns after the first one, in which a call took *seconds* on the slowest rank. *budget* are a turn's seconds of timed calls."""
+
+    def __init__(self, case: Case, seconds: float, budget: float) -> None:
+        self._case, self._budget = case, budget
+        self.call = self.spent = seconds
+        self.calls = max(1, min(case.batch, int(_BATCH_SECONDS / max(seconds, 1e-9))))
+
+    @property
+    def sample(self) -> float:
+        """Seconds of a sample with all that belongs to it, as far as they are known."""
+        return max(self.spent, self.call * self.calls, 1e-9)
+
+    def second_turn(self) -> Turn | None:
+        """Return the turn that warms up, and checks the whole batch; None where a single call fills a turn."""
+        if self.sample > self._budget and self.calls == 1:
+            return None
+        warm_up = max(1, min(_FIRST_WARM_UP, int(self._budget / self.sample)))
+        return self._turn(_FEWEST_SAMPLES, warm_up, check=self.calls > 1)
+
+    def turn(self) -> Turn:
+        """Return one of the turns that count."""
+        if self.call > TOO_LONG:
+            return self._turn(1, 1)
+        samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(self._budget / self.sample)))
+        return self._turn(samples, _WARM_UP if self.sample * _WARM_UP < self._budget else 1)
+
+    def _turn(self, samples: int, warm_up: int, *, check: bool = False) -> Turn:
+        return Turn(self._case, samples, warm_up, check, self.calls, _MOST_SECONDS)
+
 
 _T = TypeVar("_T")
 _RESTARTS = 3  # of a contender whose ranks had to be ended

@@ -1,4 +1,4 @@
-"""What is measured: a collective of so many ranks on so many bytes of a dtype, and how its elements are shared out."""
+"""What is measured: a collective of so many ranks on so many bytes of a dtype, and how its elements are shared out; and the machine itself."""
 
 from __future__ import annotations
 
@@ -91,3 +91,15 @@ def size_text(size: int) -> str:
         if size >= factor:
             return f"{size / factor:g} {unit}"
     return f"{size} B"
+
+
+LINE = "line_round_trip"  # one cache line, there and back between ranks 0 and 1
+MEMORY_BYTES = {  # copied from a private tensor to another by all ranks at once
+    "memcpy_cache": 128 * 1024,
+    "memcpy_dram": 128 * 1024 * 1024,
+}
+
+
+def machine_cases(ranks: int) -> list[Case]:
+    """Return the cases that say what *ranks* processes of this machine can do at once."""
+    return [Case(LINE, ranks, "int64", 8), *(Case(name, ranks, "int64", size) for name, size in MEMORY_BYTES.items())]

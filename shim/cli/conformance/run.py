@@ -28,13 +28,10 @@ from shim.conformance import report
 from shim.conformance.documents import pages
 from shim.conformance.documents.case import Case
 from shim.conformance.documents.pages import CASE_SIDES
-from shim.conformance.examples.sides import REFERENCE, Part
-from shim.conformance.examples.suite import SourceRun, run_source
+from shim.conformance.examples.suite import REFERENCE, Part, SourceRun, run_source
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.html import as_html
-from shim.conformance.matrix.junit import as_junit
-from shim.conformance.matrix.markdown import as_markdown
+from shim.conformance.matrix.files import as_html, as_junit, as_markdown
 from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import Plan, matrix_of
 from shim.conformance.progress import ProgressTable, progress_bar

@@ -20,13 +20,11 @@ from shim.conformance import assertions
 from shim.conformance.documents import mindspore_cases, paddle_cases, torch_cases
 from shim.conformance.documents.case import Case, Document, as_text
 from shim.conformance.examples.example import Example, Step, Wanted
-from shim.conformance.examples.judging.reference_verdicts import judge_reference
-from shim.conformance.examples.judging.verdicts import read_records
+from shim.conformance.examples.judging import judge_reference, read_records
 from shim.conformance.examples.running.rank import Sight, StepSight
 from shim.conformance.examples.running.reference import Variables, enter, run_on_frameworks
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import REFERENCE, Side
-from shim.conformance.examples.suite import CASE, Source
+from shim.conformance.examples.suite import CASE, REFERENCE, Side, Source
 from shim.conformance.kinds import Selection, kind_named
 from shim.conformance.runner import Result, Run, run_in_ranks
 from shim.substitution.mirrors import frontends_of_installed, version_of
@@ -80,7 +78,6 @@ def example_of_case(page: Document, case: Case) -> Example:
 def _run(
     examples: Sequence[Example],
     on_outcome: Callable[[Outcome], None],
-    *,
     on_begin: Callable[[Example], None],
     tensors: str,
 ) -> list[Outcome]:

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import CASE, FILE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, FILE, REFERENCE, SHIM
 from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 from shim.conformance.progress import first_that_fits, fits
 

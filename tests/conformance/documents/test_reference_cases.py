@@ -12,9 +12,8 @@ import pytest
 from shim.conformance.assertions import assert_is_none
 from shim.conformance.documents import pages
 from shim.conformance.documents.pages import CASE_SIDES, DOCUMENTS, on_the_framework, source_of_cases
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE
-from shim.conformance.examples.suite import run_source
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import REFERENCE, run_source
 
 
 @pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.conformance.examples.selection import is_chosen, unmatched
+from shim.conformance.examples.example import is_chosen, unmatched
 
 NAMES = [
     "torch.distributed.all_gather",

@@ -8,12 +8,11 @@ import numpy as np
 from made_up import TRACEBACK, a_judgement, a_matrix, a_source_run, an_example, an_outcome, source_runs
 
 from shim.conformance.documents.pages import DOCUMENTS
-from shim.conformance.examples.judging.verdicts import Judgement, Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.examples.judging import Judgement, Verdict
+from shim.conformance.examples.suite import REFERENCE, SHIM
 from shim.conformance.kinds import Selection
 from shim.conformance.matrix.cells import Column, Failure, Seen, engine_in_use
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import failures_of, rows_of_examples
+from shim.conformance.matrix.rows import failures_of, rows_of_cases, rows_of_examples
 from shim.conformance.runner import Failure as CaseFailure
 from shim.conformance.runner import Result, Run
 

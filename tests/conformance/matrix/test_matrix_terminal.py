@@ -11,13 +11,11 @@ from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_e
 from rich.console import Console
 
 from shim.conformance.documents.pages import DOCUMENTS
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import CASE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, Part
 from shim.conformance.kinds import Selection
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.rows import rows_of_cases, rows_of_examples, subject_of
 from shim.conformance.matrix.terminal import counts_table, print_matrix
 from shim.conformance.progress import ProgressTable
 from shim.conformance.runner import Result, Run

@@ -8,9 +8,8 @@ import pytest
 from made_up import a_case_row, a_judgement, a_source_run
 
 from shim.conformance import kinds, plan
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import CASE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, Part
 from shim.conformance.plan import make_plan, matrix_of
 from shim.conformance.runner import Run
 

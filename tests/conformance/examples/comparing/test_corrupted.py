@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.verdicts import Verdict, read_records
+from shim.conformance.examples.judging import Verdict, read_records
 from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.running.programs import is_program
 from shim.conformance.examples.running.runner import run_examples

@@ -8,8 +8,7 @@ import pytest
 
 from shim.conformance.examples.converting.conversion import GRADIENT
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.applicability import NO_TENSOR, judge_kind
-from shim.conformance.examples.judging.verdicts import judge, read_records, verdict_of_end
+from shim.conformance.examples.judging import NO_TENSOR, judge, judge_kind, read_records, verdict_of_end
 from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running.runner import PRELOADED, Outcome, run_in_pool
 from shim.conformance.kinds import QUIET

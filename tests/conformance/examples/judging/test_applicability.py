@@ -6,13 +6,12 @@ import dataclasses
 
 import pytest
 
-from shim.conformance.examples import sides
+from shim.conformance.examples import suite
 from shim.conformance.examples.example import Example, Step, Wanted
-from shim.conformance.examples.judging.applicability import NO_TENSOR, judge_kind, refused_by_rule
-from shim.conformance.examples.judging.verdicts import Record, Verdict, judge
+from shim.conformance.examples.judging import NO_TENSOR, Record, Verdict, judge, judge_kind, refused_by_rule
 from shim.conformance.examples.running.rank import Sight
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import SHIM, SIDES
+from shim.conformance.examples.suite import SHIM, SIDES
 
 EXAMPLE = Example("torch", "torch.distributed.x", 1, "x()", "a test", (Step("x()", 1, 0, Wanted({-1: "1"}, 1)),), 2)
 FAILURES = ((0, 1, "item 1: shown 1, seen 2"),)
@@ -88,8 +87,8 @@ def test_rules_say_what_is_not_run_and_why(text, why):
 def test_what_a_rule_refuses_is_told_and_not_run(monkeypatch, kind, runs):
     ran, begun, told = [], [], []
     compiled = dataclasses.replace(EXAMPLE, text="torch.compile(f)")
-    monkeypatch.setattr(sides, "run_examples", lambda examples, *rest: ran.extend(examples) or [])
-    SIDES[SHIM].run([compiled, EXAMPLE], told.append, on_begin=begun.append, tensors=kind)
+    monkeypatch.setattr(suite, "run_examples", lambda examples, *rest: ran.extend(examples) or [])
+    SIDES[SHIM].run([compiled, EXAMPLE], told.append, begun.append, kind)
     assert len(ran) == runs
     assert ran[-1] is EXAMPLE
     refused = [(each.example, each.tensors, each.passed) for each in told]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shim.conformance.documents.pages import DOCUMENTS, source_of_cases
-from shim.conformance.examples.judging.reference_verdicts import judge_reference, verdict_of_run
-from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, read_records
+from shim.conformance.examples.judging import Judgement, Record, Verdict, judge_reference, read_records, verdict_of_run
 from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import REFERENCE
-from shim.conformance.recording.reference import row_of
+from shim.conformance.examples.suite import REFERENCE
+from shim.conformance.recording import reference_row
 from shim.substitution.mirrors import version_of
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
@@ -137,13 +136,13 @@ def test_a_record_has_each_way_in_which_an_example_ends_by_chance():
 def test_a_new_record_is_the_run_s_verdict_or_what_is_known_of_the_same_error():
     known = {"another": Record("0" * 12, Verdict.DOCUMENT_WRONG, "why", "no such thing")}
     new = judge_reference(outcome(ERROR), None, None)
-    assert row_of(new, {}, {}) == {
+    assert reference_row(new, {}, {}) == {
         "verdict": "unsupported on this backend",
         "reason": "",
         "evidence": "RuntimeError: gloo has no such thing",
     }
-    assert row_of(new, {}, known) == {"verdict": "document wrong", "reason": "why", "evidence": "no such thing"}
-    assert row_of(judge_reference(outcome(), None, None), {}, known) == {"verdict": "pass"}
+    assert reference_row(new, {}, known) == {"verdict": "document wrong", "reason": "why", "evidence": "no such thing"}
+    assert reference_row(judge_reference(outcome(), None, None), {}, known) == {"verdict": "pass"}
     kept = {"reference": {"verdict": "unsupported on this backend", "reason": "mine", "evidence": "gloo"}}
     as_recorded = judge_reference(outcome(ERROR), Record(TEXT, Verdict.UNSUPPORTED, "mine", "gloo"), None)
-    assert row_of(as_recorded, kept, known) == kept["reference"]
+    assert reference_row(as_recorded, kept, known) == kept["reference"]

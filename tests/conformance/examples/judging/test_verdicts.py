@@ -8,8 +8,16 @@ from importlib import resources
 import pytest
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.applicability import NO_TENSOR, refused_by_rule
-from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, judge, missing, read_records
+from shim.conformance.examples.judging import (
+    NO_TENSOR,
+    Judgement,
+    Record,
+    Verdict,
+    judge,
+    missing,
+    read_records,
+    refused_by_rule,
+)
 from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running.runner import Outcome
@@ -121,7 +129,7 @@ def test_few_examples_are_not_runnable_here() -> None:
 
 
 def test_every_recorded_version_can_be_read() -> None:
-    folder = resources.files("shim.conformance.examples.judging") / "recorded"
+    folder = resources.files("shim.conformance.examples") / "recorded"
     for file in folder.iterdir():
         framework, _, version = file.name.removesuffix(".json").partition("-")
         side = (

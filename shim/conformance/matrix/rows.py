@@ -1,18 +1,20 @@
-"""Rows of the matrix from the frameworks' own examples, as they were judged on each side and with each kind of tensor."""
+"""Rows of the matrix: the frameworks' own examples, as they were judged on each side and with each kind of tensor, and the five documents' cases."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shim.conformance.documents.case import Case, Document, as_text
 from shim.conformance.examples.example import Example, Step
-from shim.conformance.examples.judging.verdicts import Judgement, Verdict
+from shim.conformance.examples.judging import Judgement, Verdict
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.suite import FILE, SourceRun
+from shim.conformance.examples.suite import CASE, FILE, REFERENCE, SHIM, SourceRun
 from shim.conformance.matrix.cells import Cell, Column, Failure, Row, Seen, Subject, engine_in_use, error_of
+from shim.conformance.runner import Result, Run
 
 
 def subject_of(run: SourceRun) -> Subject:
@@ -135,3 +137,53 @@ def failures_of(failures: Sequence[tuple[int, int, str]]) -> tuple[Failure, ...]
         first = found.get(alike, Failure((), line, text))
         found[alike] = replace(first, ranks=(*first.ranks, rank))
     return tuple(found.values())
+
+
+def rows_of_cases(pages: Sequence[Document], run: Run[Case], on_frameworks: Sequence[SourceRun] = ()) -> list[Row]:
+    """Return one row for each case, with a cell for every kind of tensor that it was run with, and for the framework itself."""
+    judged = {each.outcome.example.name: each for of_one in on_frameworks for each in of_one.judgements}
+    results: dict[str, list[Result[Case]]] = {}
+    for result in run.results:
+        results.setdefault(result.subject.title, []).append(result)
+    return [
+        _row_of_case(page, case, results[case.title], judged.get(case.title))
+        for page in pages
+        for case in page.cases
+        if case.title in results
+    ]
+
+
+def _row_of_case(page: Document, case: Case, results: Sequence[Result[Case]], itself: Judgement | None) -> Row:
+    code = _code(case)
+    last = code[-1][0] if code else 0
+    cells = {Column(SHIM, result.kind, engine_in_use()): _cell_of_case(case, result, last) for result in results}
+    if itself is not None:
+        cells[Column(REFERENCE, "", "")] = cell_of(itself)
+    notes = tuple(
+        f"The document says: {note.says} What is true: {note.true}" for note in page.notes if note.case == case.name
+    )
+    return Row(case.title, page.framework, CASE, page.source, case.ranks, code, cells, notes)
+
+
+def _code(case: Case) -> tuple[tuple[int, str], ...]:
+    lines, _ = inspect.getsourcelines(case.call)
+    return tuple((number, line.rstrip("\n")) for number, line in enumerate(lines, start=1))
+
+
+def _cell_of_case(case: Case, result: Result[Case], line: int) -> Cell:
+    expected = case.documented or case.computed
+    by_rank = {failure.rank: failure for failure in result.failures if failure.against != "call"}
+    seen = tuple(
+        Seen(
+            line, (rank,), as_text(expected[rank]), as_text(arrays), by_rank[rank].details if rank in by_rank else None
+        )
+        for rank, arrays in sorted(result.seen.items())
+    )
+    return Cell(Verdict.PASS if result.passed else Verdict.FAIL, result.seconds, seen=seen, failures=_failures(result))
+
+
+def _failures(result: Result[Case]) -> tuple[Failure, ...]:
+    against = {"documented": "against the document: ", "oracle": "against the oracle: ", "call": ""}
+    return failures_of(
+        [(failure.rank, 0, f"{against[failure.against]}{failure.details}") for failure in result.failures]
+    )
