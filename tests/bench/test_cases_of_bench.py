@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shim.bench.planning.cases import COLLECTIVES, DTYPES, SIZES, Case, size_text
+from shim.bench.cases import COLLECTIVES, DTYPES, SIZES, Case, size_text
 
 RANKS = (2, 3, 4, 7, 8)
 

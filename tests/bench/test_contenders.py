@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from shim.bench.cases import Case
 from shim.bench.machine import processors
-from shim.bench.measuring.run import present
-from shim.bench.planning.cases import Case
-from shim.bench.planning.plan import CONTENDERS
+from shim.bench.plan import CONTENDERS
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.ranks.turn import Turn
+from shim.bench.run import present
 
 FOLDERS = {"mpich": Path(os.environ["SHIM_TEST_MPICH"])} if "SHIM_TEST_MPICH" in os.environ else {}
 # An environment has one MPI, which is Open MPI: MPICH is tried where its folder is given.

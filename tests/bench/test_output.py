@@ -9,10 +9,10 @@ import pytest
 from fakes import record
 from rich.console import Console
 
-from shim.bench.measuring import run as measuring
-from shim.bench.planning.cases import COLLECTIVES, Case
-from shim.bench.planning.floors import TWO_COPIES
-from shim.bench.planning.plan import CONTENDERS
+from shim.bench import run as measuring
+from shim.bench.cases import COLLECTIVES, Case
+from shim.bench.floors import TWO_COPIES
+from shim.bench.plan import CONTENDERS
 from shim.bench.results import plots
 from shim.bench.results.comparison import Comparison
 from shim.bench.results.plots import plot

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fakes import record
 
-from shim.bench.planning.cases import COLLECTIVES, SIZES, Case
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import COLLECTIVES, SIZES, Case
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison
 from shim.bench.results.promises import EVERY, Finding, findings
 from shim.bench.results.record import Overlap, Result

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shim.bench.cases import IN_PLACE, Case
 from shim.bench.libraries.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
-from shim.bench.planning.cases import IN_PLACE, Case
 
 Call = Callable[[], object]
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,10 +20,16 @@ from shim.bench.machine import bind_to_share
 
 
 class DistApi(CollectiveLibrary):
-    """A subclass sets ``dist``, the module, and says which argument has an all_reduce return what is waited for."""
+    """A subclass sets ``dist``, the module, and says which argument has an all_reduce return what is waited for.
+
+    It has the names of the functions whose input and output are one tensor each.
+    """
 
     dist: Any
     asynchronous: ClassVar[dict[str, bool]]
+    gathering: ClassVar[str]
+    scattering: ClassVar[str]
+    exchanging: ClassVar[str]
 
     def all_reduce(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_reduce, tensors.output)
@@ -39,6 +46,23 @@ class DistApi(CollectiveLibrary):
     def receive(self, tensor: Any, peer: int) -> Call:
         return partial(self.dist.recv, tensor, peer)
 
+    def all_gather(self, tensors: Tensors) -> Call:
+        return self._of(self.gathering, tensors)
+
+    def reduce_scatter(self, tensors: Tensors) -> Call:
+        return self._of(self.scattering, tensors)
+
+    def all_to_all(self, tensors: Tensors) -> Call:
+        return self._of(self.exchanging, tensors)
+
+    def _of(self, name: str, tensors: Tensors) -> Call:
+        return partial(attrgetter(name)(self.dist), tensors.output, tensors.input)
+
+    def all_gather_unequal(self, tensors: Tensors) -> Call:
+        ends = np.cumsum(tensors.parts)
+        places = [tensors.output[int(end - part) : int(end)] for end, part in zip(ends, tensors.parts, strict=True)]
+        return partial(self.dist.all_gather, places, tensors.input)
+
     def start_all_reduce(self, tensor: Any) -> Callable[[], Call]:
         return lambda: self.dist.all_reduce(tensor, **self.asynchronous).wait
 
@@ -51,20 +75,7 @@ _TUNED = "gloo_tuned"  # what the backend is registered as
 
 class _TorchApi(DistApi):
     asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}
-
-    def all_gather(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_gather_single, tensors.output, tensors.input)
-
-    def reduce_scatter(self, tensors: Tensors) -> Call:
-        return partial(self.dist.reduce_scatter_single, tensors.output, tensors.input)
-
-    def all_to_all(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_to_all_single, tensors.output, tensors.input)
-
-    def all_gather_unequal(self, tensors: Tensors) -> Call:
-        ends = np.cumsum(tensors.parts)
-        places = [tensors.output[end - part : end] for end, part in zip(ends, tensors.parts, strict=True)]
-        return partial(self.dist.all_gather, places, tensors.input)
+    gathering, scattering, exchanging = "all_gather_single", "reduce_scatter_single", "all_to_all_single"
 
 
 class _WithTorchTensors(_TorchApi):
@@ -166,6 +177,7 @@ class GlooTuned(Gloo):
 
 class _PaddleApi(DistApi):
     asynchronous: ClassVar[dict[str, bool]] = {"sync_op": False}
+    gathering, scattering, exchanging = "stream.all_gather", "reduce_scatter", "alltoall_single"
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -179,20 +191,6 @@ class _PaddleApi(DistApi):
     def product(self, side: int) -> Call:
         left, right = self.paddle.ones([side, side]), self.paddle.ones([side, side])
         return partial(self.paddle.mm, left, right)
-
-    def all_gather(self, tensors: Tensors) -> Call:
-        return partial(self.dist.stream.all_gather, tensors.output, tensors.input)
-
-    def reduce_scatter(self, tensors: Tensors) -> Call:
-        return partial(self.dist.reduce_scatter, tensors.output, tensors.input)
-
-    def all_to_all(self, tensors: Tensors) -> Call:
-        return partial(self.dist.alltoall_single, tensors.output, tensors.input)
-
-    def all_gather_unequal(self, tensors: Tensors) -> Call:
-        ends = np.cumsum(tensors.parts)
-        places = [tensors.output[int(end - part) : int(end)] for end, part in zip(ends, tensors.parts, strict=True)]
-        return partial(self.dist.all_gather, places, tensors.input)
 
 
 class PaddleFrontend(_PaddleApi):
@@ -225,7 +223,10 @@ class PaddleGloo(_PaddleApi):
 
 
 class MindSporeFrontend(DistApi):
+    """Our frontend of ``mindspore.mint.distributed``. MindSpore itself has no collectives on a CPU there."""
+
     asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}
+    gathering, scattering, exchanging = "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single"
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -246,15 +247,6 @@ class MindSporeFrontend(DistApi):
         mint = self.mindspore.mint
         left, right = mint.ones((side, side)), mint.ones((side, side))
         return lambda: mint.matmul(left, right).data_ptr()  # which waits for the operator
-
-    def all_gather(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_gather_into_tensor, tensors.output, tensors.input)
-
-    def reduce_scatter(self, tensors: Tensors) -> Call:
-        return partial(self.dist.reduce_scatter_tensor, tensors.output, tensors.input)
-
-    def all_to_all(self, tensors: Tensors) -> Call:
-        return partial(self.dist.all_to_all_single, tensors.output, tensors.input)
 
     def all_gather_unequal(self, tensors: Tensors) -> Call:
         return partial(self.dist.all_gather_into_tensor_uneven, tensors.output, tensors.input, tensors.parts)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from shim.bench.libraries.base import Place
-from shim.bench.planning.plan import Contender
+from shim.bench.plan import Contender
 from shim.bench.ranks.launchers import Mpi, commands_of
 from shim.bench.ranks.rank import Hello, Ready, Start, short_path
 from shim.bench.ranks.turn import LINE_BYTES, Answer, OverlapTurn, Turn

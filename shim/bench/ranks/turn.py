@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from shim.bench.cases import Case
 from shim.bench.libraries.base import Batch, CannotError, Library, OverlapParts
-from shim.bench.planning.cases import Case
 
 _APART = 16  # words between two ranks' counters, so that each has cache lines of its own
 _MOST_RANKS = 256

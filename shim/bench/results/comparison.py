@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shim.bench.planning.cases import LINE, MEMORY_BYTES, Case
+from shim.bench.cases import LINE, MEMORY_BYTES, Case
 from shim.bench.results.record import Record, Result
 
 

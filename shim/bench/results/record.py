@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shim.bench.planning.cases import Case
+from shim.bench.cases import Case
 
 
 @dataclass(frozen=True)

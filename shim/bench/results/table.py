@@ -10,8 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shim.bench.planning.cases import LINE, MEMORY_BYTES, WITHOUT_SIZE, Case, size_text
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import LINE, MEMORY_BYTES, WITHOUT_SIZE, Case, size_text
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison, series
 from shim.bench.results.record import Overlap, Record, Result
 

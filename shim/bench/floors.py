@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shim.bench.planning.cases import DTYPES, Case
+from shim.bench.cases import DTYPES, Case
 
 ONE_COPY, TWO_COPIES = "floor-one-copy", "floor-two-copies"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from shim.conformance.examples.converting.conversion import (
+from shim.conformance.examples.conversion import (
     LACKING,
     InapplicableError,
     array_over,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shim.conformance.examples.converting.conversion import GRADIENT
+from shim.conformance.examples.conversion import GRADIENT
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.judging import NO_TENSOR, judge, judge_kind, read_records, verdict_of_end
 from shim.conformance.examples.reading.reader import examples_in
@@ -18,7 +18,7 @@ from shim.substitution.mirrors import version_of
 
 GIVEN = ">>> x = torch.tensor([1., 2.]) * (rank + 1)\n"
 COPIES = """
->>> from shim.conformance.examples.converting import border, conversion
+>>> from shim.conformance.examples import border, conversion
 >>> conversion._MAKERS["numpy"] = lambda array, dtype: array.copy()
 """
 IN_PLACE = GIVEN + ">>> dist.all_reduce(x)\n>>> x\ntensor([3., 6.])\n"
@@ -59,7 +59,7 @@ TEXTS = {
     "a batch, copied": COPIES + GIVEN + BATCH,
     "nothing brought back": COPIES + ">>> border._Copy.bring_back = lambda self: None\n" + IN_PLACE,
     "nothing brought back later": COPIES + ">>> border._Copy.bring_back = lambda self: None\n" + LATER,
-    "what is returned, as it is": ">>> from shim.conformance.examples.converting import border\n"
+    "what is returned, as it is": ">>> from shim.conformance.examples import border\n"
     ">>> border._Crossing._own_of = lambda self, tensor: tensor\n" + GIVEN + RETURNED,
     "a value": IN_PLACE.replace("3., 6.", "3., 7."),
     "objects": GIVEN + OBJECTS,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from shim.bench.planning.cases import MEMORY_BYTES, Case, size_text
-from shim.bench.planning.plan import FLOORS, OVERLAP_SAMPLES, Contender, Plan, deadline_of, overlap_weight, start_weight
+from shim.bench.cases import MEMORY_BYTES, Case, size_text
+from shim.bench.plan import FLOORS, OVERLAP_SAMPLES, Contender, Plan, deadline_of, overlap_weight, start_weight
 from shim.bench.ranks.rank_set import RanksEndedError
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 from shim.bench.results.record import Overlap, Result, figures_of, slowest

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shim.conformance.examples.converting import conversion
-from shim.conformance.examples.converting.border import Border, ForeignResultError
-from shim.conformance.examples.converting.conversion import InapplicableError
+from shim.conformance.examples import conversion
+from shim.conformance.examples.border import Border, ForeignResultError
+from shim.conformance.examples.conversion import InapplicableError
 
 
 class Tensor:
@@ -298,7 +298,7 @@ def test_a_frontend_that_returns_another_kind_is_noticed(border: Border) -> None
 
 def test_a_value_that_nobody_brings_back_is_not_there(border: Border, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(conversion._MAKERS, "numpy", lambda array, dtype: array.copy())
-    monkeypatch.setattr("shim.conformance.examples.converting.border._Copy.bring_back", lambda self: None)
+    monkeypatch.setattr("shim.conformance.examples.border._Copy.bring_back", lambda self: None)
     tensor = Tensor([1, 2])
     border.through(double)(tensor)
     assert elements(tensor) == [[1, 2]]

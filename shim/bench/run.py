@@ -16,11 +16,11 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.table import Column
 
 from shim.bench import machine
-from shim.bench.measuring.session import Outcome, Progress, Ranks, run_session
-from shim.bench.planning.plan import FLOORS, OURS, Contender, Plan
+from shim.bench.plan import FLOORS, OURS, Contender, Plan
 from shim.bench.ranks.launchers import Mpi, find_mpi
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.results.record import ContenderRecord, Record
+from shim.bench.session import Outcome, Progress, Ranks, run_session
 
 
 def present(

@@ -9,8 +9,8 @@ import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shim.bench.planning.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case, machine_cases
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import COMPUTING, NO_DTYPE, WITHOUT_SIZE, Case, machine_cases
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,21 @@
-"""What counts as the same as a document shows, and what does not."""
+"""What counts as the same as a document shows, what an example does not wait for, and that every value shown is compared."""
 
 from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
 
 import numpy
 import pytest
 
-from shim.conformance.examples.comparing import Output, differs, output_of
+from shim.conformance.examples.comparing import Output, all_differences, differs, output_of, unwaited
+from shim.conformance.examples.example import Example
+from shim.conformance.examples.judging import Verdict, read_records
+from shim.conformance.examples.reading.docstrings import installed_examples
+from shim.conformance.examples.running.programs import is_program
+from shim.conformance.examples.running.runner import run_examples
+from shim.substitution.mirrors import version_of
 
 
 class Framed:
@@ -143,3 +153,104 @@ def test_what_was_printed_before_counts_where_the_code_prints_nothing() -> None:
 def test_the_difference_is_told() -> None:
     assert str(differs("[1, 2]", [seen([1, 3])])).startswith("item 3: shown 2, seen 3")
     assert str(differs("[1]", [seen([1]), seen("more")], own=2)).startswith("seen, not shown: more")
+
+
+TOLD = {
+    "one": ("( 1 2 )", "( 1 3 )", "in all: 2 for 3"),
+    "brackets": ("( 1 2 )", "[ 1 2 ]", "in all: ( for [, ) for ]"),
+    "left out": ("shape [ 2 ]", "shape = [ 2 ]", "in all: nothing for ="),
+    "too much": ("[ 1 ] [ 1 ]", "[ 1 ]", "in all: [ 1 ] for nothing"),
+    "numbers alike": ("[ 1.0 2e0 ) x", "[ 1 2. ] x", "in all: ) for ]"),
+    "a long one": ("x", "1 2 3 4 5 6 7 8 9", "in all: x for 1 2 3 4 5 6 7 8 ..."),
+    "many": (" - ".join("abcdefgh"), " - ".join("klmnopqr"), "in all: a for k, b for l, c for m, d for n, e for o, f for p, 2 more"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_differences_told(what: str) -> None:
+    shown, seen, expected = TOLD[what]
+    assert all_differences(shown.split(), seen.split()) == expected
+
+
+class Handle:
+    def wait(self, timeout: float = 0) -> None: ...
+
+
+class Store:
+    def wait(self, keys: list[str]) -> None: ...
+
+
+def test_a_handle_is_found() -> None:
+    assert unwaited({"x": 1, "handle": Handle()}, ["handle = f()", "print(x)"]) == "handle"
+    assert unwaited({"handles": [Handle()]}, []) == "handles"
+
+
+@pytest.mark.parametrize("source", ["handle.wait()", "dist.wait(x)", "torch.cuda.synchronize()"])
+def test_code_that_waits_is_believed(source: str) -> None:
+    assert unwaited({"handle": Handle()}, [source]) is None
+
+
+@pytest.mark.parametrize("value", [Handle, Store(), None, [1], 3, "wait", pytest])
+def test_other_things_are_no_handles(value: object) -> None:
+    assert unwaited({"value": value}, []) is None
+
+
+def test_names_of_the_module_are_passed_over() -> None:
+    assert unwaited({"__handle__": Handle()}, []) is None
+
+
+PLACE = re.compile(r",?\s*(device='[^']*'|place=Place\([^)]*\))")  # is not compared
+FEWEST = 30  # texts that each framework shows
+
+
+def corrupted(text: str) -> str:
+    text = PLACE.sub("", text)
+    found = list(re.finditer(r"(?<![\w.])\d+(?!\w)", text)) or list(re.finditer(r"\d+", text))
+    if found:
+        last = found[-1]
+        return f"{text[: last.start()]}{int(last[0]) + 1}{text[last.end() :]}"
+    (*_, last) = re.finditer(r"\w+|$", text)
+    return f"{text[: last.end()]}x{text[last.end() :]}"
+
+
+def corruptions_of(example: Example) -> Iterator[Example]:
+    for index, step in enumerate(example.steps):
+        for rank, text in step.wanted.text.items() if step.wanted is not None else ():
+            wanted = dataclasses.replace(step.wanted, text={**step.wanted.text, rank: corrupted(text)})
+            steps = (*example.steps[:index], dataclasses.replace(step, wanted=wanted), *example.steps[index + 1 :])
+            yield dataclasses.replace(example, steps=steps, place=f"line {step.line}, rank {rank}: {corrupted(text)}")
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[1, 2]", "[1, 3]"),
+        ("[1., 2.]", "[1., 3.]"),
+        ("tensor([1], device='cuda:0')", "tensor([2])"),
+        ("True", "Truex"),
+        ("[]", "[]x"),
+    ],
+)
+def test_what_a_corruption_is(text: str, expected: str) -> None:
+    assert corrupted(text) == expected
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "framework",
+    ["torch", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("paddle", "mindspore"))],
+)
+def test_every_value_shown_is_compared(framework: str, every: int) -> None:
+    records = read_records(framework, version_of(framework))
+    examples = [
+        corruption
+        for example in installed_examples(framework)
+        if example.ranks == 2 and not is_program(example) and records[example.name].verdict is Verdict.PASS
+        for corruption in corruptions_of(example)
+    ]
+    assert len(examples) >= FEWEST
+    outcomes = run_examples(examples[::every])
+    unnoticed = [f"{seen.example.name}, {seen.example.place}" for seen in outcomes if seen.passed]
+    assert unnoticed == []

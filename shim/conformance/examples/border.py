@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shim.conformance.examples.comparing import is_handle
-from shim.conformance.examples.converting.conversion import (
+from shim.conformance.examples.conversion import (
     InapplicableError,
     array_over,
     as_kind,
