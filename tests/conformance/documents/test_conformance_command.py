@@ -113,28 +113,11 @@ def test_failures_are_shown_in_full():
     assert "1 of 1 runs of cases failed with numpy" in text
 
 
-def test_a_failure_in_many_places_is_printed_once():
-    run = a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "Traceback of a rank that died")])
-    run.results += [
-        dataclasses.replace(run.results[0], subject=dataclasses.replace(run.subjects[0], name=f"case {i}"))
-        for i in range(10)
-    ]
-    text = printed(run)
-    assert text.count("Traceback of a rank that died") == 1
-    assert "the same in torch.distributed.all_to_all, case 'case 0', numpy tensors, rank 0 of 4" in text
-    assert "and in 6 more places" in text
-
-
 def test_many_failures_do_not_drown_the_summary():
     failures = [Failure(rank, "call", "", "", f"Traceback {rank}") for rank in range(100)]
     text = printed(a_run(Selection(("numpy",), (), ()), failures))
     assert text.count("failed: ") == 12
     assert "and 88 other failures; --json writes all of them" in text
-
-
-def test_markup_in_a_traceback_is_printed_as_it_is():
-    text = printed(a_run(Selection(("numpy",), (), ()), [Failure(0, "call", "", "", "list[int] [/red] [bold]")]))
-    assert "list[int] [/red] [bold]" in text
 
 
 @pytest.mark.parametrize("width", [80, 60])
