@@ -1,4 +1,7 @@
-"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance_notebook.md documents each field."""
+"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance_notebook.md documents each field.
+
+Results go to files and folders that are looked at before anything is measured, and written as a whole.
+"""
 
 from __future__ import annotations
 

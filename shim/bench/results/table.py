@@ -1,4 +1,4 @@
-"""A record as tables: one per collective, number of ranks and dtype, with sizes down and contenders across."""
+"""A record as tables, in a terminal and in Markdown: one per collective, number of ranks and dtype, with sizes down and contenders across."""
 
 from __future__ import annotations
 
