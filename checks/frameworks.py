@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shim.conformance.examples.judging.verdicts import Verdict
+from shim.conformance.examples.judging import Verdict
 
 PAGE = Path("docs/frameworks.md")
-RECORDS = Path("shim/conformance/examples/judging/recorded")
+RECORDS = Path("shim/conformance/examples/recorded")
 _PREAMBLE = """\
 # What the frameworks themselves do on a CPU
 

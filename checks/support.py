@@ -13,7 +13,7 @@ from pathlib import Path
 from checks.exports import names_in
 from checks.reach import collectives_of
 from checks.source import Module, definition, is_public, modules, string_list
-from shim.conformance.signatures.exceptions import EXCEPTIONS
+from shim.conformance.signatures.comparison import EXCEPTIONS
 from shim.record import recorded_of
 
 PAGE = Path("docs/support.md")

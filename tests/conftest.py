@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Files in which a fixture of the module runs the real framework, or many programs, for long: each is one worker's, so that it does it once.
 ONE_WORKERS_OWN = (
-    "tests/conformance/examples/converting/test_kinds_of_examples.py",
+    "tests/conformance/examples/test_kinds_of_examples.py",
     "tests/conformance/examples/running/",
     "tests/core/engines/mpi/test_link.py",
     "tests/frontends/mindspore/differential/",

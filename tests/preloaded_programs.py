@@ -25,7 +25,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from shim.conformance.quiet import QUIET
+from shim.conformance.kinds import QUIET
 from shim.launch import processes
 from shim.launch.endings import dying_with
 from shim.launch.original import Copy, Original

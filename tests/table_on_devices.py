@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from shim.conformance.soak import operations
-from shim.conformance.soak.draw import Draw
-from shim.conformance.soak.elements import KINDS, Kind, elements
+from shim.conformance.soak.draw import KINDS, Draw, Kind, elements
 from shim.conformance.soak.operations import COMPUTING, Operation
 from shim.core.groups import ProcessGroup
 

@@ -2,7 +2,7 @@
 // synchronisation, and one cache line's way there and back. `shim bench` gives what it measures as a ratio to these.
 //
 // All ranks map one segment. A rank's part of it is a ring, kSlots chunks that stay in its cache, and behind that its
-// area, which stands for a tensor that lies in shared memory. A movement (shim/bench/planning/floors.py says which one
+// area, which stands for a tensor that lies in shared memory. A movement (shim/bench/floors.py says which one
 // a collective has) is carried out chunk by chunk, so that what goes through a ring stays in the cache. Nobody waits
 // for anybody: a rank reads whatever is in the others' rings.
 
@@ -102,7 +102,7 @@ struct Left {
 
 extern "C" {
 
-// How many bytes one rank moves, by kind, in one call; see Movement in shim/bench/planning/floors.py.
+// How many bytes one rank moves, by kind, in one call; see Movement in shim/bench/floors.py.
 struct Movement {
   std::uint64_t in;         // from its own tensor into its ring
   std::uint64_t out;        // from the peers' rings to its output

@@ -1,20 +1,30 @@
-"""The kinds of tensor that cases run with, and which are chosen; a framework is imported when its tensors are first asked for."""
+"""The kinds of tensor that cases run with, and which are chosen; a framework is imported when its tensors are first asked for.
+
+numpy has no bfloat16 and no float8. An array of these holds the bits of its elements, in a dtype with one field that
+is called like theirs: it can be cut, joined and compared like any other, and is never taken for one of integers.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shim.conformance.oracle import Array
+from shim.core.tensors import framework_of
 from shim.frontends.mindspore._groups.numpy_versions import take_first_error
 
 UNWRITTEN = 99  # no example's result holds it
+# The environment in which the frameworks keep their remarks on start-up to themselves, which would stand between the lines of a table.
+QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
+_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+ENCODED = {name: np.dtype([(name, bits)]) for name, bits in _BITS.items()}
+_LACKS = {"numpy": frozenset(_BITS), "paddle": frozenset(("uint16", "uint32", "uint64"))}
 
 
 class TensorKind(ABC):
@@ -30,61 +40,104 @@ class TensorKind(ABC):
         return str(self.module.__version__)
 
     @abstractmethod
-    def make(self, array: Array) -> Any:
-        """Return a new tensor with the dtype, shape and elements of *array*."""
-
-    @abstractmethod
     def split(self, tensor: Any, rows: Sequence[int]) -> list[Any]:
         """Return *tensor* in parts of so many rows, views of it where the framework splits into views."""
 
     @abstractmethod
-    def read(self, tensor: Any) -> Array:
-        """Return a copy of *tensor*'s elements."""
+    def _make(self, array: Array) -> Any:
+        """Return a new tensor of an array whose dtype numpy has."""
 
-    def blank(self, shape: Sequence[int], dtype: str) -> Any:
+    @abstractmethod
+    def _read(self, tensor: Any) -> Array:
+        """Return a copy of the elements of a tensor whose dtype numpy has."""
+
+    def _encoded(self, bits: Array, dtype: str) -> Any:
+        """Return a new tensor of a *dtype* that numpy has not, whose elements are *bits*."""
+        return self._make(bits).view(self.dtype(dtype))
+
+    def _decoded(self, tensor: Any, bits: str) -> Array:
+        """Return the elements of a *tensor* of a dtype that numpy has not, as integers of the dtype *bits*."""
+        return self._read(tensor.view(self.dtype(bits)))
+
+    def make(self, array: Array) -> Any:
+        """Return a new tensor with the dtype, shape and elements of *array*."""
+        if array.dtype.names is None:
+            return self._make(array)
+        [name] = array.dtype.names
+        return self._encoded(array.view(_BITS[name]), name)
+
+    def make_all(self, arrays: Iterable[Array]) -> list[Any]:
+        """Return a new tensor for each array."""
+        return [self.make(np.asarray(array)) for array in arrays]
+
+    def blank(self, shape: Sequence[int], dtype: str = "float32") -> Any:
         """Return a tensor to be written, filled with a value that no result has."""
-        return self.make(np.full(shape, UNWRITTEN, dtype))
+        bits = np.full(shape, UNWRITTEN, _BITS.get(dtype, dtype))
+        return self.make(bits.view(ENCODED.get(dtype, bits.dtype)))
+
+    def read(self, tensor: Any) -> Array:
+        """Return a copy of *tensor*'s elements. Raises TypeError for what is no tensor of this kind."""
+        if framework_of(type(tensor)) != self.name:
+            raise TypeError(f"a tensor of {self.name} was expected, {type(tensor).__name__} seen")
+        name = str(tensor.dtype).rpartition(".")[2].lower().replace("float8e", "float8_e")
+        return self._read(tensor) if name not in _BITS else self._decoded(tensor, _BITS[name]).view(ENCODED[name])
+
+    def read_all(self, tensors: Sequence[Any]) -> list[Array]:
+        """Return copies of the elements of several tensors."""
+        return [self.read(tensor) for tensor in tensors]
+
+    def dtype(self, name: str = "float32") -> Any:
+        """Return what this kind's framework calls the dtype *name*."""
+        return getattr(self.module, name)
 
 
 class _Numpy(TensorKind):
     name = "numpy"
 
-    def make(self, array: Array) -> Any:
-        return array.copy()
-
     def split(self, tensor: Any, rows: Sequence[int]) -> list[Any]:
         return list(np.split(tensor, np.cumsum(rows)[:-1]))
 
-    def read(self, tensor: Any) -> Array:
-        if not isinstance(tensor, np.ndarray):
-            raise TypeError(f"a numpy array was expected, {type(tensor).__name__} seen")
-        return tensor.copy()
+    def _make(self, array: Array) -> Any:
+        return array.copy()
+
+    def _read(self, tensor: Any) -> Array:
+        return np.array(tensor)
+
+    def dtype(self, name: str = "float32") -> Any:
+        return np.dtype(name)
 
 
 class _Torch(TensorKind):
     name = "torch"
 
-    def make(self, array: Array) -> Any:
-        return self.module.from_numpy(array.copy())
-
     def split(self, tensor: Any, rows: Sequence[int]) -> list[Any]:
         return list(tensor.split(list(rows)))
 
-    def read(self, tensor: Any) -> Array:
+    def _make(self, array: Array) -> Any:
+        return self.module.from_numpy(array.copy())
+
+    def _read(self, tensor: Any) -> Array:
         return np.array(tensor.detach().numpy())
 
 
 class _Paddle(TensorKind):
     name = "paddle"
 
-    def make(self, array: Array) -> Any:
-        return self.module.to_tensor(array)
-
     def split(self, tensor: Any, rows: Sequence[int]) -> list[Any]:
         return list(self.module.split(tensor, list(rows)))
 
-    def read(self, tensor: Any) -> Array:
+    def _make(self, array: Array) -> Any:
+        return self.module.to_tensor(array)
+
+    def _read(self, tensor: Any) -> Array:
         return np.array(tensor.numpy())
+
+    def _encoded(self, bits: Array, dtype: str) -> Any:
+        """Return a new tensor; Paddle takes numpy's uint16 for bfloat16, and gives it back so."""
+        return self._make(bits) if dtype == "bfloat16" else super()._encoded(bits, dtype)
+
+    def _decoded(self, tensor: Any, bits: str) -> Array:
+        return self._read(tensor)
 
 
 class _MindSpore(TensorKind):
@@ -94,13 +147,13 @@ class _MindSpore(TensorKind):
         super().__init__()
         take_first_error()
 
-    def make(self, array: Array) -> Any:
-        return self.module.Tensor(array)
-
     def split(self, tensor: Any, rows: Sequence[int]) -> list[Any]:
         return list(self.module.mint.split(tensor, list(rows)))
 
-    def read(self, tensor: Any) -> Array:
+    def _make(self, array: Array) -> Any:
+        return self.module.Tensor(array)
+
+    def _read(self, tensor: Any) -> Array:
         return np.array(tensor.asnumpy())
 
 
@@ -117,6 +170,17 @@ def is_installed(name: str) -> bool:
 def kind_named(name: str) -> TensorKind:
     """Import the framework *name* and return its kind of tensor."""
     return _ADAPTERS[name]()
+
+
+def kind_for(preferred: str, dtypes: Sequence[str], allowed: Sequence[str]) -> str | None:
+    """Return the first kind of tensor, of those *allowed*, that has all the *dtypes*; None if there is none.
+
+    *preferred* comes first, and then numpy, because any frontend takes its arrays.
+    """
+    for kind in (preferred, *KINDS):
+        if kind in allowed and not _LACKS.get(kind, frozenset()) & set(dtypes):
+            return kind
+    return None
 
 
 @dataclass(frozen=True)

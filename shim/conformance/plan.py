@@ -7,17 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shim.conformance.documents.case import Document, framework_of, name_of
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.reference import source_of_cases
-from shim.conformance.documents.runner import Run
-from shim.conformance.examples.selection import is_chosen, unmatched
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import NOT_INSTALLED, Source, SourceRun, installed_source, sources_in_files
+from shim.conformance.documents.case import Case, Document
+from shim.conformance.documents.pages import DOCUMENTS, source_of_cases
+from shim.conformance.examples.example import is_chosen, unmatched
+from shim.conformance.examples.suite import (
+    NOT_INSTALLED,
+    REFERENCE,
+    SHIM,
+    Part,
+    Source,
+    SourceRun,
+    installed_source,
+    sources_in_files,
+)
 from shim.conformance.kinds import KINDS, Selection, is_installed, select_kinds
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.rows import rows_of_cases, rows_of_examples, subject_of
+from shim.conformance.runner import Run
 
 FRAMEWORKS = tuple(kind for kind in KINDS if kind != "numpy")
 
@@ -83,12 +89,12 @@ def make_plan(
     *kinds* of tensor are for cases and examples; with None, cases run with all that are installed, and examples with their own.
     """
     wanted = [name for name in FRAMEWORKS if frameworks is None or name in frameworks]
-    pages = tuple(page for page in DOCUMENTS if framework_of(page) in wanted)
+    pages = tuple(page for page in DOCUMENTS if page.framework in wanted)
     absent = tuple(name for name in wanted if not is_installed(name))
     only_cases = bool(patterns) and all(":" in pattern for pattern in patterns)  # in their names alone there is one
     sources = () if only_cases else tuple(read(name) for name in wanted if name not in absent)
     selection = select_kinds(kinds)
-    names = [name_of(page, case) for page in pages for case in page.cases]
+    names = [case.title for page in pages for case in page.cases]
     names += [example.name for source in sources for example in source.examples]
     on_frameworks = [source_of_cases(name, pages) for name in wanted if name not in absent] if reference else []
     return Plan(
@@ -126,14 +132,14 @@ def plan_of_files(
 
 
 def _part_of(page: Document, patterns: Sequence[str]) -> Document:
-    return replace(page, cases=tuple(case for case in page.cases if is_chosen(name_of(page, case), patterns)))
+    return replace(page, cases=tuple(case for case in page.cases if is_chosen(case.title, patterns)))
 
 
-def matrix_of(plan: Plan, cases: Run | None, runs: Sequence[SourceRun], seconds: float) -> Matrix:
+def matrix_of(plan: Plan, cases: Run[Case] | None, runs: Sequence[SourceRun], seconds: float) -> Matrix:
     """Put together what was found: of the *cases*, where any were run, and of the frameworks' examples."""
     rows = [row for source in plan.sources for row in rows_of_examples([run for run in runs if run.source is source])]
     on_frameworks = [run for run in runs if run.source in plan.cases]
-    rows += [] if cases is None else rows_of_cases(cases, on_frameworks)
+    rows += [] if cases is None else rows_of_cases(plan.pages, cases, on_frameworks)
     missing = tuple(dict.fromkeys((*plan.missing, *plan.selection.missing)))
     absent = tuple(dict.fromkeys((*plan.absent, *missing)))
     passed = bool(rows) and all(run.passed for run in runs) and (cases is None or cases.passed) and not missing

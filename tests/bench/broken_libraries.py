@@ -6,10 +6,10 @@ import os
 import time
 from typing import Any
 
+from shim.bench.cases import Case
 from shim.bench.libraries.base import Batch, CannotError
 from shim.bench.libraries.engine import Engine
 from shim.bench.libraries.patterns import Array
-from shim.bench.planning.cases import Case
 
 
 class _Broken(Batch):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shim.bench.planning.cases import Case
-from shim.bench.planning.contenders import CONTENDERS, FLOORS, OURS, Contender
-from shim.bench.planning.floors import TWO_COPIES
-from shim.bench.planning.machine_cases import LINE
-from shim.bench.planning.plan import Plan
+from shim.bench.cases import LINE, Case
+from shim.bench.floors import TWO_COPIES
+from shim.bench.plan import CONTENDERS, FLOORS, OURS, Contender, Plan
 from shim.bench.ranks.rank_set import RanksEndedError
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
-from shim.bench.results.figures import Figures, Overlap, Result
-from shim.bench.results.record import ContenderRecord, Record
+from shim.bench.results.record import ContenderRecord, Figures, Overlap, Record, Result
 
 MACHINE = {
     "processor": "Made-up 9000",

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from shim.bench.cases import LINE, Case
+from shim.bench.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
 from shim.bench.libraries.base import Place
 from shim.bench.libraries.floor import OneCopy
-from shim.bench.planning.cases import Case
-from shim.bench.planning.contenders import CONTENDERS
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, movement_of, peers_of
-from shim.bench.planning.machine_cases import LINE
+from shim.bench.plan import CONTENDERS
 from shim.bench.ranks.rank_set import RankSet
 from shim.bench.ranks.turn import Turn
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.bench.results.destinations import file_refusal, folder_refusal, write_whole
+from shim.bench.results.record import file_refusal, folder_refusal, write_whole
 
 DEADLINE = 90.0  # seconds
 PEERS = ("none", pytest.param("openmpi", marks=pytest.mark.nightly))

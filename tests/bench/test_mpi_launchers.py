@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.bench.planning.contenders import CONTENDERS
+from shim.bench.plan import CONTENDERS
 from shim.bench.ranks.launchers import Mpi, commands_of, find_mpi, mpi_options
 
 

@@ -9,17 +9,15 @@ import pytest
 from fakes import record
 from rich.console import Console
 
-from shim.bench.measuring import progress
-from shim.bench.planning.cases import COLLECTIVES, Case
-from shim.bench.planning.contenders import CONTENDERS
-from shim.bench.planning.floors import TWO_COPIES
+from shim.bench import run as measuring
+from shim.bench.cases import COLLECTIVES, Case
+from shim.bench.floors import TWO_COPIES
+from shim.bench.plan import CONTENDERS
 from shim.bench.results import plots
 from shim.bench.results.comparison import Comparison
-from shim.bench.results.figures import Overlap, Result
-from shim.bench.results.markdown import markdown_of
 from shim.bench.results.plots import plot
-from shim.bench.results.record import Record
-from shim.bench.results.table import print_record, time_text
+from shim.bench.results.record import Overlap, Record, Result
+from shim.bench.results.table import markdown_of, print_record, time_text
 
 SMALL, LARGE = (Case("all_reduce", 2, "float32", size) for size in (8, 1 << 20))
 
@@ -117,9 +115,9 @@ def test_a_picture_has_eight_lines_each_of_the_fastest_settings_of_a_library(tmp
 
 
 def test_progress_is_told_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(measuring, "_LINE_SECONDS", 0.0)
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    with progress.ProgressBar(4.0, console) as bar:
+    with measuring.ProgressBar(4.0, console) as bar:
         bar.begin("first")
         bar.advance(3.0)
         bar.begin("second")

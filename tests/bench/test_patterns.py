@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shim.bench.cases import DTYPES, Case
 from shim.bench.libraries.patterns import ARRAY_DTYPES, Array, fill, input_of, mismatch
-from shim.bench.planning.cases import DTYPES, Case
 
 SIZE = 4096  # bytes: several periods
 

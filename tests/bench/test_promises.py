@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fakes import record
 
-from shim.bench.planning.cases import COLLECTIVES, SIZES, Case
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import COLLECTIVES, SIZES, Case
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison
-from shim.bench.results.figures import Overlap, Result
 from shim.bench.results.promises import EVERY, Finding, findings
+from shim.bench.results.record import Overlap, Result
 
 EIGHT, SIXTEEN_MB = (Case("all_reduce", 2, "float32", size) for size in (8, 16 << 20))
 BARRIER = Case("barrier", 2, "float32", 0)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from child_processes import children
 
-from shim.bench.planning.cases import COLLECTIVES, Case
-from shim.bench.planning.contenders import CONTENDERS, Contender
+from shim.bench.cases import COLLECTIVES, Case
+from shim.bench.plan import CONTENDERS, Contender
 from shim.bench.ranks.rank_set import RanksEndedError, RankSet
 from shim.bench.ranks.turn import OverlapTurn, Turn
 

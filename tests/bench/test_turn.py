@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from shim.bench.cases import Case
 from shim.bench.libraries.base import Batch, CannotError, Library, OverlapParts, Place
-from shim.bench.planning.cases import Case
-from shim.bench.ranks.starting_line import LINE_BYTES, StartingLine
-from shim.bench.ranks.turn import OverlapTurn, Turn, take_overlap_turn, take_turn
+from shim.bench.ranks.turn import LINE_BYTES, OverlapTurn, StartingLine, Turn, take_overlap_turn, take_turn
 
 SMALL = Case("all_reduce", 2, "float32", 8)
 

@@ -107,9 +107,9 @@ def test_good_source_passes(tree, check, file: str, text: str) -> None:
         ),
         (
             tools.import_linter,
-            "shim/conformance/documents/cases/__init__.py",
-            "import shim.conformance.documents.runner\n",
-            "shim.conformance.documents.cases -> shim.conformance.documents.runner",
+            "shim/conformance/documents/case.py",
+            "import shim.conformance.documents.pages\n",
+            "shim.conformance.documents.case -> shim.conformance.documents.pages",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from shim.launch.pool import RankPool
 
 @pytest.fixture(autouse=True)
 def one_original(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("shim.conformance.examples.running.runner", "shim.conformance.rank_runner"):
+    for module in ("shim.conformance.examples.running.runner", "shim.conformance.runner"):
         monkeypatch.setattr(f"{module}.Original", preloaded_programs.SharedOriginal)
     original = preloaded_programs.original()
     original.start()  # so that no test finds a process that it has not seen begin

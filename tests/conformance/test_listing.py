@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 from shim.cli.conformance import conformance, plans
 from shim.conformance import plan
 from shim.conformance.examples import suite
-from shim.conformance.examples.judging.verdicts import Record, Verdict
+from shim.conformance.examples.judging import Record, Verdict
 from shim.conformance.examples.reading.reader import examples_in
-from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.suite import Source
+from shim.conformance.examples.suite import SHIM, Source
 
 DOCUMENT = """\
 ```python

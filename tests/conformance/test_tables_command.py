@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import io
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
 from shim.conformance.kinds import KINDS, Selection
-from shim.conformance.tables import report, runner
-from shim.conformance.tables.cells import DTYPES, OPERATIONS
+from shim.conformance.progress import progress_bar
+from shim.conformance.report import print_tables
+from shim.conformance.runner import Failure, Result
+from shim.conformance.tables import cells
+from shim.conformance.tables.cells import DTYPES, OPERATIONS, Sight, planned, run_of
 from shim.conformance.tables.columns import CELLS
-from shim.conformance.tables.runner import CellResult, TablesRun, planned
 
 EVERYTHING = Selection(KINDS, (), ())
 ONLY_NUMPY = Selection(("numpy",), (), ())
@@ -23,16 +26,16 @@ ONLY_NUMPY = Selection(("numpy",), (), ())
 
 def a_run(selection=EVERYTHING, errors=None):
     """Return a run in which every cell passes but those named in *errors*."""
-    run = TablesRun(CELLS, selection)
-    for kind, cells in planned(CELLS, selection).items():
-        for cell in cells:
-            run.results.append(CellResult(cell, kind, 2, 0.25, (errors or {}).get(cell.name, ())))
+    run = run_of(CELLS, selection)
+    for cell, kind in planned(CELLS, selection):
+        failures = [Failure(rank, "call", "", "", text) for rank, text in (errors or {}).get(cell.name, ())]
+        run.results.append(Result(cell, kind, 0.25, tuple(failures), dict.fromkeys((0, 1), Sight(2, ()))))
     return run
 
 
 def printed(run, width=120):
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    report.print_tables(run, console)
+    print_tables(run, console)
     return console.file.getvalue()
 
 
@@ -107,10 +110,12 @@ def test_a_missing_kind_is_told():
 def test_progress_is_a_line_for_every_kind_or_a_bar(terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
     run = a_run()
-    with report.progress_of(CELLS, EVERYTHING, console) as tell:
+    calls = planned(CELLS, EVERYTHING)
+    with progress_bar(calls, console, "cells", " tensors", lambda cell: cell.name) as tell:
         for result in run.results:
             tell(result)
-    lines = [f"{kind} tensors: {len(cells)} cells run" for kind, cells in planned(CELLS, EVERYTHING).items()]
+    counts = collections.Counter(kind for _, kind in calls)
+    lines = [f"{kind} tensors: {count} cells run" for kind, count in counts.items()]
     text = console.file.getvalue()
     assert [line in text for line in lines] == [not terminal] * 4
 
@@ -123,11 +128,11 @@ def shim_conformance(*arguments):
 def test_the_exit_status_says_whether_all_passed(monkeypatch, errors, status):
     seen = []
 
-    def run_cells(cells, selection, on_result):
-        seen.append((cells, selection))
+    def run_cells(all_cells, selection, on_result):
+        seen.append((all_cells, selection))
         return a_run(selection, errors)
 
-    monkeypatch.setattr(runner, "run_cells", run_cells)
+    monkeypatch.setattr(cells, "run_cells", run_cells)
     result = shim_conformance("tables", "--tensors", "numpy")
     assert result.exit_code == status, result.output
     assert seen == [(CELLS, ONLY_NUMPY)]

@@ -7,7 +7,7 @@ import pytest
 
 from shim.conformance import oracle
 from shim.conformance.assertions import assert_same_array
-from shim.conformance.soak.elements import Kind, combined, elements, kinds
+from shim.conformance.soak.draw import Kind, combined, elements, kinds
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp

@@ -17,8 +17,13 @@ from rich.console import Console
 
 import shim.frontends
 from shim.conformance.signatures import report
-from shim.conformance.signatures.comparison import compare_frontend, differences, differences_of
-from shim.conformance.signatures.exceptions import EXCEPTIONS, NOT_REPEATED
+from shim.conformance.signatures.comparison import (
+    EXCEPTIONS,
+    NOT_REPEATED,
+    compare_frontend,
+    differences,
+    differences_of,
+)
 from shim.frontends.paddle_3.distributed import fleet
 from shim.record import FRONTENDS, Record, Signatures, recorded_of
 
@@ -122,7 +127,7 @@ def test_every_frontend_is_looked_at(frontend: str) -> None:
 def test_the_record_is_what_the_installed_framework_has(file: str) -> None:
     """In a process of its own, where no other framework can get in the way."""
     ended = subprocess.run(
-        [sys.executable, "-m", "shim.conformance.signatures", file],
+        [sys.executable, "-m", "shim.conformance.signatures.comparison", file],
         capture_output=True,
         text=True,
         check=False,

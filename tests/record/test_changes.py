@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from shim.conformance.signatures.changes_report import print_changes, record_named, recorded_versions
+from shim.conformance.signatures.report import print_changes, record_named, recorded_versions
 from shim.record import Signatures, parameters_of
 from shim.record.changes import Change, changes_between, changes_of_function
 

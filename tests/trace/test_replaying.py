@@ -21,9 +21,8 @@ from shim.errors import TensorError
 from shim.trace.calls import Shape, Tensors
 from shim.trace.flight_recorder import write_dumps
 from shim.trace.reading import read_recording
-from shim.trace.replaying.plan import steps_of
+from shim.trace.replaying.plan import MadeUp, steps_of
 from shim.trace.replaying.rank import call_from
-from shim.trace.replaying.tensors import MadeUp
 
 
 def replay(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 import shim
-from shim.bench.libraries.base import Call, CannotError, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors, array_at, numpy_tensor
+from shim.bench.libraries.base import Call, CannotError, CollectiveLibrary, Place, Tensors, array_at, numpy_tensor
 from shim.bench.libraries.patterns import Array
 from shim.core import groups
 from shim.core.callers import Caller

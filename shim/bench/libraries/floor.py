@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 import shim
+from shim.bench.cases import DTYPES, IN_PLACE, LINE, MEMORY_BYTES, Case
+from shim.bench.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
 from shim.bench.libraries.base import Batch, CannotError, Library, Place
 from shim.bench.libraries.patterns import Array
 from shim.bench.machine import bind_to_processor
-from shim.bench.planning.cases import DTYPES, IN_PLACE, Case
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES, Movement, movement_of, peers_of
-from shim.bench.planning.machine_cases import LINE, MEMORY_BYTES
 
 _PAGE = 4096  # bytes; the first page of the segment holds the line that is handed there and back
 _SLACK = 128 * 1024  # bytes behind a rank's area: a chunk may begin in it and end behind

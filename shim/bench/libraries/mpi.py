@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shim.bench.libraries.base import Call, CannotError, Place
-from shim.bench.libraries.collective_library import CollectiveLibrary, Tensors
+from shim.bench.libraries.base import Call, CannotError, CollectiveLibrary, Place, Tensors
 from shim.bench.libraries.patterns import ARRAY_DTYPES, Array
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shim.bench.planning.cases import Case
+from shim.bench.cases import Case
 
 Array = npt.NDArray[Any]
 

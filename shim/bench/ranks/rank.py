@@ -13,15 +13,26 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shim.bench.libraries.base import Library, Place
-from shim.bench.ranks.socket_path import short_path
-from shim.bench.ranks.starting_line import StartingLine
-from shim.bench.ranks.turn import OverlapTurn, Turn, take_overlap_turn, take_turn
+from shim.bench.ranks.turn import OverlapTurn, StartingLine, Turn, take_overlap_turn, take_turn
 from shim.launch.messages import read_message, write_message
+
+
+@contextmanager
+def short_path(file: Path) -> Iterator[str]:
+    """Give a path to *file* that fits into an address, however long that of its folder is; it is good as long as the context."""
+    folder = os.open(file.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{file.name}"
+    finally:
+        os.close(folder)
+
 
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SHIM_RANK")
 

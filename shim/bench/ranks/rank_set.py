@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from shim.bench.libraries.base import Place
-from shim.bench.planning.contenders import Contender
+from shim.bench.plan import Contender
 from shim.bench.ranks.launchers import Mpi, commands_of
-from shim.bench.ranks.rank import Hello, Ready, Start
-from shim.bench.ranks.socket_path import short_path
-from shim.bench.ranks.starting_line import LINE_BYTES
-from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
+from shim.bench.ranks.rank import Hello, Ready, Start, short_path
+from shim.bench.ranks.turn import LINE_BYTES, Answer, OverlapTurn, Turn
 from shim.launch.endings import GRACE, dying_with, how_it_ended
 from shim.launch.messages import read_message, write_message
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shim.bench.planning.cases import Case
-from shim.bench.planning.machine_cases import LINE, MEMORY_BYTES
-from shim.bench.results.figures import Result
-from shim.bench.results.record import Record
+from shim.bench.cases import LINE, MEMORY_BYTES, Case
+from shim.bench.results.record import Record, Result
 
 
 class Comparison:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shim.bench.planning.cases import WITHOUT_SIZE, Case, size_text
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import WITHOUT_SIZE, Case, size_text
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison, series
 from shim.bench.results.record import Record
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from shim.bench.planning.cases import COLLECTIVES, CROWDED_BYTES, NO_DTYPE, SIZES, WITHOUT_SIZE, Case, size_text
-from shim.bench.planning.floors import ONE_COPY, TWO_COPIES
+from shim.bench.cases import COLLECTIVES, CROWDED_BYTES, NO_DTYPE, SIZES, WITHOUT_SIZE, Case, size_text
+from shim.bench.floors import ONE_COPY, TWO_COPIES
 from shim.bench.results.comparison import Comparison
 
 EVERY = tuple(

@@ -1,15 +1,86 @@
-"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance_notebook.md documents each field."""
+"""A run on record: everything that tables, plots and the promises are made from, as JSON. docs/performance_notebook.md documents each field.
+
+Results go to files and folders that are looked at before anything is measured, and written as a whole.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import statistics
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shim.bench.planning.cases import Case
-from shim.bench.results.destinations import write_whole
-from shim.bench.results.figures import Figures, Overlap, Result
+from shim.bench.cases import Case
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Microseconds of a call on the slowest rank: median and quartiles over all samples of all rounds, and each round's median."""
+
+    median: float
+    lower_quartile: float
+    upper_quartile: float
+    minimum: float
+    samples: int
+    rounds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a case with one contender: figures, or the reason why there are none.
+
+    ``status`` is "measured"; "cannot" where the library has no such thing or refuses it; "failed" where its result was wrong, or its ranks died or
+    hung; or "skipped" where the machine has not the memory, or a smaller size took too long.
+    """
+
+    case: Case
+    contender: str
+    status: str
+    reason: str = ""
+    figures: Figures | None = None
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """An asynchronous all_reduce and a matrix product: microseconds of each alone and of both together, medians of the slowest rank.
+
+    ``side`` is the matrices'. Where the contender cannot, ``reason`` says why and the rest is 0.
+    """
+
+    case: Case
+    contender: str
+    side: int = 0
+    communication: float = 0.0
+    product: float = 0.0
+    together: float = 0.0
+    samples: int = 0
+    reason: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Both together, against the longer one alone: 1 where the other one costs nothing, 2 where nothing overlaps."""
+        return self.together / max(self.communication, self.product)
+
+
+def slowest(by_rank: Sequence[Sequence[float]]) -> list[float]:
+    """Return each sample's longest time over the ranks."""
+    return [max(sample) for sample in zip(*by_rank, strict=True)]
+
+
+def figures_of(rounds: Sequence[Sequence[float]]) -> Figures:
+    """Return the figures of the slowest rank's seconds, given round by round."""
+    samples = [seconds * 1e6 for one in rounds for seconds in one]
+    if len(samples) == 1:
+        lower = middle = upper = samples[0]
+    else:
+        lower, middle, upper = statistics.quantiles(samples, n=4, method="inclusive")
+    medians = [statistics.median(one) * 1e6 for one in rounds if one]
+    return Figures(middle, lower, upper, min(samples), len(samples), medians)
+
 
 FORMAT = 1
 
@@ -138,3 +209,52 @@ def _case_in(read: dict[str, Any]) -> Case:
 
 def _rounded(microseconds: float) -> float:
     return round(microseconds, 4)
+
+
+def file_refusal(file: Path) -> str | None:
+    """Return why *file* cannot be written, or None."""
+    if file.is_dir():
+        return f"{file} is a folder"
+    if not file.parent.is_dir():
+        return f"there is no folder {file.parent}"
+    try:
+        if _is_special(file):
+            file.open("a").close()
+        else:
+            _try(file.resolve().parent)
+    except OSError as error:
+        return f"{file} cannot be written: {error.strerror}"
+    return None
+
+
+def folder_refusal(folder: Path) -> str | None:
+    """Return why nothing can be written into *folder*, which is made where there is none, or None."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _try(folder)
+    except OSError as error:
+        return f"nothing can be written into {folder}: {error.strerror}"
+    return None
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write *text* to *file*: all of it, or nothing where that fails or is interrupted. A link stays one."""
+    if _is_special(file):
+        file.write_text(text, encoding="utf-8")
+        return
+    target = file.resolve()
+    new = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _try(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def _is_special(file: Path) -> bool:
+    return file.exists() and not file.is_file()  # such as a pipe

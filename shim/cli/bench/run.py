@@ -9,10 +9,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from shim.bench.cases import COLLECTIVES, CROWDED_BYTES, DTYPES, MEASURED_BYTES, SIZES, Case, size_text
 from shim.bench.machine import available_memory, describe, processors
-from shim.bench.planning.cases import COLLECTIVES, CROWDED_BYTES, DTYPES, MEASURED_BYTES, SIZES, Case, size_text
-from shim.bench.planning.contenders import FLOORS, OURS, PEERS, QUICK, Contender
-from shim.bench.planning.plan import Plan
+from shim.bench.plan import FLOORS, OURS, PEERS, QUICK, Contender, Plan
 from shim.bench.ranks.launchers import MPIS
 from shim.launch.identity import MOST_RANKS
 
@@ -116,14 +115,11 @@ def run(
     """
     from rich.console import Console
 
-    from shim.bench.measuring.interruption import ended_by_signals
-    from shim.bench.measuring.progress import ProgressBar
-    from shim.bench.measuring.run import measure, present
-    from shim.bench.results.destinations import file_refusal, folder_refusal
     from shim.bench.results.plots import missing_for_plots
     from shim.bench.results.plots import plot as draw
-    from shim.bench.results.record import Record, write_record
+    from shim.bench.results.record import Record, file_refusal, folder_refusal, write_record
     from shim.bench.results.table import busy_lines, print_record
+    from shim.bench.run import ProgressBar, ended_by_signals, measure, present
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")

@@ -18,12 +18,10 @@ def show(
     """Print the tables of a result again, without measuring."""
     from rich.console import Console
 
-    from shim.bench.results.destinations import folder_refusal
-    from shim.bench.results.markdown import markdown_of
     from shim.bench.results.plots import missing_for_plots
     from shim.bench.results.plots import plot as draw
-    from shim.bench.results.record import read_record
-    from shim.bench.results.table import print_record
+    from shim.bench.results.record import folder_refusal, read_record
+    from shim.bench.results.table import markdown_of, print_record
 
     if plot is not None and (missing := missing_for_plots()):
         raise typer.BadParameter(missing, param_hint="--plot")

@@ -10,14 +10,12 @@ from rich.text import Text
 
 from shim.cli.conformance.options import Examples, Files, Frameworks, Tensors, console_of
 from shim.cli.conformance.plans import plan_from
-from shim.conformance.documents import report
-from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.applicability import refused_by_rule
-from shim.conformance.examples.selection import is_chosen
-from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.suite import DOCSTRING, Source, too_many_ranks
-from shim.conformance.forms import fits
+from shim.conformance import report
+from shim.conformance.examples.example import Example, is_chosen
+from shim.conformance.examples.judging import refused_by_rule
+from shim.conformance.examples.suite import DOCSTRING, SHIM, Source, too_many_ranks
 from shim.conformance.plan import Plan
+from shim.conformance.progress import fits
 
 
 def list_examples(

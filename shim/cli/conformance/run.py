@@ -24,18 +24,18 @@ from shim.cli.conformance.options import (
     use_engine,
 )
 from shim.cli.conformance.plans import plan_from
-from shim.conformance.documents import report, runner
-from shim.conformance.documents.reference import CASE_SIDES
-from shim.conformance.examples.progress import ProgressTable
-from shim.conformance.examples.sides import REFERENCE, Part
-from shim.conformance.examples.suite import SourceRun, run_source
+from shim.conformance import report
+from shim.conformance.documents import pages
+from shim.conformance.documents.case import Case
+from shim.conformance.documents.pages import CASE_SIDES
+from shim.conformance.examples.suite import REFERENCE, Part, SourceRun, run_source
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.html import as_html
-from shim.conformance.matrix.junit import as_junit
-from shim.conformance.matrix.markdown import as_markdown
+from shim.conformance.matrix.files import as_html, as_junit, as_markdown
 from shim.conformance.matrix.terminal import print_matrix
 from shim.conformance.plan import Plan, matrix_of
+from shim.conformance.progress import ProgressTable, progress_bar
+from shim.conformance.runner import Run
 from shim.frontends.mindspore._groups.numpy_versions import numpy_advice
 
 
@@ -79,7 +79,7 @@ def run(
     runs = _run_examples(plan, console)
     matrix = matrix_of(plan, cases, runs, time.perf_counter() - begin)
     if cases is not None:
-        report.print_report(cases, console)
+        report.print_report(cases, plan.pages, console)
         console.print()
     print_matrix(matrix, console, every)
     if _has_mindspore(plan) and (advice := numpy_advice()):
@@ -93,11 +93,12 @@ def _has_mindspore(plan: Plan) -> bool:
     return "mindspore" in plan.selection.present or any(each.framework == "mindspore" for each in plan.sources)
 
 
-def _run_cases(plan: Plan, console: Console) -> runner.Run | None:
+def _run_cases(plan: Plan, console: Console) -> Run[Case] | None:
     if not plan.pages:
         return None
-    with report.progress_of(plan.pages, plan.selection, console) as on_result:
-        return runner.run_documents(plan.pages, plan.selection, on_result)
+    calls = pages.planned(plan.pages, plan.selection)
+    with progress_bar(calls, console, "cases", "", lambda case: case.document) as on_result:
+        return pages.run_documents(plan.pages, plan.selection, on_result)
 
 
 def _run_examples(plan: Plan, console: Console) -> list[SourceRun]:

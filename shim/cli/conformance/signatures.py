@@ -34,7 +34,7 @@ def signatures(
 
 
 def _show_changes(old: str, new: str) -> None:
-    from shim.conformance.signatures.changes_report import print_changes, record_named
+    from shim.conformance.signatures.report import print_changes, record_named
 
     try:
         records = record_named(old), record_named(new)

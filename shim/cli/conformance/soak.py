@@ -34,7 +34,7 @@ def soak(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from shim.conformance.soak import soak as program
-    from shim.conformance.soak.elements import KINDS, kinds
+    from shim.conformance.soak.draw import KINDS, kinds
 
     console = console_of()
     plan = program.Plan(operations, ranks, secrets.randbelow(1 << 31) if seed is None else seed, most=largest * _MB)

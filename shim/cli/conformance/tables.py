@@ -13,13 +13,16 @@ def tables(tensors: Tensors = None) -> None:
     The exit status is 0 if all cells are as expected and every cell that --tensors selects has run, and 1 otherwise.
     """
     from shim.conformance.kinds import select_kinds
-    from shim.conformance.tables import report, runner
+    from shim.conformance.progress import progress_bar
+    from shim.conformance.report import print_tables
+    from shim.conformance.tables.cells import planned, run_cells
     from shim.conformance.tables.columns import CELLS
 
     selection = select_kinds(chosen_kinds(tensors))
     console = console_of()
-    with report.progress_of(CELLS, selection, console) as on_result:
-        run = runner.run_cells(CELLS, selection, on_result)
-    report.print_tables(run, console)
+    calls = planned(CELLS, selection)
+    with progress_bar(calls, console, "cells", " tensors", lambda cell: cell.name) as on_result:
+        run = run_cells(CELLS, selection, on_result)
+    print_tables(run, console)
     if not run.passed:
         raise typer.Exit(1)

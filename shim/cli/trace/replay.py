@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shim.trace.calls import Recording
-    from shim.trace.replaying.outcome import RankOutcome
+    from shim.trace.replaying.rank import RankOutcome
 
 _MOST = 8  # errors that are shown
 
@@ -70,7 +70,7 @@ def replay(
 
 
 def _outcome(file: Path) -> RankOutcome:
-    from shim.trace.replaying.outcome import RankOutcome
+    from shim.trace.replaying.rank import RankOutcome
 
     return RankOutcome.of(json.loads(file.read_text()))
 

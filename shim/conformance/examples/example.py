@@ -1,11 +1,13 @@
-"""What an example is: code in steps, and what its document shows after some of them."""
+"""What an example is: code in steps, and what its document shows after some of them; and which examples a name means."""
 
 from __future__ import annotations
 
 import ast
+import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 EVERY_RANK = -1
 
@@ -103,3 +105,27 @@ def _asserts(source: str) -> bool:
         return False
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
     return any(isinstance(node, ast.Assert) for node in nodes) or any("assert" in ast.unparse(call) for call in calls)
+
+
+def is_chosen(name: str, patterns: Sequence[str]) -> bool:
+    """Tell whether one of *patterns* means the example called *name*; without patterns all are meant.
+
+    A pattern is the example's name, the name of its function with or without the modules, or has ``*`` and ``?`` in it.
+    """
+    return not patterns or any(fnmatchcase(way, pattern) for pattern in patterns for way in _ways(name))
+
+
+def _ways(name: str) -> tuple[str, str, str]:
+    function = name.partition("#")[0].partition(":")[0]
+    return name, function, function.rpartition(".")[2]
+
+
+def unmatched(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Return a line for every pattern that means none of *names*, with the nearest of them."""
+    known = {way: _ways(name)[1] for name in names for way in reversed(_ways(name))}
+    lines = []
+    for pattern in patterns:
+        if not any(fnmatchcase(way, pattern) for way in known):
+            near = dict.fromkeys(known[way] for way in difflib.get_close_matches(pattern, known, n=3))
+            lines.append(f"there is no example {pattern!r}" + (f"; is it {', '.join(near)}?" if near else ""))
+    return lines

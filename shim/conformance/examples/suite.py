@@ -1,4 +1,8 @@
-"""Runs all examples of a source on one side, and judges them by what is on record."""
+"""Runs all examples of a source on one of two sides, and judges them by what is on record.
+
+The sides are the frontends, called ``shim``, and the framework itself, called ``reference``. On the frontends, an example is run with one kind of
+tensor or another: its own, or one that its tensors become on their way there.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,89 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from shim.conformance.examples.adapting import needed_frameworks
-from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict, missing, read_records
+from shim.conformance.examples.example import Example, is_chosen
+from shim.conformance.examples.judging import (
+    Judgement,
+    Record,
+    Verdict,
+    judge,
+    judge_kind,
+    judge_reference,
+    missing,
+    read_records,
+    refused_by_rule,
+)
 from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.reading.files import examples_in_files
-from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.selection import is_chosen
-from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Part, Side
+from shim.conformance.examples.running.reference import run_reference
+from shim.conformance.examples.running.runner import Outcome, run_examples
 from shim.substitution.mirrors import version_of
+
+SHIM, REFERENCE = "shim", "reference"
+
+
+class Part(NamedTuple):
+    """Where examples of *framework* are run: on *side*, with *tensors* of a kind (empty on the framework itself)."""
+
+    framework: str
+    side: str
+    tensors: str
+
+    @property
+    def title(self) -> str:
+        if self.side == REFERENCE:
+            return f"{self.framework} itself"
+        return self.framework if self.tensors == self.framework else f"{self.framework}, {self.tensors} tensors"
+
+
+# Runs examples of one framework with tensors of a kind, and tells of each as it ends and as it begins.
+Runner = Callable[[Sequence[Example], Callable[[Outcome], None], Callable[[Example], None], str], Sequence[Outcome]]
+# Judges an outcome by its record, and by the judgement on the frontends, where these were run before.
+Judge = Callable[[Outcome, Record | None, Judgement | None], Judgement]
+
+
+class Side(NamedTuple):
+    run: Runner
+    judge: Judge
+
+
+def _run_ours(
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None],
+    on_begin: Callable[[Example], None],
+    tensors: str,
+) -> Sequence[Outcome]:
+    refusals = [refused_by_rule(each) if each.framework != tensors else "" for each in examples]
+    refused = [
+        Outcome(each, (), (), 0.0, tensors=tensors, refusal=why)
+        for each, why in zip(examples, refusals, strict=True)
+        if why
+    ]
+    for outcome in refused:
+        on_begin(outcome.example)
+        on_outcome(outcome)
+    others = [each for each, why in zip(examples, refusals, strict=True) if not why]
+    return [*refused, *run_examples(others, on_outcome, on_begin, tensors)]
+
+
+def _run_theirs(
+    examples: Sequence[Example],
+    on_outcome: Callable[[Outcome], None],
+    on_begin: Callable[[Example], None],
+    tensors: str,
+) -> Sequence[Outcome]:
+    return run_reference(examples, on_outcome, on_begin)
+
+
+def _judge_ours(outcome: Outcome, record: Record | None, ours: Judgement | None) -> Judgement:
+    return judge_kind(judge(outcome, record), record)
+
+
+SIDES: Mapping[str, Side] = {SHIM: Side(_run_ours, _judge_ours), REFERENCE: Side(_run_theirs, judge_reference)}
+
 
 DOCSTRING, CASE, FILE = "docstring", "case", "file"  # where examples stand; a case is one of our five documents
 NOT_INSTALLED = "(not installed)"  # a source's version, where its examples use the frontend alone
@@ -165,6 +242,6 @@ def run_source(
             on_outcome(Outcome(example, (), (), 0.0, tensors=kind, refusal=why))
         else:
             others.append(example)
-    chosen.run(others, on_outcome, on_begin=on_begin, tensors=kind)
+    chosen.run(others, on_outcome, on_begin, kind)
     unseen = tuple(missing(judgements, records))
     return SourceRun(source, side, tuple(judgements), unseen, time.perf_counter() - begin, kind)

@@ -6,7 +6,7 @@ import platform
 from typing import Any
 
 import shim
-from shim.conformance.examples.judging.verdicts import Verdict
+from shim.conformance.examples.judging import Verdict
 from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
 
 SCHEMA = 3  # a change that breaks readers counts it up

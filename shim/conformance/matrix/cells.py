@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import SHIM
-from shim.conformance.examples.suite import CASE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, SHIM
 from shim.conformance.kinds import KINDS
 from shim.core.engines import choose
 

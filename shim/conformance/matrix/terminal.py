@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import CASE, FILE
-from shim.conformance.forms import first_that_fits, fits
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, FILE, REFERENCE, SHIM
 from shim.conformance.matrix.cells import Cell, Column, Matrix, Row, Subject
+from shim.conformance.progress import first_that_fits, fits
 
 STYLES = {
     Verdict.PASS: "green",
@@ -138,7 +137,7 @@ def _verdict(row: Row, column: Column) -> Text:
 
 
 def _places(matrix: Matrix, verdict: Verdict) -> list[tuple[Row, Column, Cell]]:
-    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.documents.report`` tells."""
+    """Return the places with *verdict*; what becomes of cases on the frontends ``shim.conformance.report`` tells."""
     told_elsewhere = {(CASE, SHIM)}
     return [
         (row, column, cell)

@@ -1,4 +1,4 @@
-"""Tell how the frontends' signatures compare with the recorded ones, and those with the installed frameworks'."""
+"""Tell how the frontends' signatures compare with the recorded ones and those with the installed frameworks', and what changed between two records."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.signatures.comparison import ModuleResult, compare_frontend
-from shim.record import FRONTENDS
+from shim.record import FRONTENDS, Signatures, read
+from shim.record.changes import Change, changes_between
 from shim.substitution.mirrors import version_of
 
 _DEADLINE = 240.0  # seconds a framework may take to be imported and compared
@@ -82,7 +85,7 @@ def _compare_in_process(file: str, console: Console) -> bool | None:
         told = f"{framework} {version}: {installed} is installed, the record was not made again"
         console.print(Text(told, style="dim"))
         return None
-    command = [sys.executable, "-m", "shim.conformance.signatures", file]
+    command = [sys.executable, "-m", "shim.conformance.signatures.comparison", file]
     # torch as it is by itself, without the backends of installed packages, ours among them.
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     try:
@@ -94,3 +97,37 @@ def _compare_in_process(file: str, console: Console) -> bool | None:
     told = "the installed one has the recorded signatures" if same else f"{ended.stdout}{ended.stderr}"
     console.print(Text(f"{framework} {version}: {told}", style="" if same else "bold red"), soft_wrap=True)
     return same
+
+
+_MEANING = {
+    "silent": ("[red]silent[/red]", "calls that worked go on working and mean something else"),
+    "loud": ("[yellow]loud[/yellow]", "calls that worked raise"),
+    "compatible": ("[green]compatible[/green]", "calls that worked work as before"),
+}
+
+
+def recorded_versions() -> list[str]:
+    """Return the records there are, as ``framework version``."""
+    return sorted(file.replace("-", " ", 1) for file in set(FRONTENDS.values()))
+
+
+def record_named(text: str) -> Signatures:
+    """Return the record called *text*, such as ``paddle 2.6.2``. Raises ValueError with the names there are."""
+    if text not in recorded_versions():
+        raise ValueError(f"there is no record {text!r}; there are {', '.join(recorded_versions())}")
+    return read(text.replace(" ", "-", 1))
+
+
+def print_changes(console: Console, old: Signatures, new: Signatures) -> Sequence[Change]:
+    """Print what changed from *old* to *new* by what it breaks, with counts, and return it."""
+    found = changes_between(old, new)
+    console.print(f"{old.framework} {old.version} to {new.framework} {new.version}")
+    for breaks, (label, meaning) in _MEANING.items():
+        rows = [change for change in found if change.breaks == breaks]
+        console.print(f"\n{label}: {len(rows)} changes; {meaning}")
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 2))
+        for change in rows:
+            table.add_row(escape(change.name), escape(change.what))
+        if rows:
+            console.print(table)
+    return found

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from shim.conformance.oracle import Array
-from shim.conformance.soak.draw import Draw
-from shim.conformance.soak.elements import Kind, combined
+from shim.conformance.soak.draw import Draw, Kind, combined, place
 from shim.conformance.soak.operations import ME, Made, Operation
-from shim.conformance.soak.placing import place
 from shim.core import calls
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp

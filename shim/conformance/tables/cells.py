@@ -1,18 +1,62 @@
-"""What a cell of the tables is: an operation or a dtype, in one framework's API."""
+"""What a cell of the tables is: an operation or a dtype, in one framework's API; and what is recorded of the frameworks themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from shim.conformance.tables.checks import Check
-from shim.conformance.tables.elements import Tensors
+from shim.conformance.kinds import Selection, TensorKind, kind_for
+from shim.conformance.runner import Failure, Result, Run, run_in_ranks
+from shim.conformance.tables.checks import Check, assert_as_expected
 
 ABSENT = "n/a"  # the framework has no such function
-MOVES_ALONE = "moves; arithmetic refused"  # float8, of which no framework defines a sum
+SIZE = 2  # ranks of every cell, as when the frameworks' own cells were recorded
 _YES = "yes"
-Call = Callable[[Tensors, int, int], Iterator[Check]]
+Call = Callable[[TensorKind, int, int], Iterator[Check]]
+
+# What the frameworks themselves do on a CPU, by API, in the order of the tables' columns.
+_APIS = ("torch", "paddle", "mint", "comm_func", "primitives")
+_UNREGISTERED, _NOT_IMPLEMENTED, _UNSUPPORTED = "kernel unregistered", "not implemented", "unsupported"
+_OPERATIONS = {
+    "all_reduce": (_YES, _YES, _YES, "no kernel", "sum only"),
+    "broadcast": (_YES, _YES, _YES, "no: group name", "world group only"),
+    "all_gather (list)": (_YES, _YES, _YES, ABSENT, ABSENT),
+    "all_gather_into_tensor": (
+        *("concatenated only", "yes, by all_gather", _UNREGISTERED),
+        *(_UNREGISTERED, "yes; 0-d: SIGSEGV"),
+    ),
+    "reduce": (_YES, _YES, _UNREGISTERED, "no", _UNSUPPORTED),
+    "reduce_scatter, list and tensor": (_YES, _NOT_IMPLEMENTED, _UNREGISTERED, _UNREGISTERED, _UNSUPPORTED),
+    "all_to_all (list)": ("equal shapes only", _NOT_IMPLEMENTED, _UNREGISTERED, _UNREGISTERED, _UNSUPPORTED),
+    "all_to_all_single": (_YES, "no", _UNREGISTERED, _UNREGISTERED, _UNSUPPORTED),
+    "gather and scatter": (_YES, _YES, _YES, "no", _UNSUPPORTED),
+    "send and recv": (_YES, _YES, "recv only", "not tried", _UNSUPPORTED),
+    "batch_isend_irecv": (_YES, "hangs if both send first", "not tried", "not tried", _UNSUPPORTED),
+    "barrier": (_YES, _YES, _YES, _UNSUPPORTED, _UNSUPPORTED),
+    "all_gather_object": (_YES, _YES, _YES, ABSENT, ABSENT),
+    "other object collectives": (_YES, _YES, "no", ABSENT, ABSENT),
+    "init_process_group": (_YES, _YES, "never", _YES, ABSENT),
+    "stream, calc stream": (ABSENT, _NOT_IMPLEMENTED, ABSENT, ABSENT, ABSENT),
+}
+_OF_DTYPES = ("torch", "paddle", "mint.all_reduce", "mint.all_gather", "AllReduce", "AllGather", "Broadcast")
+_REFUSED, _ENDS, _TYPE = "RuntimeError", "process ends", "TypeError"
+_DTYPES = {
+    "bool": (_YES, _YES, _REFUSED, _REFUSED, _TYPE, _TYPE, _TYPE),
+    "uint8": (_YES, _YES, _REFUSED, _YES, _TYPE, _TYPE, _TYPE),
+    "int8": (_YES, _YES, _YES, _YES, _TYPE, _TYPE, _TYPE),
+    "int16": (_REFUSED, _ENDS, _YES, _REFUSED, _TYPE, _YES, _YES),
+    "int32, int64": (_YES, _YES, _YES, _YES, _TYPE, _YES, _YES),
+    "uint16, uint32, uint64": (_REFUSED, "no such dtype", _REFUSED, _YES, _TYPE, _TYPE, _TYPE),
+    "float16": (_YES, "sums are inf", _YES, _YES, _YES, _YES, _YES),
+    "bfloat16": (_YES, _YES, _YES, _YES, _TYPE, _TYPE, _TYPE),
+    "float32": (_YES, _YES, _YES, _YES, _YES, _YES, _YES),
+    "float64": (_YES, _YES, _REFUSED, _YES, _TYPE, _YES, _YES),
+    "complex64": ("yes; gather: RuntimeError", _ENDS, _REFUSED, _REFUSED, _TYPE, _TYPE, _TYPE),
+    "complex128": (_YES, _ENDS, _REFUSED, _TYPE, _TYPE, _TYPE, _TYPE),
+    "float8_e4m3fn, float8_e5m2": (_REFUSED, _ENDS, *["not tried"] * 5),
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +66,11 @@ class Table:
     name: str
     title: str
     rows: tuple[str, ...]
+
+
+OPERATIONS = Table("operations", "What runs on a CPU", tuple(_OPERATIONS))
+DTYPES = Table("dtypes", "Dtypes on a CPU", tuple(_DTYPES))
+TABLES = (OPERATIONS, DTYPES)
 
 
 @dataclass(frozen=True)
@@ -35,6 +84,14 @@ class Column:
     real: str
     kind: str
     enter: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What one rank saw of a cell: how many calls it checked, and what was wrong with which."""
+
+    checks: int
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -58,73 +115,80 @@ class Cell:
     def name(self) -> str:
         return f"{self.table}, {self.row}, {self.column.name}"
 
+    @property
+    def place(self) -> str:
+        return self.name
 
-OPERATIONS = Table(
-    "operations",
-    "What runs on a CPU",
-    (
-        "all_reduce",
-        "broadcast",
-        "all_gather (list)",
-        "all_gather_into_tensor",
-        "reduce",
-        "reduce_scatter, list and tensor",
-        "all_to_all (list)",
-        "all_to_all_single",
-        "gather and scatter",
-        "send and recv",
-        "batch_isend_irecv",
-        "barrier",
-        "all_gather_object",
-        "other object collectives",
-        "init_process_group",
-        "stream, calc stream",
-    ),
-)
-DTYPES = Table(
-    "dtypes",
-    "Dtypes on a CPU",
-    (
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32, int64",
-        "uint16, uint32, uint64",
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-        "float8_e4m3fn, float8_e5m2",
-    ),
-)
-TABLES = (OPERATIONS, DTYPES)
+    @property
+    def ranks(self) -> int:
+        return SIZE
+
+    def see(self, kind: TensorKind, rank: int, size: int) -> Sight:
+        """Enter the world as the column does and make all calls, also after one that gave something wrong, because the other ranks make them too."""
+        if self.call is None:
+            raise ValueError(f"{self.name} has no call")
+        checks, differences = 0, []
+        self.column.enter()
+        for check in self.call(kind, rank, size):
+            checks += 1
+            try:
+                assert_as_expected(check)
+            except AssertionError as difference:
+                differences.append(str(difference))
+        if not checks:
+            raise AssertionError(f"{self.name} checked nothing on this rank")
+        return Sight(checks, tuple(differences))
+
+    def judge(self, seen: Mapping[int, Sight]) -> list[Failure]:
+        """Return a failure for each rank that has seen something wrong."""
+        told = {rank: "\n".join(sight.differences) for rank, sight in sorted(seen.items())}
+        return [Failure(rank, "call", "", "", text) for rank, text in told.items() if text]
 
 
-def operation_cells(column: Column, calls: Mapping[str, tuple[str, Call | None]]) -> tuple[Cell, ...]:
-    """Return *column*'s cells of the table of operations, from what is recorded of the framework, and our call, by row."""
-    return tuple(Cell(OPERATIONS.name, row, column, real, call) for row, (real, call) in calls.items())
+def operation_cells(column: Column, calls: Mapping[str, Call]) -> tuple[Cell, ...]:
+    """Return *column*'s cells of the table of operations, from our calls by row; those of the other rows are absent."""
+    at = _APIS.index(column.name)
+    return tuple(
+        Cell(OPERATIONS.name, row, column, recorded[at], calls.get(row)) for row, recorded in _OPERATIONS.items()
+    )
 
 
-def dtype_cells(
-    column: Column, call: Callable[..., Iterator[Check]], real: Mapping[str, str], of_float8: str = _YES
-) -> tuple[Cell, ...]:
-    """Return *column*'s cells of the table of dtypes, from what is recorded of the framework, by row.
+def dtype_cells(column: Column, call: Callable[..., Iterator[Check]], of_float8: str = _YES) -> tuple[Cell, ...]:
+    """Return *column*'s cells of the table of dtypes. *call* is a Cell's with one more argument, a dtype.
 
-    *call* is a Cell's with one more argument, a dtype. *of_float8* is what the cell of float8 says.
+    *of_float8* is what the cell of float8 says.
     """
-    cells = []
-    for row, told in real.items():
+    at, cells = _OF_DTYPES.index(column.name), []
+    for row, recorded in _DTYPES.items():
         dtypes = tuple(row.split(", "))
         says = of_float8 if row.startswith("float8") else _YES
-        cells.append(Cell(DTYPES.name, row, column, told, partial(_each, call, dtypes), says, dtypes))
+        cells.append(Cell(DTYPES.name, row, column, recorded[at], partial(_each, call, dtypes), says, dtypes))
     return tuple(cells)
 
 
 def _each(
-    call: Callable[..., Iterator[Check]], dtypes: tuple[str, ...], tensors: Tensors, rank: int, size: int
+    call: Callable[..., Iterator[Check]], dtypes: tuple[str, ...], tensors: TensorKind, rank: int, size: int
 ) -> Iterator[Check]:
     for dtype in dtypes:
         yield from call(tensors, rank, size, dtype)
+
+
+def planned(cells: Sequence[Cell], selection: Selection) -> list[tuple[Cell, str]]:
+    """Return the cells to run, kind by kind, each with the kind of tensor that it takes, without those that no kind at hand can carry."""
+    chosen = [
+        (cell, kind_for(cell.column.kind, cell.dtypes, selection.present)) for cell in cells if cell.call is not None
+    ]
+    return [(cell, kind) for kind in selection.present for cell, its_kind in chosen if its_kind == kind]
+
+
+def run_of(cells: Sequence[Cell], selection: Selection) -> Run[Cell]:
+    """Return a run of *cells* that has not begun."""
+    with_a_call = sum(cell.call is not None for cell in cells)
+    return Run(tuple(cells), selection, not_run=with_a_call - len(planned(cells, selection)))
+
+
+def run_cells(
+    cells: Sequence[Cell], selection: Selection, on_result: Callable[[Result[Cell]], Any] = lambda result: None
+) -> Run[Cell]:
+    """Run every cell for which there are tensors; tell *on_result* of each as it ends."""
+    return run_in_ranks(run_of(cells, selection), planned(cells, selection), on_result)

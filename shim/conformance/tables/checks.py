@@ -1,4 +1,4 @@
-"""What one call of a cell gave and must give, and the checks that every column makes in the same way."""
+"""What one call of a cell gave and must give: elements that differ by rank and place, and the checks that every column makes alike."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ import numpy as np
 
 from shim.conformance import oracle
 from shim.conformance.assertions import assert_raises, assert_same_array, assert_that
+from shim.conformance.kinds import ENCODED
 from shim.conformance.oracle import Array
 from shim.errors import ShimError
 
+ALL_DTYPES = (
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"),
+)
 _LATE = 0.02  # seconds that rank 0 comes later than the others
+_BYTES_BEFORE_NAN = 0x78  # the smaller float8 patterns are numbers in both forms
 
 
 class Check(NamedTuple):
@@ -75,3 +81,49 @@ def reduce_ops_of(dtype: str) -> tuple[str, ...]:
         return ("SUM", "AVG")
     ordered = ("SUM", "PRODUCT", "MIN", "MAX")
     return (*ordered, "AVG") if "float" in dtype else ordered
+
+
+def numbers(rank: int, shape: Sequence[int] = (2, 3), dtype: str = "float32") -> Array:
+    """Return elements that differ by rank and position, up to four ranks and twenty elements.
+
+    They are in another order of size at every position, so that no rank's array can pass for the least or greatest.
+    """
+    place = np.arange(int(np.prod(shape)), dtype="int64").reshape(shape)
+    if dtype == "bool":
+        return np.asarray((place >> rank) % 2 == 1)
+    if dtype.startswith("float8"):
+        return np.asarray((place * 7 + rank * 31 + 1) % _BYTES_BEFORE_NAN, "uint8").view(ENCODED[dtype])
+    values = np.asarray(1 + place + 20 * ((rank + place) % 4))
+    if dtype.startswith("complex"):
+        return np.asarray(values + 1j * (place - 3 * rank), dtype)
+    if dtype == "bfloat16":
+        return _to_bfloat16(values.astype("float32"))
+    return values.astype(dtype)
+
+
+def everyone(size: int, shape: Sequence[int] = (2, 3), dtype: str = "float32") -> list[Array]:
+    """Return the numbers of all ranks."""
+    return [numbers(rank, shape, dtype) for rank in range(size)]
+
+
+def exchange(rank: int, size: int, form: str) -> tuple[list[Array], list[Array]]:
+    """Return the parts that *rank* sends to each rank, and those that it gets from each.
+
+    *form* is ``equal``, or ``unequal``: parts of different numbers of rows, the first of them none.
+    """
+    rows = [[2 if form == "equal" else one + 2 * peer for peer in range(size)] for one in range(size)]
+    parts = [oracle.cut(numbers(one, (sum(rows[one]), 3)), rows[one]) for one in range(size)]
+    return parts[rank], oracle.all_to_all(parts)[rank]
+
+
+def combined(inputs: Sequence[Array], op: str) -> Array:
+    """Return what *op* makes of the ranks' arrays, of any dtype but float8."""
+    if inputs[0].dtype != ENCODED["bfloat16"]:
+        return oracle.reduce_elements(inputs, op)
+    values = [(array.view("uint16").astype("uint32") << 16).view("float32") for array in inputs]
+    return _to_bfloat16(oracle.reduce_elements(values, op, rounding=oracle.bfloat16))
+
+
+def _to_bfloat16(values: Array) -> Array:
+    bits = np.asarray(oracle.bfloat16(values)).view("uint32")
+    return np.asarray(bits >> 16, "uint16").view(ENCODED["bfloat16"])

@@ -8,18 +8,18 @@ import numpy as np
 
 from shim.conformance import oracle
 from shim.conformance.assertions import assert_is_none, assert_returned
+from shim.conformance.kinds import TensorKind
 from shim.conformance.oracle import Array
-from shim.conformance.tables.cells import ABSENT, Column, operation_cells
-from shim.conformance.tables.checks import Check, refusal, waited
-from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
-from shim.conformance.tables.mint_calls import OPS
+from shim.conformance.tables.cells import Call
+from shim.conformance.tables.checks import Check, combined, everyone, exchange, numbers, refusal, waited
+from shim.conformance.tables.primitive_calls import OPS
 from shim.frontends.mindspore import communication
 from shim.frontends.mindspore.communication import comm_func
 
 _OPS = {op: name for op, name in OPS.items() if op != "AVG"}
 
 
-def _all_reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_reduce(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     given = tensors.make(numbers(rank))
     for op, name in _OPS.items():
         result, handle = comm_func.all_reduce(given, name)
@@ -31,13 +31,13 @@ def _all_reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     yield Check("what was given to all_reduce", tensors.read(given), numbers(rank))
 
 
-def _broadcast(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _broadcast(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         result = comm_func.broadcast(tensors.make(numbers(rank)), root)
         yield Check(f"broadcast from {root}", tensors.read(result), numbers(root))
 
 
-def _all_gather_into_tensor(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_gather_into_tensor(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     result, handle = comm_func.all_gather_into_tensor(tensors.make(numbers(rank)))
     assert_is_none(handle)
     yield Check("all_gather_into_tensor", tensors.read(result), oracle.joined(everyone(size)))
@@ -45,7 +45,7 @@ def _all_gather_into_tensor(tensors: Tensors, rank: int, size: int) -> Iterator[
     yield refusal("all_gather_into_tensor", "shape ()", comm_func.all_gather_into_tensor, given)
 
 
-def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _reduce(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         for op, name in _OPS.items():
             given = tensors.make(numbers(rank))
@@ -55,7 +55,7 @@ def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
             yield Check("what was given to reduce", tensors.read(given), numbers(rank))
 
 
-def _reduce_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _reduce_scatter(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     everything = everyone(size, (2 * size, 2))
     for op, name in _OPS.items():
         result, handle = comm_func.reduce_scatter_tensor(tensors.make(everything[rank]), name)
@@ -66,7 +66,7 @@ def _reduce_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
         )
 
 
-def _all_to_all(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_to_all(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for form in ("equal", "unequal"):
         parts, expected = exchange(rank, size, form)
         for shapes in ([part.shape for part in expected], [tensors.blank(part.shape) for part in expected]):
@@ -75,7 +75,7 @@ def _all_to_all(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
             yield Check(f"all_to_all_with_output_shape {form}", tensors.read_all(results), expected)
 
 
-def _all_to_all_single(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_to_all_single(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     function = comm_func.all_to_all_single_with_output_shape
     parts, expected = exchange(rank, size, "equal")
     result, handle = function((2 * size, 3), tensors.make(oracle.joined(parts)))
@@ -88,7 +88,7 @@ def _all_to_all_single(tensors: Tensors, rank: int, size: int) -> Iterator[Check
     yield Check(f"{function.__name__} unequal", tensors.read(result), oracle.joined(expected))
 
 
-def _gather_and_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _gather_and_scatter(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         result = comm_func.gather_into_tensor(tensors.make(numbers(rank)), root)
         if rank == root:
@@ -98,7 +98,7 @@ def _gather_and_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Chec
         yield Check(f"scatter_tensor from {root}", tensors.read(result), expected)
 
 
-def _send_and_recv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _send_and_recv(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     following, previous = (rank + 1) % size, (rank - 1) % size
     tensor = tensors.make(numbers(rank))
     if rank > 0:
@@ -113,7 +113,7 @@ def _send_and_recv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     yield Check("isend and irecv in a ring", tensors.read(result), numbers(previous))
 
 
-def _batch_isend_irecv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _batch_isend_irecv(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     following, previous = (rank + 1) % size, (rank - 1) % size
     sends_first = [
         comm_func.P2POp("isend", tensors.make(numbers(rank)), following),
@@ -124,7 +124,7 @@ def _batch_isend_irecv(tensors: Tensors, rank: int, size: int) -> Iterator[Check
     yield Check("batch_isend_irecv", tensors.read(results[1]), numbers(previous))
 
 
-def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _barrier(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     def all_times(time: Array) -> list[Array]:
         result, _ = comm_func.all_gather_into_tensor(tensors.make(time))
         return list(np.split(tensors.read(result), size))
@@ -132,35 +132,24 @@ def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
     yield waited(rank, comm_func.barrier, all_times)
 
 
-def _init(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _init(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     communication.release()
     communication.init()
     yield Check("get_rank and get_group_size", (communication.get_rank(), communication.get_group_size()), (rank, size))
     yield from _all_gather_into_tensor(tensors, rank, size)
 
 
-_COLUMN = Column("comm_func", "mindspore 2.10", "mindspore", communication.init)
-_UNREGISTERED = "kernel unregistered"
-_NO_GROUP = "no: group name"
-
-CELLS = operation_cells(
-    _COLUMN,
-    {
-        "all_reduce": ("no kernel", _all_reduce),
-        "broadcast": (_NO_GROUP, _broadcast),
-        "all_gather (list)": (ABSENT, None),
-        "all_gather_into_tensor": (_UNREGISTERED, _all_gather_into_tensor),
-        "reduce": ("no", _reduce),
-        "reduce_scatter, list and tensor": (_UNREGISTERED, _reduce_scatter),
-        "all_to_all (list)": (_UNREGISTERED, _all_to_all),
-        "all_to_all_single": (_UNREGISTERED, _all_to_all_single),
-        "gather and scatter": ("no", _gather_and_scatter),
-        "send and recv": ("not tried", _send_and_recv),
-        "batch_isend_irecv": ("not tried", _batch_isend_irecv),
-        "barrier": ("unsupported", _barrier),
-        "all_gather_object": (ABSENT, None),
-        "other object collectives": (ABSENT, None),
-        "init_process_group": ("yes", _init),
-        "stream, calc stream": (ABSENT, None),
-    },
-)
+COMM_FUNC: dict[str, Call] = {
+    "all_reduce": _all_reduce,
+    "broadcast": _broadcast,
+    "all_gather_into_tensor": _all_gather_into_tensor,
+    "reduce": _reduce,
+    "reduce_scatter, list and tensor": _reduce_scatter,
+    "all_to_all (list)": _all_to_all,
+    "all_to_all_single": _all_to_all_single,
+    "gather and scatter": _gather_and_scatter,
+    "send and recv": _send_and_recv,
+    "batch_isend_irecv": _batch_isend_irecv,
+    "barrier": _barrier,
+    "init_process_group": _init,
+}

@@ -8,36 +8,36 @@ from typing import Any
 import numpy as np
 
 from shim.conformance import oracle
+from shim.conformance.kinds import TensorKind
 from shim.conformance.oracle import Array
-from shim.conformance.tables.cells import ABSENT, Column, dtype_cells, operation_cells
-from shim.conformance.tables.checks import Check, reduce_ops_of, refusal, waited
-from shim.conformance.tables.elements import Tensors, combined, everyone, exchange, numbers
-from shim.conformance.tables.mint_calls import OPS
-from shim.frontends.mindspore import communication, ops
+from shim.conformance.tables.cells import Call
+from shim.conformance.tables.checks import Check, combined, everyone, exchange, numbers, reduce_ops_of, refusal, waited
+from shim.frontends.mindspore import ops
 
+OPS = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max"}  # the oracle's name: MindSpore's
 _TAG = 5
 
 
-def _all_reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_reduce(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for op, name in OPS.items():
         result = ops.AllReduce(name)(tensors.make(numbers(rank)))
         yield Check(f"AllReduce {op}", tensors.read(result), combined(everyone(size), op))
 
 
-def _broadcast(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _broadcast(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         results = ops.Broadcast(root)((tensors.make(numbers(rank)), tensors.make(numbers(rank, (4,)))))
         yield Check(f"Broadcast from {root}", tensors.read_all(results), [numbers(root), numbers(root, (4,))])
 
 
-def _all_gather(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_gather(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     result = ops.AllGather()(tensors.make(numbers(rank)))
     yield Check("AllGather", tensors.read(result), oracle.joined(everyone(size)))
     given = tensors.make(numbers(rank, ()))  # whose rows are not defined; MindSpore's own ends the process
     yield refusal("AllGather", "shape ()", ops.AllGather(), given)
 
 
-def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _reduce(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         for op, name in OPS.items():
             result = ops.Reduce(root, name)(tensors.make(numbers(rank)))
@@ -46,7 +46,7 @@ def _reduce(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
             yield Check(f"Reduce {op} to {root}", seen, expected if rank == root else elsewhere)
 
 
-def _reduce_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _reduce_scatter(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     everything = everyone(size, (2 * size, 2))
     for op, name in OPS.items():
         result = ops.ReduceScatter(name)(tensors.make(everything[rank]))
@@ -54,14 +54,14 @@ def _reduce_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
         yield Check(f"ReduceScatter {op}", tensors.read(result), combined([one[rows] for one in everything], op))
 
 
-def _all_to_all(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_to_all(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     everything = everyone(size, (2 * size, 3))
     result = ops.AlltoAll(size, 0, 1)(tensors.make(everything[rank]))
     parts = [oracle.cut(whole, size) for whole in everything]
     yield Check("AlltoAll", tensors.read(result), np.concatenate(oracle.all_to_all(parts)[rank], axis=1))
 
 
-def _all_to_all_single(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _all_to_all_single(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     parts, expected = exchange(rank, size, "unequal")
     counts = [[len(part) for part in exchange(one, size, "unequal")[0]] for one in range(size)]
     received = [len(part) for part in expected]
@@ -72,7 +72,7 @@ def _all_to_all_single(tensors: Tensors, rank: int, size: int) -> Iterator[Check
     yield Check("AlltoAllVC", tensors.read(result), whole)
 
 
-def _gather_and_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _gather_and_scatter(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     for root in range(size):
         result = ops.CollectiveGather(root)(tensors.make(numbers(rank)))
         if rank == root:
@@ -82,7 +82,7 @@ def _gather_and_scatter(tensors: Tensors, rank: int, size: int) -> Iterator[Chec
         yield Check(f"CollectiveScatter from {root}", tensors.read(result), expected)
 
 
-def _send_and_receive(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _send_and_receive(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     tensor = tensors.make(numbers(rank))
     if rank > 0:
         tensor = ops.Receive(_TAG, rank - 1, [2, 3], tensors.dtype())()
@@ -91,7 +91,7 @@ def _send_and_receive(tensors: Tensors, rank: int, size: int) -> Iterator[Check]
     yield Check("Send and Receive from rank to rank", tensors.read(tensor), numbers(0))
 
 
-def _batch_isend_irecv(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _batch_isend_irecv(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     following, previous = (rank + 1) % size, (rank - 1) % size
     batch = ops.BatchISendIRecv(("isend", "irecv"), (following, previous), [(2, 3)], (tensors.dtype(),))
     results = batch((tensors.make(numbers(rank)),))
@@ -99,14 +99,14 @@ def _batch_isend_irecv(tensors: Tensors, rank: int, size: int) -> Iterator[Check
     yield Check("BatchISendIRecv", tensors.read(results[1]), numbers(previous))
 
 
-def _barrier(tensors: Tensors, rank: int, size: int) -> Iterator[Check]:
+def _barrier(tensors: TensorKind, rank: int, size: int) -> Iterator[Check]:
     def all_times(time: Array) -> list[Array]:
         return list(np.split(tensors.read(ops.AllGather()(tensors.make(time))), size))
 
     yield waited(rank, ops.Barrier(), all_times)
 
 
-def _dtype_all_reduce(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
+def all_reduce_of_dtype(tensors: TensorKind, rank: int, size: int, dtype: str) -> Iterator[Check]:
     for op in reduce_ops_of(dtype):
         result = ops.AllReduce(OPS[op])(tensors.make(numbers(rank, dtype=dtype)))
         yield Check(f"AllReduce {op} of {dtype}", tensors.read(result), combined(everyone(size, dtype=dtype), op))
@@ -114,64 +114,26 @@ def _dtype_all_reduce(tensors: Tensors, rank: int, size: int, dtype: str) -> Ite
         yield refusal("AllReduce", dtype, ops.AllReduce(), tensors.make(numbers(rank, dtype=dtype)))
 
 
-def _dtype_all_gather(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
+def all_gather_of_dtype(tensors: TensorKind, rank: int, size: int, dtype: str) -> Iterator[Check]:
     result = ops.AllGather()(tensors.make(numbers(rank, dtype=dtype)))
     yield Check(f"AllGather of {dtype}", tensors.read(result), oracle.joined(everyone(size, dtype=dtype)))
 
 
-def _dtype_broadcast(tensors: Tensors, rank: int, size: int, dtype: str) -> Iterator[Check]:
+def broadcast_of_dtype(tensors: TensorKind, rank: int, size: int, dtype: str) -> Iterator[Check]:
     results: Any = ops.Broadcast(size - 1)((tensors.make(numbers(rank, dtype=dtype)),))
     yield Check(f"Broadcast of {dtype}", tensors.read_all(results), [numbers(size - 1, dtype=dtype)])
 
 
-_REAL = "mindspore 2.10"
-
-
-def _column(name: str) -> Column:
-    return Column(name, _REAL, "mindspore", communication.init)
-
-
-_ROWS = {
-    "bool": "TypeError",
-    "uint8": "TypeError",
-    "int8": "TypeError",
-    "int16": "yes",
-    "int32, int64": "yes",
-    "uint16, uint32, uint64": "TypeError",
-    "float16": "yes",
-    "bfloat16": "TypeError",
-    "float32": "yes",
-    "float64": "yes",
-    "complex64": "TypeError",
-    "complex128": "TypeError",
-    "float8_e4m3fn, float8_e5m2": "not tried",
+PRIMITIVES: dict[str, Call] = {
+    "all_reduce": _all_reduce,
+    "broadcast": _broadcast,
+    "all_gather_into_tensor": _all_gather,
+    "reduce": _reduce,
+    "reduce_scatter, list and tensor": _reduce_scatter,
+    "all_to_all (list)": _all_to_all,
+    "all_to_all_single": _all_to_all_single,
+    "gather and scatter": _gather_and_scatter,
+    "send and recv": _send_and_receive,
+    "batch_isend_irecv": _batch_isend_irecv,
+    "barrier": _barrier,
 }
-_SUMS = {"int16": "TypeError", "int32, int64": "TypeError", "float64": "TypeError"}
-_UNSUPPORTED = "unsupported"
-
-CELLS = (
-    *operation_cells(
-        _column("primitives"),
-        {
-            "all_reduce": ("sum only", _all_reduce),
-            "broadcast": ("world group only", _broadcast),
-            "all_gather (list)": (ABSENT, None),
-            "all_gather_into_tensor": ("yes; 0-d: SIGSEGV", _all_gather),
-            "reduce": (_UNSUPPORTED, _reduce),
-            "reduce_scatter, list and tensor": (_UNSUPPORTED, _reduce_scatter),
-            "all_to_all (list)": (_UNSUPPORTED, _all_to_all),
-            "all_to_all_single": (_UNSUPPORTED, _all_to_all_single),
-            "gather and scatter": (_UNSUPPORTED, _gather_and_scatter),
-            "send and recv": (_UNSUPPORTED, _send_and_receive),
-            "batch_isend_irecv": (_UNSUPPORTED, _batch_isend_irecv),
-            "barrier": (_UNSUPPORTED, _barrier),
-            "all_gather_object": (ABSENT, None),
-            "other object collectives": (ABSENT, None),
-            "init_process_group": (ABSENT, None),
-            "stream, calc stream": (ABSENT, None),
-        },
-    ),
-    *dtype_cells(_column("AllReduce"), _dtype_all_reduce, {**_ROWS, **_SUMS}, of_float8="arithmetic refused"),
-    *dtype_cells(_column("AllGather"), _dtype_all_gather, _ROWS),
-    *dtype_cells(_column("Broadcast"), _dtype_broadcast, _ROWS),
-)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shim.conformance.assertions import assert_same_arrays
-from shim.conformance.documents.cases import DOCUMENTS, case_named
+from shim.conformance.documents.pages import DOCUMENTS, case_named
 from shim.conformance.kinds import KINDS, UNWRITTEN
 from shim.core.collectives import COLLECTIVES
 

@@ -10,12 +10,10 @@ from types import FunctionType, ModuleType
 import pytest
 
 from shim.conformance.assertions import assert_is_none
-from shim.conformance.documents import reference
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.reference import CASE_SIDES, on_the_framework, source_of_cases
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE
-from shim.conformance.examples.suite import run_source
+from shim.conformance.documents import pages
+from shim.conformance.documents.pages import CASE_SIDES, DOCUMENTS, on_the_framework, source_of_cases
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import REFERENCE, run_source
 
 
 @pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
@@ -26,8 +24,7 @@ def test_the_cases_for_the_installed_version_are_run(framework):
         function = "paddle.distributed.alltoall_single"
         assert names == [f"{function}: equal parts, Paddle 3", f"{function}: split sizes, Paddle 3"]
     else:
-        pages = [page for page in DOCUMENTS if page.name.startswith(framework)]
-        assert names == [f"{page.name}: {case.name}" for page in pages for case in page.cases]
+        assert names == [case.title for page in DOCUMENTS if page.name.startswith(framework) for case in page.cases]
 
 
 def test_a_case_reaches_its_frontend_through_modules_which_can_be_replaced():
@@ -47,7 +44,7 @@ def test_a_frontend_s_modules_are_replaced_by_those_that_they_stand_for(monkeypa
     real = ModuleType("paddle.distributed")
     monkeypatch.setitem(sys.modules, "paddle", ModuleType("paddle"))
     monkeypatch.setitem(sys.modules, "paddle.distributed", real)
-    monkeypatch.setattr(reference, "frontends_of_installed", lambda: {"paddle": "shim.frontends.paddle_3"})
+    monkeypatch.setattr(pages, "frontends_of_installed", lambda: {"paddle": "shim.frontends.paddle_3"})
     mine = importlib.import_module("shim.frontends.paddle_3.distributed")
     other = importlib.import_module("shim.frontends.paddle_2.distributed")
     names = {"dist": mine, "dist_2": other, "sys": sys, "size": 2}
@@ -60,8 +57,8 @@ def test_a_case_s_own_comparison_is_told_from_an_error_of_the_framework():
         assert_is_none(1)
     with pytest.raises(AssertionError) as theirs:
         assert not sys.path
-    assert reference._is_ours(ours.value)
-    assert not reference._is_ours(theirs.value)
+    assert pages._is_ours(ours.value)
+    assert not pages._is_ours(theirs.value)
 
 
 @pytest.mark.frameworks

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
-from shim.conformance.examples.judging.verdicts import Judgement, Record, Verdict
+from shim.conformance.examples.judging import Judgement, Record, Verdict
 from shim.conformance.examples.running.rank import Sight, StepSight
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import REFERENCE, SHIM
-from shim.conformance.examples.suite import CASE, Source, SourceRun
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, Source, SourceRun
 from shim.conformance.matrix.cells import Cell, Column, Failure, Matrix, Row, Seen, engine_in_use
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.rows import rows_of_examples, subject_of
 
 # Text that would become something else in a page, an XML document or a table of Markdown, were it not for the right escapes.
 NASTY = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> & | `a` *b* [bold]\x1b"

@@ -10,10 +10,8 @@ from made_up import NASTY, a_judgement, a_matrix, a_matrix_of_kinds, a_source_ru
 
 from shim.conformance.matrix.as_json import as_json
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
-from shim.conformance.matrix.html import as_html
-from shim.conformance.matrix.junit import as_junit
-from shim.conformance.matrix.markdown import as_markdown
+from shim.conformance.matrix.files import as_html, as_junit, as_markdown
+from shim.conformance.matrix.rows import rows_of_examples, subject_of
 
 
 def test_json_has_every_row_column_and_cell():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 from made_up import TRACEBACK, a_judgement, a_matrix, a_source_run, an_example, an_outcome, source_runs
 
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.runner import Failure as CaseFailure
-from shim.conformance.documents.runner import Result, Run, Selection
-from shim.conformance.examples.judging.verdicts import Judgement, Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM
+from shim.conformance.documents.pages import DOCUMENTS
+from shim.conformance.examples.judging import Judgement, Verdict
+from shim.conformance.examples.suite import REFERENCE, SHIM
+from shim.conformance.kinds import Selection
 from shim.conformance.matrix.cells import Column, Failure, Seen, engine_in_use
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import failures_of, rows_of_examples
+from shim.conformance.matrix.rows import failures_of, rows_of_cases, rows_of_examples
+from shim.conformance.runner import Failure as CaseFailure
+from shim.conformance.runner import Result, Run
 
 OURS, THEIRS = Column(SHIM, "torch", engine_in_use()), Column(REFERENCE, "", "")
 
@@ -107,13 +108,13 @@ def test_columns_are_in_order_and_all_cells_are_counted():
 
 def test_cases_have_a_cell_for_every_kind_and_what_was_seen():
     page, case = DOCUMENTS[0], DOCUMENTS[0].cases[0]
-    seen = {rank: f"saw {rank}" for rank in range(case.ranks)}
-    failure = CaseFailure(1, "documented", "[1]", "saw 1", "tensor 1: 1 of 1 elements differ")
+    seen = {rank: [np.array([rank])] for rank in range(case.ranks)}
+    failure = CaseFailure(1, "documented", "[1]", "[2]", "tensor 1: 1 of 1 elements differ")
     results = [
-        Result(page.name, case.name, "numpy", case.ranks, 0.1, (), seen),
-        Result(page.name, case.name, "torch", case.ranks, 0.1, (failure,), seen),
+        Result(case, "numpy", 0.1, (), seen),
+        Result(case, "torch", 0.1, (failure,), seen),
     ]
-    [row] = rows_of_cases(Run((page,), Selection(("numpy", "torch"), (), ()), results))
+    [row] = rows_of_cases([page], Run((case,), Selection(("numpy", "torch"), (), ()), results))
     assert (row.name, row.framework, row.ranks) == (f"{page.name}: {case.name}", "torch", case.ranks)
     assert row.code[0][1].startswith("def ")
     passed, failed = (row.cells[Column(SHIM, kind, engine_in_use())] for kind in ("numpy", "torch"))
@@ -124,6 +125,7 @@ def test_cases_have_a_cell_for_every_kind_and_what_was_seen():
         "[2], [6], [10], [14]",
         "[3], [7], [11], [15]",
     ]
+    assert [each.seen for each in passed.seen] == ["[0]", "[1]", "[2]", "[3]"]
     assert [each.difference for each in failed.seen] == [None, failure.details, None, None]
     assert failed.failures == (Failure((1,), 0, f"against the document: {failure.details}"),)
 
@@ -131,7 +133,7 @@ def test_cases_have_a_cell_for_every_kind_and_what_was_seen():
 def test_notes_stand_with_their_case():
     page = next(page for page in DOCUMENTS if page.notes)
     case = next(case for case in page.cases if case.name == page.notes[0].case)
-    result = Result(page.name, case.name, "numpy", case.ranks, 0.1, ())
-    [row] = rows_of_cases(Run((page,), Selection(("numpy",), (), ()), [result]))
+    result = Result(case, "numpy", 0.1)
+    [row] = rows_of_cases([page], Run((case,), Selection(("numpy",), (), ()), [result]))
     assert page.notes[0].says in row.notes[0]
     assert page.notes[0].true in row.notes[0]

@@ -10,16 +10,15 @@ import pytest
 from made_up import a_judgement, a_matrix, a_matrix_of_kinds, a_source_run, an_example
 from rich.console import Console
 
-from shim.conformance.documents.cases import DOCUMENTS
-from shim.conformance.documents.runner import Result, Run, Selection
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.progress import ProgressTable
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import CASE
+from shim.conformance.documents.pages import DOCUMENTS
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, Part
+from shim.conformance.kinds import Selection
 from shim.conformance.matrix.cells import Matrix
-from shim.conformance.matrix.from_cases import rows_of_cases
-from shim.conformance.matrix.from_examples import rows_of_examples, subject_of
+from shim.conformance.matrix.rows import rows_of_cases, rows_of_examples, subject_of
 from shim.conformance.matrix.terminal import counts_table, print_matrix
+from shim.conformance.progress import ProgressTable
+from shim.conformance.runner import Result, Run
 
 
 def printed(matrix, every=False, width=160):
@@ -200,15 +199,14 @@ def test_what_the_framework_itself_is_known_to_show_otherwise_is_a_reason_and_no
 
 
 def test_cases_on_the_framework_itself_have_counts_and_reasons_of_their_own():
-    name = f"{DOCUMENTS[0].name}: {DOCUMENTS[0].cases[0].name}"
-    run = a_source_run([a_judgement(name, Verdict.UNSUPPORTED, "gloo has none", ranks=4)], side=REFERENCE)
+    page, case = DOCUMENTS[0], DOCUMENTS[0].cases[0]
+    run = a_source_run([a_judgement(case.title, Verdict.UNSUPPORTED, "gloo has none", ranks=4)], side=REFERENCE)
     run = replace(run, source=replace(run.source, kind=CASE))
-    result = Result(DOCUMENTS[0].name, DOCUMENTS[0].cases[0].name, "torch", 4, 0.1, ())
-    rows = rows_of_cases(Run((DOCUMENTS[0],), Selection(("torch",), (), ()), [result]), [run])
+    rows = rows_of_cases([page], Run((case,), Selection(("torch",), (), ()), [Result(case, "torch", 0.1)]), [run])
     assert {column.key: cell.verdict for column, cell in rows[0].cells.items()} == {
         "shim torch shared_memory": Verdict.PASS,
         "reference": Verdict.UNSUPPORTED,
     }
     text = printed(Matrix(tuple(rows), (subject_of(run),), True, 1.0))
     assert "torch 1.2.3, cases" in text
-    assert f"{name} (framework itself): gloo has none" in text
+    assert f"{case.title} (framework itself): gloo has none" in text

@@ -10,10 +10,10 @@ import pytest
 from chromium import Chromium
 from made_up import NASTY, a_matrix, a_matrix_of_kinds
 
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import REFERENCE
 from shim.conformance.matrix.cells import Column
-from shim.conformance.matrix.html import as_html
+from shim.conformance.matrix.files import as_html
 
 ALL = [
     "torch.distributed.all_gather",

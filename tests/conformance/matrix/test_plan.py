@@ -8,11 +8,10 @@ import pytest
 from made_up import a_case_row, a_judgement, a_source_run
 
 from shim.conformance import kinds, plan
-from shim.conformance.documents.runner import Run
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM, Part
-from shim.conformance.examples.suite import CASE
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, Part
 from shim.conformance.plan import make_plan, matrix_of
+from shim.conformance.runner import Run
 
 SOURCES = {
     name: a_source_run(
@@ -137,7 +136,7 @@ def test_a_run_of_nothing_does_not_pass():
 
 def test_failed_cases_do_not_pass(monkeypatch):
     made = planned()
-    cases = Run(made.pages, made.selection, [])
-    monkeypatch.setattr(plan, "rows_of_cases", lambda run, on_frameworks: [a_case_row()])
+    cases = Run((), made.selection)
+    monkeypatch.setattr(plan, "rows_of_cases", lambda pages, run, on_frameworks: [a_case_row()])
     assert not cases.passed
     assert not matrix_of(made, cases, [a_run(made)], 1.0).passed

@@ -17,11 +17,10 @@ from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance, plans
 from shim.conformance import kinds, plan
-from shim.conformance.documents.reference import CASE_SIDES
+from shim.conformance.documents.pages import CASE_SIDES
 from shim.conformance.examples import suite
-from shim.conformance.examples.judging.verdicts import Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
-from shim.conformance.examples.suite import CASE, SourceRun
+from shim.conformance.examples.judging import Verdict
+from shim.conformance.examples.suite import CASE, REFERENCE, SHIM, SIDES, Side, SourceRun
 
 options = importlib.import_module("shim.cli.conformance.options")
 command = importlib.import_module("shim.cli.conformance.run")  # not the function that the package calls so

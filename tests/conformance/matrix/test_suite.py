@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 from made_up import TRACEBACK, a_judgement, a_source_run, an_example, an_outcome
 
+from shim.conformance import recording
 from shim.conformance.examples import suite
-from shim.conformance.examples.judging.verdicts import Record, Verdict
-from shim.conformance.examples.sides import REFERENCE, SHIM, SIDES, Side
-from shim.conformance.examples.suite import Source, run_source
-from shim.conformance.recording import kinds as recording_kinds
+from shim.conformance.examples.judging import Record, Verdict
+from shim.conformance.examples.suite import REFERENCE, SHIM, SIDES, Side, Source, run_source
 
 EXAMPLES = (an_example("torch.distributed.a"), an_example("torch.distributed.b"), an_example("torch.distributed.b#2"))
 FAILURES = ((0, 4, "item 1: shown 1, seen 2"),)
@@ -31,7 +30,7 @@ def recorded(**verdicts):
 def sides(failing=()):
     """Return both sides, which run nothing: examples named in *failing* fail, the others pass."""
 
-    def run(examples, on_outcome, *, on_begin, tensors):
+    def run(examples, on_outcome, on_begin, tensors):
         for example in examples:
             on_begin(example)
             on_outcome(an_outcome(example, FAILURES if example.name.rpartition(".")[2] in failing else ()))
@@ -118,7 +117,7 @@ def test_what_is_on_record_as_not_applicable_is_told_and_not_run():
     changed = EXAMPLES[2].name
     source.records[SHIM][changed] = replace(source.records[SHIM][changed], text="another")
 
-    def run(examples, on_outcome, *, on_begin, tensors):
+    def run(examples, on_outcome, on_begin, tensors):
         ran.append((tensors, [example.name for example in examples]))
         return []
 
@@ -146,12 +145,13 @@ def test_the_record_of_what_is_not_applicable_is_made_of_runs_that_do_not_know_i
         ]
         return a_source_run(judgements, tensors=tensors)
 
-    monkeypatch.setattr(recording_kinds, "installed_source", lambda framework: source)
-    monkeypatch.setattr(recording_kinds, "run_source", run_source)
-    monkeypatch.setattr(recording_kinds, "FOLDER", tmp_path)
-    recording_kinds.main("torch")
+    monkeypatch.setattr(recording, "installed_source", lambda framework: source)
+    monkeypatch.setattr(recording, "run_source", run_source)
+    (tmp_path / "inapplicable").mkdir()
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    recording.record_kinds("torch")
     assert ran == [(kind, {None}) for kind in ("numpy", "paddle", "mindspore")]
-    assert json.loads((tmp_path / "torch-1.2.3.json").read_text()) == {
+    assert json.loads((tmp_path / "inapplicable" / "torch-1.2.3.json").read_text()) == {
         "torch.distributed.b": {"numpy": "why", "paddle": "why", "mindspore": "why"}
     }
 

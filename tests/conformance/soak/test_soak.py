@@ -7,13 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.conformance import conformance
-from shim.conformance.soak import mistakes, operations, rank, shared_tensors
-from shim.conformance.soak.comparing import difference
-from shim.conformance.soak.draw import Draw
-from shim.conformance.soak.elements import KINDS, elements, kinds
-from shim.conformance.soak.placing import WAYS, place
-from shim.conformance.soak.rank import Era, Found
-from shim.conformance.soak.soak import Plan, Summary, grown
+from shim.conformance.soak import operations, shared_tensors, soak
+from shim.conformance.soak.draw import KINDS, WAYS, Draw, elements, kinds, place
+from shim.conformance.soak.soak import Era, Found, Plan, Summary, difference, grown
 from shim.conformance.soak.soak import run as eras_of
 
 
@@ -60,8 +56,8 @@ def corrupt_one_element(era: Era) -> Found:
         return made
 
     wrong.__name__ = original.__name__
-    rank.OPERATIONS, rank.ON_SHARED_TENSORS = (wrong,), ()
-    return rank.carry_out(era)
+    soak.OPERATIONS, soak.ON_SHARED_TENSORS = (wrong,), ()
+    return soak.carry_out(era)
 
 
 def test_a_single_wrong_bit_is_told_with_seed_and_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +77,8 @@ def take_gradients_of_what_was_overwritten(era: Era) -> Found:
         return made
 
     silent.__name__ = original.__name__
-    rank.OPERATIONS, rank.ON_SHARED_TENSORS = (), (silent,)
-    return rank.carry_out(era)
+    soak.OPERATIONS, soak.ON_SHARED_TENSORS = (), (silent,)
+    return soak.carry_out(era)
 
 
 def test_a_gradient_of_what_was_overwritten_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,10 +94,10 @@ def write_by_mistake(era: Era) -> Found:
         tensor[-1] += 1
         return original(group, tensor, is_mine, now)
 
-    original = mistakes.MISTAKES[0]
+    original = operations.MISTAKES[0]
     wrong.__name__ = original.__name__
-    mistakes.MISTAKES = (wrong,)
-    return rank.carry_out(era)
+    operations.MISTAKES = (wrong,)
+    return soak.carry_out(era)
 
 
 def test_a_refused_call_that_writes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +136,7 @@ def test_nan_is_as_good_as_any_other_and_zeros_have_signs() -> None:
 
 @pytest.mark.parametrize("way", sorted(set(WAYS)))
 def test_memory_around_a_tensor_is_watched(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shim.conformance.soak.placing.WAYS", (way,))
+    monkeypatch.setattr("shim.conformance.soak.draw.WAYS", (way,))
     for at in (0, -1):
         placed = place(Draw("seed", 1), np.arange(7.0))
         assert placed.tensor.tolist() == [0, 1, 2, 3, 4, 5, 6]

@@ -14,8 +14,8 @@ import numpy as np
 
 import shim
 from shim.conformance.oracle import Array
-from shim.conformance.soak import rank as soak
-from shim.conformance.soak.comparing import difference
+from shim.conformance.soak import soak
+from shim.conformance.soak.soak import difference
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.errors import ShimError

@@ -7,7 +7,7 @@ import numpy as np
 import preloaded_programs
 import pytest
 
-from shim.conformance.soak.rank import Era, carry_out
+from shim.conformance.soak.soak import Era, carry_out
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.launch.pool import RankPool

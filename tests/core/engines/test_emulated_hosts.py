@@ -10,7 +10,7 @@ import numpy as np
 import preloaded_programs
 import pytest
 
-from shim.conformance.soak.rank import Era
+from shim.conformance.soak.soak import Era
 from shim.launch.pool import RankPool
 
 pytestmark = pytest.mark.own_ranks

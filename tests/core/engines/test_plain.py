@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shim.conformance.soak.elements import KINDS
+from shim.conformance.soak.draw import KINDS
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.engines.base import check_call

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from shim.conformance.examples.example import EVERY_RANK, Example, Step, Wanted
 from shim.conformance.examples.reading import labels
 from shim.conformance.examples.reading.claims import claims_of, is_sign_of_output
-from shim.conformance.examples.reading.world_sizes import ranks_of
+from shim.conformance.examples.reading.labels import ranks_of
 
 _PROMPT = re.compile(r"\s*(>>>|\.\.\.)( |$)")
 _IMPORT = re.compile(

@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 from shim.conformance.examples.adapting import rewritten
 from shim.conformance.examples.comparing import tokens_of
 from shim.conformance.examples.example import Example
-from shim.conformance.quiet import QUIET
+from shim.conformance.kinds import QUIET
 from shim.launch.endings import how_it_ended
 from shim.launch.identity import environment_of_ranks, rank_variables
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from shim.conformance.examples.adapting import as_program, begin_of, names_of, preamble_of, rewritten, variables_of
+from shim.conformance.examples.border import Border
 from shim.conformance.examples.comparing import Output, differs, is_handle, output_of, unwaited
-from shim.conformance.examples.converting.border import Border
 from shim.conformance.examples.example import Example, Step, Wanted
-from shim.conformance.examples.reading.printed_values import contains_tensor
-from shim.conformance.examples.running.remarks import may_be_result, shape_shown, shows
+from shim.conformance.examples.reading.printed_values import contains_tensor, may_be_result, shape_shown, shows
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.job import rendezvous

@@ -13,8 +13,7 @@ from shim.conformance.examples.adapting import in_its_own_place
 from shim.conformance.examples.example import Example
 from shim.conformance.examples.running.programs import is_program, run_program, unprinted
 from shim.conformance.examples.running.rank import Sight, StepSight
-from shim.conformance.kinds import is_installed
-from shim.conformance.quiet import QUIET
+from shim.conformance.kinds import QUIET, is_installed
 from shim.launch.original import Original
 from shim.launch.pool import Outcome as Answer
 from shim.launch.pool import RankPool

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shim.conformance.examples.example import EVERY_RANK, Step
-from shim.conformance.examples.reading.cases import CaseError, examples_of_case, is_case
-from shim.conformance.examples.reading.markers import marker_in
+from shim.conformance.examples.reading.cases import CaseError, examples_of_case, is_case, marker_in
 
 CASE = """# ranks: 2, 4
 import torch

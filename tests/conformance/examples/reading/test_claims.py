@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shim.conformance.examples.example import EVERY_RANK, Example
-from shim.conformance.examples.judging.verdicts import Verdict, verdict_of_end
+from shim.conformance.examples.judging import Verdict, verdict_of_end
 from shim.conformance.examples.reading.files import examples_in_files
 from shim.conformance.examples.reading.printed_values import is_value, value_in
 from shim.conformance.examples.running.rank import see_example

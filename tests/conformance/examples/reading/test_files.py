@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.verdicts import Verdict
+from shim.conformance.examples.judging import Verdict
 from shim.conformance.examples.reading.files import examples_in_files
 from shim.conformance.examples.reading.reader import framework_of
 from shim.conformance.examples.running.runner import Outcome
-from shim.conformance.examples.sides import SHIM, SIDES, Side
-from shim.conformance.examples.suite import FILE, Source, run_source
+from shim.conformance.examples.suite import FILE, SHIM, SIDES, Side, Source, run_source
 
 PROMPTS = """>>> import torch.distributed as dist
 >>> # 3 ranks

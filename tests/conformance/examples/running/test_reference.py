@@ -12,8 +12,7 @@ import pytest
 
 from shim.conformance.examples.adapting import WHY_A_FOLDER, WHY_A_PORT
 from shim.conformance.examples.example import Example
-from shim.conformance.examples.judging.reference_verdicts import verdict_of_run
-from shim.conformance.examples.judging.verdicts import Verdict
+from shim.conformance.examples.judging import Verdict, verdict_of_run
 from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running import reference
 from shim.conformance.examples.running.reference import run_reference

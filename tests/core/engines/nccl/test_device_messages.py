@@ -150,6 +150,6 @@ def tensor_place(tensor: FakeTensor) -> tuple[int, int]:
 
 
 def test_the_header_has_room_for_every_dtypes_name() -> None:
-    from shim.conformance.tables.elements import ALL_DTYPES
+    from shim.conformance.tables.checks import ALL_DTYPES
 
     assert all(len(name) <= 32 and dtype_bytes(name) for name in (*ALL_DTYPES, "float8_e4m3b11fnuz"))

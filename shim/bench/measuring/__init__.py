@@ -1,1 +1,0 @@
-"""A run: the session in which all contenders take turns."""

@@ -1,1 +1,0 @@
-"""An example's tensors as another kind's: ``border`` is where they become that, on the way to the frontend and back, ``conversion`` how."""
