@@ -222,7 +222,7 @@ class Group:
         self, output: object | None, input: object | None, op: object, factor: float, now: bool = False
     ) -> Work | None: ...
     def reduce(
-        self, output: object | None, input: object | None, op: object, factor: float, root: int, now: bool = False
+        self, output: object | None, input: object | None, op: object, root: int, factor: float, now: bool = False
     ) -> Work | None: ...
     def all_gather(
         self,
@@ -233,18 +233,18 @@ class Group:
         whole: bool = False,
     ) -> Work | None: ...
     def gather(
-        self, outputs: object | None, input: object | None, output_splits: object | None, root: int, now: bool = False
+        self, outputs: object | None, input: object | None, root: int, output_splits: object | None, now: bool = False
     ) -> Work | None: ...
     def scatter(
-        self, output: object | None, inputs: object | None, input_splits: object | None, root: int, now: bool = False
+        self, output: object | None, inputs: object | None, root: int, input_splits: object | None, now: bool = False
     ) -> Work | None: ...
     def reduce_scatter(
         self,
         output: object | None,
         inputs: object | None,
-        input_splits: object | None,
         op: object,
         factor: float,
+        input_splits: object | None,
         now: bool = False,
         whole: bool = False,
     ) -> Work | None: ...

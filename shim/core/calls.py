@@ -82,9 +82,9 @@ def reduce(
 ) -> Work:
     """Combine all ranks' *input* by *op* into *root*'s *output*; other ranks' tensors are left as they are."""
     try:
-        operation = group.engine.reduce(output, input, op, factor, root, now)
+        operation = group.engine.reduce(output, input, op, root, factor, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "reduce", output, input, op, factor, root, now)
+        return _elsewhere(caller, group, error, "reduce", output, input, op, root, factor, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -116,9 +116,9 @@ def gather(
 ) -> Work:
     """Copy every rank's *input* into its part of *root*'s *outputs*; elsewhere *outputs* is not read."""
     try:
-        operation = group.engine.gather(outputs, input, output_splits, root, now)
+        operation = group.engine.gather(outputs, input, root, output_splits, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "gather", outputs, input, output_splits, root, now)
+        return _elsewhere(caller, group, error, "gather", outputs, input, root, output_splits, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -133,9 +133,9 @@ def scatter(
 ) -> Work:
     """Copy each rank's part of *root*'s *inputs* into its *output*; elsewhere *inputs* is not read."""
     try:
-        operation = group.engine.scatter(output, inputs, input_splits, root, now)
+        operation = group.engine.scatter(output, inputs, root, input_splits, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "scatter", output, inputs, input_splits, root, now)
+        return _elsewhere(caller, group, error, "scatter", output, inputs, root, input_splits, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -152,9 +152,9 @@ def reduce_scatter(
 ) -> Work:
     """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
     try:
-        operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
+        operation = group.engine.reduce_scatter(output, inputs, op, factor, input_splits, now, whole)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "reduce_scatter", output, inputs, input_splits, op, factor, now, whole)
+        return _elsewhere(caller, group, error, "reduce_scatter", output, inputs, op, factor, input_splits, now, whole)
     return ENDED if operation is None else Work(caller, group, operation)
 
 

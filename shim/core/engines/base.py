@@ -79,7 +79,7 @@ class Engine(ABC):
         return self._carry_out("all_reduce", now, outputs=output, inputs=input, op=op, factor=factor)
 
     def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs; ``output`` is read on the root alone, and no other rank's memory is written."""
         return self._carry_out("reduce", now, outputs=output, inputs=input, op=op, factor=factor, root=root)
@@ -93,13 +93,13 @@ class Engine(ABC):
         )
 
     def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of the root's outputs."""
         return self._carry_out("gather", now, outputs=outputs, inputs=input, output_splits=output_splits, root=root)
 
     def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
     ) -> EngineWork | None:
         """Copy each rank's part of the root's inputs into its output."""
         return self._carry_out("scatter", now, outputs=output, inputs=inputs, input_splits=input_splits, root=root)
@@ -108,9 +108,9 @@ class Engine(ABC):
         self,
         output: Tensor,
         inputs: Tensors,
-        input_splits: Splits,
         op: ReduceOp,
         factor: float,
+        input_splits: Splits,
         now: bool = False,
         whole: bool = False,
     ) -> EngineWork | None:

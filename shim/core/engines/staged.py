@@ -43,12 +43,12 @@ class StagedCalls:
         return call.made(self.under.all_reduce, call.write(output), from_host, op, factor, now=now)
 
     def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
     ) -> Any:
         call = _Call()
         from_host = call.read(input)
         to_host = call.write(output) if self.rank == root else None
-        return call.made(self.under.reduce, to_host, from_host, op, factor, root, now=now)
+        return call.made(self.under.reduce, to_host, from_host, op, root, factor, now=now)
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
@@ -58,34 +58,34 @@ class StagedCalls:
         return call.made(self.under.all_gather, call.write(outputs), from_host, output_splits, now=now, whole=whole)
 
     def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
     ) -> Any:
         call = _Call()
         from_host = call.read(input)
         to_host = call.write(outputs) if self.rank == root else None
-        return call.made(self.under.gather, to_host, from_host, output_splits, root, now=now)
+        return call.made(self.under.gather, to_host, from_host, root, output_splits, now=now)
 
     def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
     ) -> Any:
         call = _Call()
         from_host = call.read(inputs) if self.rank == root else None
-        return call.made(self.under.scatter, call.write(output), from_host, input_splits, root, now=now)
+        return call.made(self.under.scatter, call.write(output), from_host, root, input_splits, now=now)
 
     def reduce_scatter(
         self,
         output: Tensor,
         inputs: Tensors,
-        input_splits: Splits,
         op: ReduceOp,
         factor: float,
+        input_splits: Splits,
         now: bool = False,
         whole: bool = False,
     ) -> Any:
         call = _Call()
         from_host = call.read(inputs)
         to_host = call.write(output)
-        return call.made(self.under.reduce_scatter, to_host, from_host, input_splits, op, factor, now=now, whole=whole)
+        return call.made(self.under.reduce_scatter, to_host, from_host, op, factor, input_splits, now=now, whole=whole)
 
     def all_to_all(
         self,

@@ -60,7 +60,7 @@ class Inside:
     def gather(self, outputs: Sequence[memoryview] | None, mine: memoryview, root: int) -> InsideTransfer:
         to = None if outputs is None else [Elements(part, "uint8") for part in outputs]
         source = Elements(mine, "uint8")
-        return InsideTransfer(self._engine.gather(to, source, _SPLITS, root), (to, source))
+        return InsideTransfer(self._engine.gather(to, source, root, _SPLITS), (to, source))
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> InsideTransfer:
         to, sources = [Elements(part, "uint8") for part in outputs], [Elements(part, "uint8") for part in inputs]
@@ -70,13 +70,13 @@ class Inside:
         self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int
     ) -> InsideTransfer:
         to, source = None if output is None else Elements(output, dtype), Elements(data, dtype)
-        return InsideTransfer(self._engine.reduce(to, source, op, 1.0, root), (to, source))
+        return InsideTransfer(self._engine.reduce(to, source, op, root, 1.0), (to, source))
 
     def reduce_scatter(
         self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp
     ) -> InsideTransfer:
         to, sources = Elements(output, dtype), [Elements(part, dtype) for part in parts]
-        return InsideTransfer(self._engine.reduce_scatter(to, sources, _SPLITS, op, 1.0), (to, sources))
+        return InsideTransfer(self._engine.reduce_scatter(to, sources, op, 1.0, _SPLITS), (to, sources))
 
     def send(self, data: memoryview, peer: int, number: int) -> InsideTransfer:
         tensor = Elements(data, "uint8")

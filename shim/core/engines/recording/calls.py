@@ -138,12 +138,12 @@ class RecordedCalls:
         return self._end(call, operation, output)
 
     def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
     ) -> Any:
         written = output if root == self.rank else None
         call = self._begin("reduce", (op, factor, root), written, input, now)
         try:
-            operation = self.under.reduce(output, input, op, factor, root, now)
+            operation = self.under.reduce(output, input, op, root, factor, now)
         except BaseException as error:
             self._fail(call, error)
             raise
@@ -161,23 +161,23 @@ class RecordedCalls:
         return self._end(call, operation, outputs)
 
     def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
     ) -> Any:
         written = outputs if root == self.rank else None
         call = self._begin("gather", (_fixed(output_splits), root), written, input, now)
         try:
-            operation = self.under.gather(outputs, input, output_splits, root, now)
+            operation = self.under.gather(outputs, input, root, output_splits, now)
         except BaseException as error:
             self._fail(call, error)
             raise
         return self._end(call, operation, written)
 
     def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
     ) -> Any:
         call = self._begin("scatter", (_fixed(input_splits), root), output, inputs if root == self.rank else None, now)
         try:
-            operation = self.under.scatter(output, inputs, input_splits, root, now)
+            operation = self.under.scatter(output, inputs, root, input_splits, now)
         except BaseException as error:
             self._fail(call, error)
             raise
@@ -187,15 +187,15 @@ class RecordedCalls:
         self,
         output: Tensor,
         inputs: Tensors,
-        input_splits: Splits,
         op: ReduceOp,
         factor: float,
+        input_splits: Splits,
         now: bool = False,
         whole: bool = False,
     ) -> Any:
         call = self._begin("reduce_scatter", (_fixed(input_splits), op, factor, whole), output, inputs, now)
         try:
-            operation = self.under.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
+            operation = self.under.reduce_scatter(output, inputs, op, factor, input_splits, now, whole)
         except BaseException as error:
             self._fail(call, error)
             raise
