@@ -1,6 +1,7 @@
 """The native engine for ranks on one host."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from shim.core.tensors import Reader
 from shim.errors import ShimError
@@ -120,8 +121,20 @@ class SharedMemory:
     def __init__(self, bytes: int) -> None: ...
     def address(self) -> int: ...
 
+CollectiveName = Literal[
+    "broadcast",
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "gather",
+    "scatter",
+    "reduce_scatter",
+    "all_to_all",
+    "barrier",
+]
+
 def check_call(
-    collective: str,
+    collective: CollectiveName,
     rank: int,
     size: int,
     *,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shim.core.engines.choosing import (
-    Choice,
     check_room,
     choose,
     choose_in,
@@ -14,7 +13,7 @@ from shim.core.engines.choosing import (
     take_settings,
     usual,
 )
-from shim.core.engines.place import Place
+from shim.core.engines.place import Choice, Place
 
 __all__ = [
     "Choice",

@@ -14,7 +14,7 @@ from shim.errors import ArgumentError, EngineError, MismatchError, RankError, Sh
 
 if TYPE_CHECKING:
     from shim.core.callers import Caller
-    from shim.core.groups import ProcessGroup
+    from shim.core.groups.process_group import ProcessGroup
 
 _PLACE_BYTES = 256  # of a rank's file, line and function
 

@@ -1,17 +1,19 @@
-"""A group of ranks, as every frontend's group is a view of one."""
+"""A group of ranks, as every frontend's group is a view of one, and what this process knows of its world."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.absent import absence
 from shim.core.engines.choosing import open_for_device
-from shim.core.groups.state import STATE
 from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import NotMemberError, RankError, ShimError, StateError
 
 if TYPE_CHECKING:
+    from shim.core.control import Control
     from shim.core.engines import Choice
     from shim.core.engines.base import Engine
     from shim.errors import DeviceTensorError
@@ -113,3 +115,22 @@ class ProcessGroup:
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"
+
+
+@dataclass
+class State:
+    """There is one, and ``world`` alone changes it."""
+
+    world: ProcessGroup | None = None
+    token: str = ""
+    process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
+    groups: dict[str, ProcessGroup] = field(default_factory=dict)
+    apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
+    frontends: set[str] = field(default_factory=set)
+    created: int = 0  # of the last group on which all ranks agreed
+    control: Control | None = None  # of the world, where its engine needs them
+    hosts: tuple[int, ...] = ()  # by rank, the number of its host
+    by_members: Counter[tuple[int, ...]] = field(default_factory=Counter)  # groups that these alone have made
+
+
+STATE = State()

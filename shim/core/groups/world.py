@@ -19,8 +19,7 @@ from shim.core.engines import Choice, Place, choose, choose_in, open_engine, set
 from shim.core.groups import last_words
 from shim.core.groups.agreement import agree, check_members, count_name, has_lost_ranks, members_of, refusals_told
 from shim.core.groups.connections import connection_for, hosts_of
-from shim.core.groups.process_group import ProcessGroup
-from shim.core.groups.state import STATE
+from shim.core.groups.process_group import STATE, ProcessGroup
 from shim.core.job import rendezvous
 from shim.core.job.job import Job
 from shim.core.job.origin import NO_ORIGIN

@@ -39,7 +39,6 @@ class DeviceLinks(WatchedLinks):
 
     @contextmanager
     def on_device(self) -> Iterator[None]:
-        """See ``WatchedLinks``."""
         with self.cuda.on(self.number):
             yield
 
@@ -80,14 +79,12 @@ class DeviceLinks(WatchedLinks):
         return "NCCL, or what its ranks share" if made is None else made.description
 
     def event_before(self, request: Request) -> Event:
-        """See ``WatchedLinks``."""
         with self.on_device():
             now = Event(self.cuda)
             now.record(request.current_stream())
         return now
 
     def order_after(self, end: Event, request: Request) -> None:
-        """See ``WatchedLinks``."""
         if end.is_cut_off:
             self.check_intact()
         with self.on_device():
@@ -105,7 +102,6 @@ class DeviceLinks(WatchedLinks):
         super()._look_after()
 
     def library_failure(self) -> str:
-        """See ``WatchedLinks``."""
         return next(filter(None, (made.failure() for made in list(self._made.values()))), "")
 
     def end(self, error: ShimError) -> None:
@@ -134,7 +130,6 @@ class DeviceLinks(WatchedLinks):
                     continue  # the others are to be ended all the same
 
     def come_to_an_end(self, why: str) -> None:
-        """See ``WatchedLinks``."""
         with LAUNCHING:
             self._failure = self._failure or StateError("the group was closed")
         if why:
@@ -156,5 +151,4 @@ class DeviceLinks(WatchedLinks):
                 self._ended.pop().release()
 
     def is_open(self) -> bool:
-        """See ``WatchedLinks``."""
         return bool(self._made)

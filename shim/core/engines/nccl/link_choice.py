@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.nccl.device_link import DeviceLink, NcclLink, new_identity
 from shim.core.engines.nccl.library import UniqueId
-from shim.core.engines.nccl.one_device.host_exchange import HostExchange
-from shim.core.engines.nccl.one_device.link import OneDeviceLink
+from shim.core.engines.nccl.one_device_link import OneDeviceLink
+from shim.core.engines.nccl.pool_turns import HostExchange
 from shim.errors import EngineError
 
 if TYPE_CHECKING:

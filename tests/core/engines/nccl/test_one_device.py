@@ -17,11 +17,10 @@ import shim
 from shim.conformance import oracle
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.nccl import link_choice
+from shim.core.engines.nccl import kernels, link_choice
 from shim.core.engines.nccl.library import library
-from shim.core.engines.nccl.one_device import kernels
-from shim.core.engines.nccl.one_device.link import OneDeviceLink
-from shim.core.engines.nccl.one_device.pool_turns import Turns
+from shim.core.engines.nccl.one_device_link import OneDeviceLink
+from shim.core.engines.nccl.pool_turns import Turns
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import EngineError, MismatchError, ShimError
 

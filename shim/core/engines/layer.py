@@ -1,4 +1,4 @@
-"""What an engine is that stands on another one of the same group, and asks that for all that it does not do itself."""
+"""An engine that stands on another one of the same group."""
 
 from __future__ import annotations
 
@@ -11,56 +11,47 @@ if TYPE_CHECKING:
     from shim.core.work import EngineWork
 
 
-class LayeredEngine(Engine):
-    """Agrees, sends and receives by means of *under*, in which this rank is *rank* among *size*."""
+class Layer(Engine):
+    """Asks *under*, in which this rank is *rank* among *size*, for all that it does not do itself.
+
+    Of the collectives it has the defaults, which agree, send and receive by means of *under*.
+    """
 
     def __init__(self, under: Engine, rank: int, size: int) -> None:
         self.under, self.rank, self.size = under, rank, size
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
-        """See ``Engine``."""
         return self.under.arrive(request, move, now)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
-        """See ``Engine``."""
         return self.under.send(tensor, peer, tag, now)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
-        """See ``Engine``."""
         return self.under.receive(tensor, peer, tag, now)
 
     def refuse(self, reason: str) -> None:
-        """See ``Engine``."""
         self.under.refuse(reason)
 
     def give_up(self, why: str) -> None:
-        """See ``Engine``."""
         self.under.give_up(why)
 
     def is_gone(self, rank: int) -> bool:
-        """See ``Engine``."""
         return self.under.is_gone(rank)
 
     def has_left(self, rank: int) -> bool:
-        """See ``Engine``."""
         return self.under.has_left(rank)
 
     def ending_of(self, rank: int) -> str:
-        """See ``Engine``."""
         return self.under.ending_of(rank)
 
     def has_ended(self, rank: int) -> bool:
-        """See ``Engine``."""
         return self.under.has_ended(rank)
 
     def is_usable(self) -> bool:
-        """See ``Engine``."""
         return self.under.is_usable()
 
     def set_timeout(self, seconds: float) -> None:
-        """See ``Engine``."""
         self.under.set_timeout(seconds)
 
     def close(self, why: str = "") -> None:
-        """See ``Engine``. Closes *under* too."""
         self.under.close(why)
