@@ -10,17 +10,16 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.layer import Layer
+from shim.core.engines.layer import CallLayer
 from shim.core.tensors.staging import copy_back, host_copy, host_room
 from shim.core.work import WorkLayer
 
 if TYPE_CHECKING:
-    from shim.core.engines.base import Engine, Splits, Tensor, Tensors
-    from shim.core.reduce_ops import ReduceOp
+    from shim.core.engines.base import Engine, Tensors
     from shim.core.work import EngineWork
 
 
-class StagedCalls(Layer):
+class StagedCalls(CallLayer):
     """Carries out by *under*, an engine of host memory, what is for tensors on devices. *reason* says who wants that."""
 
     name = "through host memory"
@@ -29,73 +28,26 @@ class StagedCalls(Layer):
         super().__init__(under, rank, size)
         self._reason = reason
 
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
-        is_root = self.rank == root
-        call = _Call(tensor, None) if is_root else _Call(None, tensor)
-        return call.made(self.under.broadcast, call.inputs if is_root else call.outputs, root, now=now)
-
-    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False) -> Any:
-        call = _Call(input, output)
-        return call.made(self.under.all_reduce, call.outputs, call.inputs, op, factor, now=now)
-
-    def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
-    ) -> Any:
-        call = _Call(input, output if self.rank == root else None)
-        return call.made(self.under.reduce, call.outputs, call.inputs, op, root, factor, now=now)
-
-    def all_gather(
-        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> Any:
-        call = _Call(input, outputs)
-        return call.made(self.under.all_gather, call.outputs, call.inputs, output_splits, now=now, whole=whole)
-
-    def gather(
-        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
-    ) -> Any:
-        call = _Call(input, outputs if self.rank == root else None)
-        return call.made(self.under.gather, call.outputs, call.inputs, root, output_splits, now=now)
-
-    def scatter(
-        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
-    ) -> Any:
-        call = _Call(inputs if self.rank == root else None, output)
-        return call.made(self.under.scatter, call.outputs, call.inputs, root, input_splits, now=now)
-
-    def reduce_scatter(
+    def _pass_on(
         self,
-        output: Tensor,
-        inputs: Tensors,
-        op: ReduceOp,
-        factor: float,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
+        name: str,
+        method: Callable[..., Any],
+        writes: Tensors | None,
+        reads: Tensors | None,
+        tensors: tuple[Any, ...],
+        arguments: tuple[Any, ...],
+        now: bool,
+        *more: Any,
     ) -> Any:
-        call = _Call(inputs, output)
-        under = self.under.reduce_scatter
-        return call.made(under, call.outputs, call.inputs, op, factor, input_splits, now=now, whole=whole)
-
-    def all_to_all(
-        self,
-        outputs: Tensors,
-        inputs: Tensors,
-        output_splits: Splits,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        call = _Call(inputs, outputs)
-        under = self.under.all_to_all
-        return call.made(under, call.outputs, call.inputs, output_splits, input_splits, now=now, whole=whole)
-
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
-        call = _Call(tensor, None)
-        return call.made(self.under.send, call.inputs, peer, tag, now=now)
-
-    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
-        call = _Call(None, tensor)
-        return call.made(self.under.receive, call.outputs, peer, tag, now=now)
+        call = _Call(reads, writes)
+        staged = (call.outputs, call.inputs)
+        if len(tensors) < 2:
+            staged = staged[:1] if writes is not None else staged[1 : 1 + len(tensors)]
+        done = method(*staged, *arguments, now, *more)
+        if not now:
+            return _StagedWork(done, call.finish)
+        call.finish()
+        return done
 
     def figures(self) -> str:
         return f"as {self._reason}"
@@ -129,14 +81,6 @@ class _Call:
         if id(tensor) not in self._copies:
             self._copies[id(tensor)] = stage(tensor)
         return self._copies[id(tensor)]
-
-    def made(self, method: Callable[..., Any], *arguments: Any, now: bool, **how: Any) -> Any:
-        """Return what *method* of the engine below does, which ends with the outputs on the device."""
-        done = method(*arguments, now=now, **how)
-        if not now:
-            return _StagedWork(done, self.finish)
-        self.finish()
-        return done
 
     def finish(self) -> None:
         """Write the outputs on the device, once."""

@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from shim._native import tensor_key
-from shim.core.engines.layer import Layer
+from shim.core.collectives import COLLECTIVES
+from shim.core.engines.layer import CallLayer
 from shim.core.engines.recording.definitions import call_definition, digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
@@ -15,18 +16,18 @@ from shim.core.tracing.places import Place, place_of_caller
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, MismatchError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from shim.core.engines.base import Engine, Splits, Tensor, Tensors
+    from shim.core.engines.base import Engine, Tensors
     from shim.core.engines.place import Place as Seat
-    from shim.core.reduce_ops import ReduceOp
     from shim.core.tracing.recorder import Recorder
 
 _RUNNING, _PREPARED, _ENDED, _FAILED = (
     int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
 )
+_WITH_SPLITS = frozenset(row.name for row in COLLECTIVES if row.splits)
 _OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that are no refusal of this rank's call
 
 
-class RecordedCalls(Layer):
+class RecordedCalls(CallLayer):
     """Passes every call on to *under*, and tells *recorder* of it when it begins and when it has ended.
 
     A call is recorded even if *under* then refuses it, but for tensors that are elsewhere: the engine that takes the call then has a layer
@@ -60,31 +61,32 @@ class RecordedCalls(Layer):
         """See ``Engine``. The calls of the engine for the device are recorded, and not those that it makes of *under*."""
         return RecordedCalls(self.under.for_device(make), self._recorder, self._place, self._group)
 
-    def _record(
+    def _pass_on(
         self,
-        call: Callable[..., Any],
-        given: tuple[Any, ...],
-        collective: str,
+        name: str,
+        method: Callable[..., Any],
+        writes: Tensors | None,
+        reads: Tensors | None,
+        tensors: tuple[Any, ...],
         arguments: tuple[Any, ...],
-        outputs: Any,
-        inputs: Any,
         now: bool,
+        *more: Any,
     ) -> Any:
-        """Return what *call* does with what it is *given*, and record that as *collective* with *arguments*, from begin to end."""
-        begun = self._begin(collective, arguments, outputs, inputs, now)
+        told = tuple(map(_fixed, arguments)) if name in _WITH_SPLITS else arguments
+        begun = self._begin(name, told + more, writes, reads, now)
         try:
-            operation = call(*given)
+            operation = method(*tensors, *arguments, now, *more)
         except BaseException as error:
             self._fail(begun, error)
             raise
         assert begun is not None  # tensors elsewhere were refused
         place, flags = begun
         if operation is not None and not isinstance(operation, int):
-            wanted, ranks = outputs if self._digest_key else None, self._ranks if collective == "receive" else ()
+            wanted, ranks = writes if self._digest_key else None, self._ranks if name == "receive" else ()
             return RecordedWork(operation, self._recorder, place, flags, wanted, ranks)
         if operation is not None:  # a receive tells who has sent
             self._calls.note_source(place, self._ranks[operation])
-        if self._digest_key and outputs is not None and (digest := digest_of(outputs, self._digest_key)) is not None:
+        if self._digest_key and writes is not None and (digest := digest_of(writes, self._digest_key)) is not None:
             flags |= OUTPUT_DIGEST
             self._calls.note_outputs(place, digest)
         self._calls.end(place, flags | _ENDED)
@@ -129,75 +131,6 @@ class RecordedCalls(Layer):
         self._is_refusal_known = not isinstance(error, _OF_ALL_RANKS)
         self._calls.end(place, flags | _FAILED, self._recorder.error(error))
 
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
-        outputs, inputs = (None, tensor) if root == self.rank else (tensor, None)
-        return self._record(self.under.broadcast, (tensor, root, now), "broadcast", (root,), outputs, inputs, now)
-
-    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False) -> Any:
-        given = output, input, op, factor, now
-        return self._record(self.under.all_reduce, given, "all_reduce", (op, factor), output, input, now)
-
-    def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
-    ) -> Any:
-        written, given = output if root == self.rank else None, (output, input, op, root, factor, now)
-        return self._record(self.under.reduce, given, "reduce", (op, factor, root), written, input, now)
-
-    def all_gather(
-        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> Any:
-        given, told = (outputs, input, output_splits, now, whole), (_fixed(output_splits), whole)
-        return self._record(self.under.all_gather, given, "all_gather", told, outputs, input, now)
-
-    def gather(
-        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
-    ) -> Any:
-        written = outputs if root == self.rank else None
-        given, told = (outputs, input, root, output_splits, now), (_fixed(output_splits), root)
-        return self._record(self.under.gather, given, "gather", told, written, input, now)
-
-    def scatter(
-        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
-    ) -> Any:
-        read = inputs if root == self.rank else None
-        given, told = (output, inputs, root, input_splits, now), (_fixed(input_splits), root)
-        return self._record(self.under.scatter, given, "scatter", told, output, read, now)
-
-    def reduce_scatter(
-        self,
-        output: Tensor,
-        inputs: Tensors,
-        op: ReduceOp,
-        factor: float,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        given, told = (output, inputs, op, factor, input_splits, now, whole), (_fixed(input_splits), op, factor, whole)
-        return self._record(self.under.reduce_scatter, given, "reduce_scatter", told, output, inputs, now)
-
-    def all_to_all(
-        self,
-        outputs: Tensors,
-        inputs: Tensors,
-        output_splits: Splits,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        given = outputs, inputs, output_splits, input_splits, now, whole
-        told = _fixed(output_splits), _fixed(input_splits), whole
-        return self._record(self.under.all_to_all, given, "all_to_all", told, outputs, inputs, now)
-
-    def barrier(self, now: bool = False, before: str = "") -> Any:
-        return self._record(self.under.barrier, (now, before), "barrier", (before,), None, None, now)
-
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
-        return self._record(self.under.send, (tensor, peer, tag, now), "send", (peer, tag), None, tensor, now)
-
-    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
-        return self._record(self.under.receive, (tensor, peer, tag, now), "receive", (peer, tag), tensor, None, now)
-
     def refuse(self, reason: str) -> None:
         """Record a refusal of which the engine knows nothing else: a frontend's, of a call that it has not made."""
         if not self._is_refusal_known:
@@ -210,11 +143,11 @@ class RecordedCalls(Layer):
         return f"recorded in {self._recorder.path}" + (f"; {below}" if below else "")
 
 
-def _fixed(splits: Any) -> Any:
-    """Return *splits* as they are now."""
-    if splits is None:
-        return None
+def _fixed(argument: Any) -> Any:
+    """Return *argument* as it is now: split sizes may be a list that the program changes later."""
+    if argument is None or isinstance(argument, (int, float)):
+        return argument
     try:
-        return tuple(splits)
+        return tuple(argument)
     except TypeError:  # the engine refuses it
-        return repr(splits)
+        return repr(argument)
