@@ -122,16 +122,13 @@ class BackendLinks(WatchedLinks):
             meeting.close()
             raise
 
-    def event_before(self, request: Request) -> _Event:
-        """See ``WatchedLinks``; the current stream is torch's."""
+    def current_stream(self, request: Request) -> Any:
+        """See ``WatchedLinks``; it is torch's."""
         del request
-        return self._event_behind(self._current_stream())
+        return self._torch.accelerator.current_stream(self._torch_device())
 
-    def order_after(self, end: _Event, request: Request) -> None:
-        del request
-        if end.is_cut_off:
-            self.check_intact()
-        end.make_wait(self._current_stream())
+    def event_behind(self, stream: Any) -> _Event:
+        return _Event(self._torch, self._torch_device(), stream)
 
     def put(self, make: Callable[[], Link], begin: _Event, kept: Any, move: Callable[[Any], object]) -> _Event:
         """Have *move* put operations of a backend on the stream of the link that *make* gives, behind *begin*, and return their end.
@@ -146,7 +143,7 @@ class BackendLinks(WatchedLinks):
             with link.stream:
                 begin.make_wait(link.stream)
                 move(link.backend)
-                end = self._event_behind(link.stream)
+                end = self.event_behind(link.stream)
         except EngineError:
             raise
         except Exception as error:  # of torch, of the backend, or of the store that is gone with a rank
@@ -194,12 +191,6 @@ class BackendLinks(WatchedLinks):
 
     def _torch_device(self) -> Any:
         return self._torch.device(self.kind, self.number)
-
-    def _current_stream(self) -> Any:
-        return self._torch.accelerator.current_stream(self._torch_device())
-
-    def _event_behind(self, stream: Any) -> _Event:
-        return _Event(self._torch, self._torch_device(), stream)
 
     def _failure_behind(self, error: Exception) -> ShimError:
         """Return why torch's backend raised *error*: most often because a rank is lost, of which this one may hear a moment later."""

@@ -9,15 +9,13 @@ floats of 16 bits are rounded once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shim.core.engines.hierarchical.layout import Layout
-from shim.core.engines.hierarchical.link import HierarchicalLink, Inside, gather_by_hosts
-from shim.core.engines.hierarchical.pieces import all_of, carry_out, count_for
+from shim.core.engines.hierarchical.link import HierarchicalLink, Inside, Layout, all_of, gather_by_hosts
 from shim.core.engines.network.engine import NetworkEngine, connected, room, slices
 from shim.core.reduce_ops import ReduceOp
 
@@ -33,6 +31,8 @@ OpenLink = Callable[["Place", str, tuple[int, ...]], "Link"]
 _HANDED_ON = (1 << 20) + 1  # number of a message that a collective is made of, above those of messages
 _NOTHING = memoryview(bytearray())
 _FEW = 1 << 16  # bytes that all leaders together exchange: of less, each step counts for more than the bytes
+_LEAST = 2 << 20  # bytes of a piece, whose steps take a millisecond even for nothing
+_MOST = 8
 
 
 class HierarchicalEngine(NetworkEngine):
@@ -231,3 +231,26 @@ def _cut(block: memoryview, sizes: Sequence[int]) -> list[memoryview]:
 
 def _joined(parts: Sequence[memoryview]) -> memoryview:
     return memoryview(bytearray().join(parts))
+
+
+def count_for(size: int) -> int:
+    """Return in how many pieces *size* bytes go."""
+    return min(_MOST, max(1, size // _LEAST))
+
+
+def carry_out(wait_for: Callable[[Pending], None], pieces: Iterable[Generator[Pending, None, None]]) -> None:
+    """Carry out the steps of all *pieces*, each step once *wait_for* has returned from the one before it.
+
+    The second step of a piece is under way with the first of the next one, and so on: every rank begins them in the same order.
+    """
+    waiting = list(pieces)
+    under_way: list[tuple[Generator[Pending, None, None], Pending]] = []
+    while waiting or under_way:
+        begun = []
+        for steps, pending in under_way:
+            wait_for(pending)
+            begun += [(steps, following) for following in [next(steps, None)] if following is not None]
+        if waiting:
+            steps = waiting.pop(0)
+            begun += [(steps, next(steps))]
+        under_way = begun

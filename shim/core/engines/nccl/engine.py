@@ -19,9 +19,8 @@ from shim.core.engines.devices.engine import REDUCING, DeviceEngine
 from shim.core.engines.devices.messages import Message, Messages
 from shim.core.engines.nccl.arithmetic import check, reduction_of
 from shim.core.engines.nccl.device_link import DeviceLink
-from shim.core.engines.nccl.device_links import ALL_RANKS, DeviceLinks, check_libraries
+from shim.core.engines.nccl.device_links import ALL_RANKS, DeviceLinks, between_all, between_two, check_libraries
 from shim.core.engines.nccl.driver import Event
-from shim.core.engines.nccl.link_choice import between_all, between_two
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:

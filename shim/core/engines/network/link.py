@@ -37,7 +37,6 @@ class FailedTransfer:
         self._error = str(error).partition("\n")[0]
 
     def wait(self, seconds: float) -> bool:
-        """See ``Pending``."""
         raise LinkError(self._error)
 
 
