@@ -71,7 +71,7 @@ def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, s
     classes = _engine_classes(by_name)
     bases = {base for _, node in classes.values() for base in _bases(node)}
     for name, (folder, _) in classes.items():
-        if name not in bases:  # what others are derived from is no engine by itself
+        if name.endswith("Engine") and name not in bases:  # what others are derived from is no engine by itself
             yield folder, _own_methods(root, classes, name)
 
 

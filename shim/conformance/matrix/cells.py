@@ -10,7 +10,7 @@ from shim.conformance.examples.judging.verdicts import Verdict
 from shim.conformance.examples.sides import SHIM
 from shim.conformance.examples.suite import CASE
 from shim.conformance.kinds import KINDS
-from shim.core.engines import choose
+from shim.core.engines.choosing import choose
 
 
 def engine_in_use() -> str:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from shim.core.callers import user_place
-from shim.core.engines import check_room
+from shim.core.engines.choosing import check_room
 from shim.errors import ArgumentError, EngineError, MismatchError, RankError, ShimError
 
 if TYPE_CHECKING:
