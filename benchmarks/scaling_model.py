@@ -39,7 +39,7 @@ UNITS = (
 )
 ARRIVAL = 488  # bytes that a rank tells the others of a call
 FEW = 1 << 16  # see hierarchical/moves.py
-PIECES = (2 << 20, 8)  # see hierarchical/pieces.py
+PIECES = (2 << 20, 8)  # see hierarchical/engine.py
 LARGE = (8, 32, 64, 128, 512, 1024, 4096)
 RANKS_OF_LARGE = 8
 MOST_RANKS = 512

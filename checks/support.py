@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from checks.exports import names_in
 from checks.reach import collectives_of
 from checks.source import Module, definition, is_public, modules, string_list
 from shim.conformance.signatures.comparison import EXCEPTIONS
@@ -68,41 +67,29 @@ def render(root: Path) -> str:
 
 
 def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the engines' names, each with the collectives for which it or a class between it and ``Engine`` has methods or moves."""
+    """Yield the engines' names, each with the collectives for which it or a class between it and ``Engine`` has methods, or moves the data."""
     classes = _engine_classes(by_name)
     bases = {base for _, node in classes.values() for base in _bases(node)}
     for name, (folder, _) in classes.items():
-        if name not in bases:  # what others are derived from is no engine by itself
-            yield folder, _own_methods(root, by_name, classes, name)
+        if name.endswith("Engine") and name not in bases:  # what others are derived from is no engine by itself
+            yield folder, _own_methods(root, classes, name)
 
 
 def _engine_classes(by_name: Mapping[str, Module]) -> dict[str, tuple[str, ast.ClassDef]]:
-    """Return by name the classes of engines, with the folder or module of each."""
+    """Return by name the classes of engines, and what these are derived from, with the folder or module of each."""
     return {
         node.name: (module.name.split(".")[3], node)
         for module in by_name.values()
         if module.name.startswith("shim.core.engines.")
         for node in module.tree.body
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Engine") and node.name != "Engine"
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Engine", "Layer")) and node.name != "Engine"
     }
 
 
-def _own_methods(
-    root: Path, by_name: Mapping[str, Module], classes: Mapping[str, tuple[str, ast.ClassDef]], name: str
-) -> set[str]:
+def _own_methods(root: Path, classes: Mapping[str, tuple[str, ast.ClassDef]], name: str) -> set[str]:
     node = classes[name][1] if name in classes else _native_class(root, name)
-    own = _methods(node).union(_moves(by_name, classes[name][0]) if _has_moves(node) else ())
-    return own.union(*(_own_methods(root, by_name, classes, base) for base in _bases(node)))
-
-
-def _has_moves(node: ast.ClassDef) -> bool:
-    targets = [child.target for child in node.body if isinstance(child, ast.AnnAssign)]
-    return any(isinstance(target, ast.Name) and target.id == "moves" for target in targets)
-
-
-def _moves(by_name: Mapping[str, Module], engine: str) -> set[str]:
-    """Return the functions of *engine* that move the data: a collective's has its name."""
-    return names_in(by_name[f"shim.core.engines.{engine}.moves"].tree)
+    own = {method.removeprefix("move_") for method in _methods(node)}
+    return own.union(*(_own_methods(root, classes, base) for base in _bases(node)))
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

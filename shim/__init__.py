@@ -62,9 +62,11 @@ def move_to_shared_memory(holder: Any) -> None:
 
 def explain() -> str:
     """Return a line for each group of this process: its engine and the reason, its thresholds, and its lost ranks."""
-    from shim.core.groups import explanations  # the engine is loaded by those who use it, not by `shim --help`
+    from shim.core.groups import all_groups  # the engine is loaded by those who use it, not by `shim --help`
 
-    return "\n".join(explanations.of_groups()) or "The world is not initialised: no engine is in use."
+    return (
+        "\n".join(group.explanation() for group in all_groups()) or "The world is not initialised: no engine is in use."
+    )
 
 
 def survivors() -> list[int]:

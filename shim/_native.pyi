@@ -1,6 +1,7 @@
 """The native engine for ranks on one host."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from shim.core.tensors import Reader
 from shim.errors import ShimError
@@ -120,8 +121,20 @@ class SharedMemory:
     def __init__(self, bytes: int) -> None: ...
     def address(self) -> int: ...
 
+CollectiveName = Literal[
+    "broadcast",
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "gather",
+    "scatter",
+    "reduce_scatter",
+    "all_to_all",
+    "barrier",
+]
+
 def check_call(
-    collective: str,
+    collective: CollectiveName,
     rank: int,
     size: int,
     *,
@@ -222,7 +235,7 @@ class Group:
         self, output: object | None, input: object | None, op: object, factor: float, now: bool = False
     ) -> Work | None: ...
     def reduce(
-        self, output: object | None, input: object | None, op: object, factor: float, root: int, now: bool = False
+        self, output: object | None, input: object | None, op: object, root: int, factor: float, now: bool = False
     ) -> Work | None: ...
     def all_gather(
         self,
@@ -233,18 +246,18 @@ class Group:
         whole: bool = False,
     ) -> Work | None: ...
     def gather(
-        self, outputs: object | None, input: object | None, output_splits: object | None, root: int, now: bool = False
+        self, outputs: object | None, input: object | None, root: int, output_splits: object | None, now: bool = False
     ) -> Work | None: ...
     def scatter(
-        self, output: object | None, inputs: object | None, input_splits: object | None, root: int, now: bool = False
+        self, output: object | None, inputs: object | None, root: int, input_splits: object | None, now: bool = False
     ) -> Work | None: ...
     def reduce_scatter(
         self,
         output: object | None,
         inputs: object | None,
-        input_splits: object | None,
         op: object,
         factor: float,
+        input_splits: object | None,
         now: bool = False,
         whole: bool = False,
     ) -> Work | None: ...

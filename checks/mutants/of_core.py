@@ -59,8 +59,8 @@ MUTANTS = (
     _in_calls("outsider-raises", 'caller.outsider == "warn"', 'caller.outsider == "warns"'),
     _in_calls(
         "reduce-without-factor",
-        "operation = group.engine.reduce(output, input, op, factor, root, now)",
-        "operation = group.engine.reduce(output, input, op, 1.0, root, now)",
+        "operation = group.engine.reduce(output, input, op, root, factor, now)",
+        "operation = group.engine.reduce(output, input, op, root, 1.0, now)",
     ),
     _in_calls(
         "splits-swapped",

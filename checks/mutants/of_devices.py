@@ -30,7 +30,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "one-link-for-all", "links.py", "self._of(direction, direction, tag)", "self._of(-1, direction, tag)"
     ),
     _on_accelerators("another-backend", "backends.py", "if must_serve and not serves:", "if False:"),
-    _on_accelerators("sum-too-large", "arithmetic.py", '== "float16"  # whose', '== "none"  # whose'),
+    _on_accelerators("sum-too-large", "parts.py", '== "float16"  # whose', '== "none"  # whose'),
     _on_accelerators("copies-for-views", "parts.py", "if found.data_ptr() != tensor.data_ptr():", "if False:"),
     _on_accelerators("written-outside-inference", "parts.py", "target.is_inference()", "False"),
     _on_accelerators(

@@ -54,7 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _in_recording(
         "works_not_unwrapped",
         "engines/recording/works.py",
-        'getattr(other, "under", other) for other',
+        "mover_of(other) for other",
         "other for other",
     ),
     _in_recording(

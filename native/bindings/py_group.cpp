@@ -20,16 +20,16 @@ void define_group(nb::module_& module) {
            "engine"_a = std::tuple("", ""))
       .def("broadcast", &PyGroup::broadcast, "tensor"_a.none(), "root"_a, "now"_a = false)
       .def("all_reduce", &PyGroup::all_reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "now"_a = false)
-      .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "factor"_a, "root"_a,
+      .def("reduce", &PyGroup::reduce, "output"_a.none(), "input"_a.none(), "op"_a, "root"_a, "factor"_a,
            "now"_a = false)
       .def("all_gather", &PyGroup::all_gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(),
            "now"_a = false, "whole"_a = false)
-      .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "output_splits"_a.none(), "root"_a,
+      .def("gather", &PyGroup::gather, "outputs"_a.none(), "input"_a.none(), "root"_a, "output_splits"_a.none(),
            "now"_a = false)
-      .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(), "root"_a,
+      .def("scatter", &PyGroup::scatter, "output"_a.none(), "inputs"_a.none(), "root"_a, "input_splits"_a.none(),
            "now"_a = false)
-      .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "input_splits"_a.none(),
-           "op"_a, "factor"_a, "now"_a = false, "whole"_a = false)
+      .def("reduce_scatter", &PyGroup::reduce_scatter, "output"_a.none(), "inputs"_a.none(), "op"_a, "factor"_a,
+           "input_splits"_a.none(), "now"_a = false, "whole"_a = false)
       .def("all_to_all", &PyGroup::all_to_all, "outputs"_a.none(), "inputs"_a.none(), "output_splits"_a.none(),
            "input_splits"_a.none(), "now"_a = false, "whole"_a = false)
       .def("barrier", &PyGroup::barrier, "now"_a = false, "before"_a = "")

@@ -69,9 +69,9 @@ class PyGroup {
     return checked_all_reduce(seat(), owners, output, input, op, factor, carried_out(owners, now));
   }
 
-  Prepared reduce(nb::handle output, nb::handle input, nb::handle op, double factor, int root, bool now) {
+  Prepared reduce(nb::handle output, nb::handle input, nb::handle op, int root, double factor, bool now) {
     Owners owners;
-    return checked_reduce(seat(), owners, output, input, op, factor, root, carried_out(owners, now));
+    return checked_reduce(seat(), owners, output, input, op, root, factor, carried_out(owners, now));
   }
 
   Prepared all_gather(nb::handle outputs, nb::handle input, nb::handle output_splits, bool now, bool whole) {
@@ -79,20 +79,20 @@ class PyGroup {
     return checked_all_gather(seat(), owners, outputs, input, output_splits, whole, carried_out(owners, now));
   }
 
-  Prepared gather(nb::handle outputs, nb::handle input, nb::handle output_splits, int root, bool now) {
+  Prepared gather(nb::handle outputs, nb::handle input, int root, nb::handle output_splits, bool now) {
     Owners owners;
-    return checked_gather(seat(), owners, outputs, input, output_splits, root, carried_out(owners, now));
+    return checked_gather(seat(), owners, outputs, input, root, output_splits, carried_out(owners, now));
   }
 
-  Prepared scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, int root, bool now) {
+  Prepared scatter(nb::handle output, nb::handle inputs, int root, nb::handle input_splits, bool now) {
     Owners owners;
-    return checked_scatter(seat(), owners, output, inputs, input_splits, root, carried_out(owners, now));
+    return checked_scatter(seat(), owners, output, inputs, root, input_splits, carried_out(owners, now));
   }
 
-  Prepared reduce_scatter(nb::handle output, nb::handle inputs, nb::handle input_splits, nb::handle op, double factor,
+  Prepared reduce_scatter(nb::handle output, nb::handle inputs, nb::handle op, double factor, nb::handle input_splits,
                           bool now, bool whole) {
     Owners owners;
-    return checked_reduce_scatter(seat(), owners, output, inputs, input_splits, op, factor, whole,
+    return checked_reduce_scatter(seat(), owners, output, inputs, op, factor, input_splits, whole,
                                   carried_out(owners, now));
   }
 

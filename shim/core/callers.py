@@ -11,14 +11,21 @@ import sys
 import warnings
 from collections.abc import Mapping
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from shim.errors import CollectiveTimeoutError, DeviceTensorError, PeerLostError, ShimError, TensorError
 
-if TYPE_CHECKING:
-    from shim.core.groups import ProcessGroup
-
 _ROLE = re.compile(r"\{(\w+)\}")
+
+
+class Members(Protocol):
+    """What a message tells of a group of ranks; see ``groups.ProcessGroup``."""
+
+    name: str
+    ranks: tuple[int, ...]
+    rank: int
+
+    def label(self, group_rank: int, of_size: bool = False) -> str: ...
 
 
 class Caller:
@@ -46,7 +53,7 @@ class Caller:
         self.errors = errors or {}
         self.outsider = outsider
 
-    def explain(self, error: ShimError, group: ProcessGroup | None = None) -> ShimError:
+    def explain(self, error: ShimError, group: Members | None = None) -> ShimError:
         """Return *error* in this caller's words: *function: what (rank r of n, group g)*, then the hint lines; of no ranks, nothing is said of the group."""
         what, newline, hint = str(error).partition("\n")
         place = (

@@ -41,7 +41,7 @@ def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: 
     try:
         operation = group.engine.broadcast(tensor, root, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "broadcast", tensor, root, now)
+        return _elsewhere(caller, group, error, lambda engine, *call: engine.broadcast(*call), tensor, root, now)
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -66,7 +66,9 @@ def all_reduce(
             work = reduce_unreadable(caller, group, output, op, now)
             if work is not None:
                 return work
-        return _elsewhere(caller, group, error, "all_reduce", output, input, op, factor, now)
+        return _elsewhere(
+            caller, group, error, lambda engine, *call: engine.all_reduce(*call), output, input, op, factor, now
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -82,9 +84,11 @@ def reduce(
 ) -> Work:
     """Combine all ranks' *input* by *op* into *root*'s *output*; other ranks' tensors are left as they are."""
     try:
-        operation = group.engine.reduce(output, input, op, factor, root, now)
+        operation = group.engine.reduce(output, input, op, root, factor, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "reduce", output, input, op, factor, root, now)
+        return _elsewhere(
+            caller, group, error, lambda engine, *call: engine.reduce(*call), output, input, op, root, factor, now
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -101,7 +105,17 @@ def all_gather(
     try:
         operation = group.engine.all_gather(outputs, input, output_splits, now, whole)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "all_gather", outputs, input, output_splits, now, whole)
+        return _elsewhere(
+            caller,
+            group,
+            error,
+            lambda engine, *call: engine.all_gather(*call),
+            outputs,
+            input,
+            output_splits,
+            now,
+            whole,
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -116,9 +130,11 @@ def gather(
 ) -> Work:
     """Copy every rank's *input* into its part of *root*'s *outputs*; elsewhere *outputs* is not read."""
     try:
-        operation = group.engine.gather(outputs, input, output_splits, root, now)
+        operation = group.engine.gather(outputs, input, root, output_splits, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "gather", outputs, input, output_splits, root, now)
+        return _elsewhere(
+            caller, group, error, lambda engine, *call: engine.gather(*call), outputs, input, root, output_splits, now
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -133,9 +149,11 @@ def scatter(
 ) -> Work:
     """Copy each rank's part of *root*'s *inputs* into its *output*; elsewhere *inputs* is not read."""
     try:
-        operation = group.engine.scatter(output, inputs, input_splits, root, now)
+        operation = group.engine.scatter(output, inputs, root, input_splits, now)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "scatter", output, inputs, input_splits, root, now)
+        return _elsewhere(
+            caller, group, error, lambda engine, *call: engine.scatter(*call), output, inputs, root, input_splits, now
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -152,9 +170,21 @@ def reduce_scatter(
 ) -> Work:
     """Combine all ranks' *inputs* by *op* and give each rank its part in *output*."""
     try:
-        operation = group.engine.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
+        operation = group.engine.reduce_scatter(output, inputs, op, factor, input_splits, now, whole)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "reduce_scatter", output, inputs, input_splits, op, factor, now, whole)
+        return _elsewhere(
+            caller,
+            group,
+            error,
+            lambda engine, *call: engine.reduce_scatter(*call),
+            output,
+            inputs,
+            op,
+            factor,
+            input_splits,
+            now,
+            whole,
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -172,7 +202,18 @@ def all_to_all(
     try:
         operation = group.engine.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
     except BaseException as error:
-        return _elsewhere(caller, group, error, "all_to_all", outputs, inputs, output_splits, input_splits, now, whole)
+        return _elsewhere(
+            caller,
+            group,
+            error,
+            lambda engine, *call: engine.all_to_all(*call),
+            outputs,
+            inputs,
+            output_splits,
+            input_splits,
+            now,
+            whole,
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -195,7 +236,9 @@ def send(caller: Caller, group: ProcessGroup, tensor: Any, peer: int, tag: int =
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        operation = _message_elsewhere(caller, group, error, "send", tensor, peer, tag, now)
+        operation = _message_elsewhere(
+            caller, group, error, lambda engine, *call: engine.send(*call), tensor, peer, tag, now
+        )
     return ENDED if operation is None else Work(caller, group, operation)
 
 
@@ -208,7 +251,9 @@ def receive(
     except NotMemberError as error:
         return refused(caller, group, error)
     except ShimError as error:
-        operation = _message_elsewhere(caller, group, error, "receive", tensor, peer, tag, now)
+        operation = _message_elsewhere(
+            caller, group, error, lambda engine, *call: engine.receive(*call), tensor, peer, tag, now
+        )
     return ENDED if isinstance(operation, int) else Work(caller, group, operation)
 
 
@@ -220,20 +265,25 @@ def received(caller: Caller, group: ProcessGroup, tensor: Any, peer: int | None,
         refused(caller, group, error)
         return -1
     except ShimError as error:
-        sender: int = _message_elsewhere(caller, group, error, "receive", tensor, peer, tag, True)
+        sender: int = _message_elsewhere(
+            caller, group, error, lambda engine, *call: engine.receive(*call), tensor, peer, tag, True
+        )
         return sender
 
 
-def _elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collective: str, *call: Any) -> Work:
+_Method = Callable[..., Any]  # of an engine, which is its first argument, with the arguments of a call
+
+
+def _elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, method: _Method, *call: Any) -> Work:
     """Have the engine of a device carry out the call that the group's engine ended with *error*, as a tensor is there.
 
-    Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
+    *method* is given that engine: a function that the collective's own variables need not outlive, which would slow down every call. Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
     """
     try:
         if not isinstance(error, DeviceTensorError):
             return refused(caller, group, error)
         try:
-            operation = getattr(group.engine_for(error), collective)(*call)
+            operation = method(group.engine_for(error), *call)
         except BaseException as other:
             return refused(caller, group, other)
         return ENDED if operation is None else Work(caller, group, operation)
@@ -241,12 +291,12 @@ def _elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, collec
         del error  # as refuse does
 
 
-def _message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, function: str, *call: Any) -> Any:
+def _message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, method: _Method, *call: Any) -> Any:
     """Do the same for a message, of which the other ranks are told nothing, and return what the engine returns."""
     try:
         if not isinstance(error, DeviceTensorError):
             raise error
-        return getattr(group.engine_for(error), function)(*call)
+        return method(group.engine_for(error), *call)
     except ShimError as raised:
         raise caller.explain(raised, group) from None
     finally:

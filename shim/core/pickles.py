@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shim.errors import EngineError
 
 if TYPE_CHECKING:
-    from shim.core.groups import ProcessGroup
+    from shim.core.groups.process_group import ProcessGroup
 
 _SEAL = 32  # bytes, of SHA-256
 

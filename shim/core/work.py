@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from shim.core.callers import Caller
+from shim.core.callers import Caller, Members
 from shim.errors import ShimError
-
-if TYPE_CHECKING:
-    from shim.core.groups import ProcessGroup
 
 
 class EngineWork(Protocol):
@@ -29,6 +26,40 @@ class EngineWork(Protocol):
     def source_rank(self) -> int: ...
 
 
+class WorkLayer:
+    """An ``EngineWork`` that stands on another one, *under*, and does what that does but for what it overrides."""
+
+    __slots__ = ("under",)
+
+    def __init__(self, under: EngineWork) -> None:
+        self.under = under
+
+    def mover(self) -> EngineWork:
+        """Return the work that knows what its engine is going to read and write: this one, or, where it only looks on, *under*."""
+        return self
+
+    def start(self) -> None:
+        self.under.start()
+
+    def wait(self, timeout: float = -1.0) -> None:
+        self.under.wait(timeout)
+
+    def hold_memory(self) -> None:
+        self.under.hold_memory()
+
+    def read_before_others_write(self, others: list[Any]) -> None:
+        """Do nothing: what another work writes is not what this one reads."""
+
+    def is_completed(self) -> bool:
+        return self.under.is_completed()
+
+    def exception(self) -> ShimError | None:
+        return self.under.exception()
+
+    def source_rank(self) -> int:
+        return self.under.source_rank()
+
+
 class Work:
     """One call of a collective by this rank.
 
@@ -40,7 +71,7 @@ class Work:
 
     __slots__ = ("_caller", "_group", "_operation")
 
-    def __init__(self, caller: Caller, group: ProcessGroup, operation: EngineWork) -> None:
+    def __init__(self, caller: Caller, group: Members, operation: EngineWork) -> None:
         self._caller = caller
         self._group = group
         self._operation = operation
@@ -156,6 +187,11 @@ class Batch(Work):
         return -1
 
 
+def mover_of(operation: EngineWork) -> EngineWork:
+    """Return the work under *operation* that knows what its engine is going to read and write."""
+    return operation.mover() if isinstance(operation, WorkLayer) else operation
+
+
 def read_before_others_write(works: Sequence[Work]) -> None:
     """Have each of *works*, which are not started and begin together, read now what another of them is going to write.
 
@@ -164,7 +200,7 @@ def read_before_others_write(works: Sequence[Work]) -> None:
     by_engine: dict[type, list[Work]] = {}  # those of different engines have their tensors in different places
     for work in works:
         if not isinstance(work, _Ended):
-            by_engine.setdefault(type(getattr(work._operation, "itself", work._operation)), []).append(work)
+            by_engine.setdefault(type(mover_of(work._operation)), []).append(work)
     for first, *others in by_engine.values():
         if not others:
             continue

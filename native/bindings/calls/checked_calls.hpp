@@ -53,7 +53,7 @@ auto checked_all_reduce(Seat seat, Owners& owners, nanobind::handle output, nano
 
 template <class Then>
 auto checked_reduce(Seat seat, Owners& owners, nanobind::handle output, nanobind::handle input, nanobind::handle op,
-                    double factor, int root, const Then& then) {
+                    int root, double factor, const Then& then) {
   const TensorArgument from = read_tensor(input, "input", owners);
   const TensorArgument to =
       on_root(seat, output, "output", root, owners, [](auto&... given) { return read_output(read_tensor, given...); });
@@ -70,8 +70,8 @@ auto checked_all_gather(Seat seat, Owners& owners, nanobind::handle outputs, nan
 }
 
 template <class Then>
-auto checked_gather(Seat seat, Owners& owners, nanobind::handle outputs, nanobind::handle input,
-                    nanobind::handle output_splits, int root, const Then& then) {
+auto checked_gather(Seat seat, Owners& owners, nanobind::handle outputs, nanobind::handle input, int root,
+                    nanobind::handle output_splits, const Then& then) {
   const TensorArgument to = on_root(seat, outputs, "output", root, owners,
                                     [](auto&... given) { return read_output(read_tensors, given...); });
   const TensorArgument from = read_tensor(input, "input", owners);
@@ -79,8 +79,8 @@ auto checked_gather(Seat seat, Owners& owners, nanobind::handle outputs, nanobin
 }
 
 template <class Then>
-auto checked_scatter(Seat seat, Owners& owners, nanobind::handle output, nanobind::handle inputs,
-                     nanobind::handle input_splits, int root, const Then& then) {
+auto checked_scatter(Seat seat, Owners& owners, nanobind::handle output, nanobind::handle inputs, int root,
+                     nanobind::handle input_splits, const Then& then) {
   const TensorArgument to = read_output(read_tensor, output, "output", owners);
   const TensorArgument from = on_root(seat, inputs, "input", root, owners, read_tensors);
   return then(make_scatter(seat, to, from, read_splits(input_splits, "input_splits"), root), to, from);
@@ -88,7 +88,7 @@ auto checked_scatter(Seat seat, Owners& owners, nanobind::handle output, nanobin
 
 template <class Then>
 auto checked_reduce_scatter(Seat seat, Owners& owners, nanobind::handle output, nanobind::handle inputs,
-                            nanobind::handle input_splits, nanobind::handle op, double factor, bool whole,
+                            nanobind::handle op, double factor, nanobind::handle input_splits, bool whole,
                             const Then& then) {
   const TensorArgument to = read_output(read_tensor, output, "output", owners);
   const TensorArgument from = (whole ? read_whole : read_tensors)(inputs, "input", owners);

@@ -92,15 +92,15 @@ PyRequest checked(const std::string& collective, int rank, int size, nb::object 
   else if (collective == "all_reduce")
     checked_all_reduce(seat, owners, outputs, inputs, op, factor, take);
   else if (collective == "reduce")
-    checked_reduce(seat, owners, outputs, inputs, op, factor, root, take);
+    checked_reduce(seat, owners, outputs, inputs, op, root, factor, take);
   else if (collective == "all_gather")
     checked_all_gather(seat, owners, outputs, inputs, output_splits, whole, take);
   else if (collective == "gather")
-    checked_gather(seat, owners, outputs, inputs, output_splits, root, take);
+    checked_gather(seat, owners, outputs, inputs, root, output_splits, take);
   else if (collective == "scatter")
-    checked_scatter(seat, owners, outputs, inputs, input_splits, root, take);
+    checked_scatter(seat, owners, outputs, inputs, root, input_splits, take);
   else if (collective == "reduce_scatter")
-    checked_reduce_scatter(seat, owners, outputs, inputs, input_splits, op, factor, whole, take);
+    checked_reduce_scatter(seat, owners, outputs, inputs, op, factor, input_splits, whole, take);
   else if (collective == "all_to_all")
     checked_all_to_all(seat, owners, outputs, inputs, output_splits, input_splits, whole, take);
   else if (collective == "barrier")

@@ -39,7 +39,7 @@ class Engine(CollectiveLibrary):
         return partial(self.calls.all_gather, tensors.output, tensors.input, None, True)
 
     def reduce_scatter(self, tensors: Tensors) -> Call:
-        return partial(self.calls.reduce_scatter, tensors.output, tensors.input, None, self.op, 1.0, True)
+        return partial(self.calls.reduce_scatter, tensors.output, tensors.input, self.op, 1.0, None, True)
 
     def all_to_all(self, tensors: Tensors) -> Call:
         return partial(self.calls.all_to_all, tensors.output, tensors.input, None, None, True)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from shim.conformance.kinds import KINDS, is_installed
 from shim.conformance.plan import FRAMEWORKS
-from shim.core.engines import engine_names
+from shim.core.engines.choosing import engine_names
 
 _ALL = "all"
 _LOG_WIDTH = 120  # columns where output is no terminal and COLUMNS does not say

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from shim.conformance.examples.judging import Verdict
 from shim.conformance.examples.suite import CASE, SHIM
 from shim.conformance.kinds import KINDS
-from shim.core.engines import choose
+from shim.core.engines.choosing import choose
 
 
 def engine_in_use() -> str:

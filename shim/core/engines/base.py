@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from shim._native import Request, check_call, set_reader_chooser
 from shim.core import tensors
-from shim.core.engines import defaults
+from shim.core.engines.defaults import DefaultMoves
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors.elements import Elements
 from shim.core.work import EngineWork
 
 if TYPE_CHECKING:
+    from shim._native import CollectiveName
     from shim.core.control import Control
 
 __all__ = ["Engine", "Request", "Splits", "Tensor", "Tensors", "check_call"]
@@ -39,11 +38,11 @@ Splits = Sequence[int] | None
 set_reader_chooser(tensors.reader_for)
 
 
-class Engine(ABC):
+class Engine(DefaultMoves):
     """Carries out the collectives of one group, for the calling rank.
 
-    An engine must give ``send``, ``receive`` and ``arrive``. The other collectives have defaults over these, in
-    ``defaults.py``; an engine overrides what it does better, or has ``moves`` of its own.
+    An engine must give ``send``, ``receive`` and ``arrive``. The other collectives have defaults over these; an engine
+    overrides what it does better: the collective itself, or only how its data is moved (``move_broadcast`` and the like).
 
     Ranks are group ranks. A method checks its arguments against each other (raising ``ArgumentError`` or
     ``TensorError`` whose messages name arguments by role, ``{output}``), and returns a prepared operation:
@@ -58,17 +57,16 @@ class Engine(ABC):
     """
 
     name: str
-    rank: int  # of the caller
-    size: int
-    moves: ClassVar[ModuleType] = defaults  # has a function for each collective, which moves its data
     reaches_devices: ClassVar[bool] = False  # or its tensors are all in host memory
     control: Control | None = None  # the world's connections, where its ranks are on several hosts
     seal_key: bytes = b""  # for what is unpickled, where others than the ranks may write to the group's connections
 
-    def _carry_out(self, collective: str, now: bool, **call: Any) -> EngineWork | None:
+    def _carry_out(
+        self, collective: CollectiveName, move: Callable[[Request], object], now: bool, **call: Any
+    ) -> EngineWork | None:
         """Prepare the operation that one of the methods below was called for, as ``check_call`` takes *call*, or carry it out *now*."""
         request = check_call(collective, self.rank, self.size, devices=self.reaches_devices, **call)
-        return self.arrive(request, partial(getattr(self.moves, collective), self), now)
+        return self.arrive(request, move, now)
 
     @abstractmethod
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
@@ -82,53 +80,68 @@ class Engine(ABC):
 
     def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> EngineWork | None:
         """Copy the root's tensor to all."""
-        return self._carry_out("broadcast", now, inputs=tensor, root=root)
+        return self._carry_out("broadcast", self.move_broadcast, now, inputs=tensor, root=root)
 
     def all_reduce(
         self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs into every rank's output."""
-        return self._carry_out("all_reduce", now, outputs=output, inputs=input, op=op, factor=factor)
+        return self._carry_out(
+            "all_reduce", self.move_all_reduce, now, outputs=output, inputs=input, op=op, factor=factor
+        )
 
     def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
+        self, output: Tensor | None, input: Tensor, op: ReduceOp, root: int, factor: float, now: bool = False
     ) -> EngineWork | None:
         """Combine all ranks' inputs; ``output`` is read on the root alone, and no other rank's memory is written."""
-        return self._carry_out("reduce", now, outputs=output, inputs=input, op=op, factor=factor, root=root)
+        return self._carry_out(
+            "reduce", self.move_reduce, now, outputs=output, inputs=input, op=op, factor=factor, root=root
+        )
 
     def all_gather(
         self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of every rank's outputs."""
         return self._carry_out(
-            "all_gather", now, outputs=outputs, inputs=input, output_splits=output_splits, whole=whole
+            "all_gather",
+            self.move_all_gather,
+            now,
+            outputs=outputs,
+            inputs=input,
+            output_splits=output_splits,
+            whole=whole,
         )
 
     def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
+        self, outputs: Tensors | None, input: Tensor, root: int, output_splits: Splits, now: bool = False
     ) -> EngineWork | None:
         """Copy every rank's input into its part of the root's outputs."""
-        return self._carry_out("gather", now, outputs=outputs, inputs=input, output_splits=output_splits, root=root)
+        return self._carry_out(
+            "gather", self.move_gather, now, outputs=outputs, inputs=input, output_splits=output_splits, root=root
+        )
 
     def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
+        self, output: Tensor, inputs: Tensors | None, root: int, input_splits: Splits, now: bool = False
     ) -> EngineWork | None:
         """Copy each rank's part of the root's inputs into its output."""
-        return self._carry_out("scatter", now, outputs=output, inputs=inputs, input_splits=input_splits, root=root)
+        return self._carry_out(
+            "scatter", self.move_scatter, now, outputs=output, inputs=inputs, input_splits=input_splits, root=root
+        )
 
     def reduce_scatter(
         self,
         output: Tensor,
         inputs: Tensors,
-        input_splits: Splits,
         op: ReduceOp,
         factor: float,
+        input_splits: Splits,
         now: bool = False,
         whole: bool = False,
     ) -> EngineWork | None:
         """Combine all ranks' inputs and give each rank its part."""
         return self._carry_out(
             "reduce_scatter",
+            self.move_reduce_scatter,
             now,
             outputs=output,
             inputs=inputs,
@@ -150,6 +163,7 @@ class Engine(ABC):
         """Copy part *j* of rank *i*'s inputs into part *i* of rank *j*'s outputs."""
         return self._carry_out(
             "all_to_all",
+            self.move_all_to_all,
             now,
             outputs=outputs,
             inputs=inputs,
@@ -160,15 +174,7 @@ class Engine(ABC):
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
         """Wait until every rank has called this; *before*, at most 128 bytes, must be the same text on all ranks."""
-        return self._carry_out("barrier", now, before=before)
-
-    @abstractmethod
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
-        """Prepare a send; tags have 32 bits, but for ``defaults.COLLECTIVE_TAG`` and the three after it."""
-
-    @abstractmethod
-    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
-        """Prepare a receive, or carry it out *now* and return who sent; a ``peer`` of None takes the first fitting message of any rank."""
+        return self._carry_out("barrier", self.move_barrier, now, before=before)
 
     @abstractmethod
     def refuse(self, reason: str) -> None:
@@ -201,6 +207,10 @@ class Engine(ABC):
     @abstractmethod
     def set_timeout(self, seconds: float) -> None:
         """Set the timeout, in seconds, of this rank's waits from now on."""
+
+    def for_device(self, make: Callable[[Engine], Engine]) -> Engine:
+        """Return the engine of the group for tensors on a device, which *make* makes of the one that carries out calls in host memory."""
+        return make(self)
 
     def figures(self) -> str:
         """Return what ``shim.explain()`` tells of how this engine works in this group; nothing where there is nothing to tell."""

@@ -6,13 +6,12 @@ An engine's module is imported when a group is made that it serves, and not befo
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.exchanges import exchange_at
+from shim.core.engines.place import OVER_NETWORKS, Choice, Place
 from shim.core.job.stall_warning import chosen_stall_warning
 from shim.core.job.variables import Variables
 from shim.core.tensors.kinds_of_devices import name_in_torch
@@ -20,57 +19,21 @@ from shim.errors import ArgumentError, DeviceTensorError, EngineError, Unsupport
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
-    from shim.core.engines.place import Place
+    from shim.core.engines.network.link import Link
     from shim.core.job.job import Job
 
 _VARIABLE = "SHIM_ENGINE"
 _ACROSS = "SHIM_ACROSS"
 _USUAL = "shared_memory"
 
-# The module and the class of each engine. One that has an engine under it is made of one: it takes that too.
-_ENGINES = {
-    "shared_memory": ("shim.core.engines.shared_memory", "SharedMemoryEngine"),
-    "plain": ("shim.core.engines.plain", "PlainEngine"),
-    "c10d": ("shim.core.engines.c10d.engine", "C10dEngine"),
-    "mpi": ("shim.core.engines.mpi.engine", "MpiEngine"),
-    "hierarchical": ("shim.core.engines.hierarchical.engine", "HierarchicalEngine"),
-}
-_UNDER = {"plain": "shared_memory"}
 # What carries data between hosts: the engine that uses nothing else, and the module that it needs.
 _LIBRARIES = {"gloo": ("c10d", "torch"), "mpi": ("mpi", "mpi4py")}
 _MPI_LAUNCHERS = ("Open MPI", "MPICH or Intel MPI")
-_OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}
 _BACKENDS_OF_FRAMEWORKS = ("mpi",)  # names of theirs, which choose no engine here
 _STAGE = "SHIM_STAGE"
-# For tensors that are not in host memory, by the kind of device. Each is made of the group's engine, by whose agreement its calls begin.
-_OF_DEVICES = {"cuda": ("shim.core.engines.nccl.engine", "NcclEngine")}
-_OF_TORCH = ("shim.core.engines.accelerators.engine", "AcceleratorEngine")  # which has a backend for each of these
-_OF_TORCHS_DEVICES = ("rocm", "oneapi", "extension")
-_STAGED = ("shim.core.engines.staged", "StagedCalls")
+_OF_TORCHS_DEVICES = ("rocm", "oneapi", "extension")  # for each of which torch has a backend, or can have one
 _OF_HOST_MEMORY = "gloo"  # which frameworks let carry tensors on devices through host memory
 _RECORDING = "SHIM_TRACE"
-_RECORDED = ("shim.core.engines.recording.calls", "RecordedCalls")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The engine of a group: its *name*, and the *reason* as it follows "as".
-
-    ``library`` carries its data between hosts, where it can: gloo or mpi. ``is_said`` tells whether the user has chosen it.
-    """
-
-    name: str
-    reason: str
-    library: str = ""
-    is_said: bool = field(default=False, compare=False)
-
-    @property
-    def is_over_network(self) -> bool:
-        """Whether the ranks need control connections."""
-        return self.name in _OVER_NETWORKS
-
-    def __str__(self) -> str:
-        return self.name + (f" over {self.library}" if self.name == "hierarchical" else "")
 
 
 def usual() -> Choice:
@@ -98,7 +61,7 @@ def choose(backend: str = "", several_hosts: str = "", launcher: str = "") -> Ch
         raise refusal_of(several_hosts, choice.name)
     if not choice.is_over_network:
         return choice
-    return replace(choice, library=_OVER_NETWORKS[choice.name] or _library(launcher))
+    return replace(choice, library=OVER_NETWORKS[choice.name] or _library(launcher))
 
 
 def settled(choice: Choice, hosts: Sequence[int]) -> Choice:
@@ -131,7 +94,7 @@ def choose_in(world: Choice, backend: str, hosts: Sequence[int]) -> Choice:
     if not choice.is_said:
         return settled(world, hosts)
     if choice.is_over_network:
-        if choice.name != "hierarchical" and _OVER_NETWORKS[choice.name] != world.library:
+        if choice.name != "hierarchical" and OVER_NETWORKS[choice.name] != world.library:
             raise ArgumentError(
                 f"the backend {backend!r} contradicts the world's library between hosts, {world.library}"
             )
@@ -202,77 +165,120 @@ def take_settings() -> None:
 def open_engine(place: Place, choice: Choice) -> Engine:
     """Return the engine that was chosen for the group at *place*, once all its ranks have met. All of them must have chosen the same one.
 
-    Where ``SHIM_TRACE`` is set, what records the calls of this rank stands before it; the other ranks need not do so.
+    Where ``SHIM_TRACE`` is set, what records the calls of this rank stands on it; the other ranks need not do so.
     """
     place = replace(place, choice=choice)
     if place.control is not None and not choice.is_over_network:
-        exchange_at(place, "meet")(b"")  # which notices who has gone: another group's engine would not
+        place.exchange("meet", b"")  # which notices who has gone: another group's engine would not
     recorder = None
     if os.environ.get(_RECORDING):
         from shim.core.tracing.recorder import recorder_of  # as for an engine's module
 
         recorder = recorder_of(place.rank, len(place.ranks), place.key)
-    engine: Engine = _opened(place, choice.name)
-    if recorder is not None:
-        engine = _class_of(_RECORDED)(engine, recorder, place)
-    return engine
+    engine = _ENGINES[choice.name](place)
+    if recorder is None:
+        return engine
+    from shim.core.engines.recording.calls import RecordedCalls
+
+    return RecordedCalls(engine, recorder, place)
 
 
-def _opened(place: Place, name: str) -> Any:
-    kind = _class_of(_ENGINES[name])
-    under = _UNDER.get(name)
-    return kind(place) if under is None else kind(place, _opened(place, under))
+def _shared_memory(place: Place) -> Any:
+    from shim.core.engines.shared_memory import SharedMemoryEngine
+
+    return SharedMemoryEngine(place)
 
 
-def open_link(place: Place, key: str, ranks: tuple[int, ...]) -> Any:
-    """Return the link by which the library of *place*'s choice connects the world ranks *ranks*, who alone use *key*."""
-    assert place.choice is not None
-    where = {
-        "gloo": ("shim.core.engines.c10d.engine", "gloo_link"),
-        "mpi": ("shim.core.engines.mpi.engine", "mpi_link"),
-    }
-    return _class_of(where[place.choice.library])(place, key, ranks)
+def _plain(place: Place) -> Engine:
+    from shim.core.engines.plain import PlainEngine
+
+    return PlainEngine(place, _shared_memory(place))
 
 
-def place_by_library(job: Job, timeout: float) -> tuple[str, bytes]:
-    """Return the address where the ranks of *job* meet, and their secret, as MPI tells without being given any."""
-    place: tuple[str, bytes] = _class_of(("shim.core.engines.mpi.meeting", "place_by_mpi"))(
-        job.rank, job.size, job.interface, timeout
-    )
-    return place
+def _c10d(place: Place) -> Engine:
+    from shim.core.engines.c10d.link import C10dEngine
+
+    return C10dEngine(place)
 
 
-def open_within_host(place: Place) -> Any:
+def _mpi(place: Place) -> Engine:
+    from shim.core.engines.mpi.link import MpiEngine
+
+    return MpiEngine(place)
+
+
+def _hierarchical(place: Place) -> Engine:
+    from shim.core.engines.hierarchical.engine import HierarchicalEngine
+
+    return HierarchicalEngine(place, _within_host, _link)
+
+
+_ENGINES: dict[str, Callable[[Place], Engine]] = {
+    "shared_memory": _shared_memory,
+    "plain": _plain,
+    "c10d": _c10d,
+    "mpi": _mpi,
+    "hierarchical": _hierarchical,
+}
+
+
+def _within_host(place: Place) -> Any:
     """Return the engine of the ranks of one host in a group of several, which tells nobody what they wait for: the group does."""
-    engine = _class_of(_ENGINES[_USUAL])(replace(place, choice=Choice(_USUAL, "they are on one host")))
+    engine = _shared_memory(replace(place, choice=Choice(_USUAL, "they are on one host")))
     engine.serve_larger_group()
     return engine
 
 
+def _link(place: Place, key: str, ranks: tuple[int, ...]) -> Link:
+    """Return the link by which the library of *place*'s choice connects the world ranks *ranks*, who alone use *key*."""
+    assert place.choice is not None
+    if place.choice.library == "gloo":
+        from shim.core.engines.c10d.link import gloo_link
+
+        return gloo_link(place, key, ranks)
+    from shim.core.engines.mpi.link import mpi_link
+
+    return mpi_link(place, key, ranks)
+
+
+def place_by_library(job: Job, timeout: float) -> tuple[str, bytes]:
+    """Return the address where the ranks of *job* meet, and their secret, as MPI tells without being given any."""
+    from shim.core.engines.mpi.meeting import place_by_mpi
+
+    return place_by_mpi(job.rank, job.size, job.interface, timeout)
+
+
 def open_for_device(
     error: DeviceTensorError, engine: Engine, rank: int, ranks: Sequence[int], backend: str = ""
-) -> Any:
+) -> Engine:
     """Return what carries out calls for tensors where *error* says, of a group of *backend* that *engine* serves in host memory.
 
-    The caller is group rank *rank*, and *ranks* are the members' ranks in the world.
-
-    Raises DeviceTensorError, with what would help, where nothing serves the device.
+    The caller is group rank *rank*, and *ranks* are the members' ranks in the world. It is made of the group's engine, by whose agreement
+    its calls begin. Raises DeviceTensorError, with what would help, where nothing serves the device.
     """
     said = _said_stage(Variables(os.environ))
     kind, what = error.device[0], str(error).partition("\n")[0]
     library = _library_of_device(backend, kind)
-    itself = getattr(engine, "itself", engine)  # without what records its calls: of those here it makes its own
-    try:
+
+    def make(under: Engine) -> Engine:
         if said == "host" or library == _OF_HOST_MEMORY:
-            made = _class_of(_STAGED)(itself, rank, f"{_STAGE} says" if said else f"backend={backend!r} says")
-        elif library is None:
+            from shim.core.engines.staged import StagedCalls
+
+            return StagedCalls(under, rank, len(ranks), f"{_STAGE} says" if said else f"backend={backend!r} says")
+        if library is None:
             raise EngineError(f"the group's backend {backend!r} names none")
-        elif kind in _OF_DEVICES:
-            made = _class_of(_OF_DEVICES[kind])(itself, rank, len(ranks))
-        elif kind in _OF_TORCHS_DEVICES:
-            made = _class_of(_OF_TORCH)(itself, rank, ranks, name_in_torch(kind), library, ":" in backend)
-        else:
-            raise EngineError("no engine here serves it")
+        if kind == "cuda":
+            from shim.core.engines.nccl.engine import NcclEngine
+
+            return NcclEngine(under, rank, len(ranks))
+        if kind in _OF_TORCHS_DEVICES:
+            from shim.core.engines.accelerators.engine import AcceleratorEngine
+
+            return AcceleratorEngine(under, rank, ranks, name_in_torch(kind), library, ":" in backend)
+        raise EngineError("no engine here serves it")
+
+    try:
+        return engine.for_device(make)
     except EngineError as failure:
         refusal = DeviceTensorError(
             f"{what}\nThe engine for {name_in_torch(kind)} cannot be had: {failure}.\nPass tensor.cpu(), and read the result there; or set "
@@ -280,19 +286,21 @@ def open_for_device(
         )
         refusal.device = error.device
         raise refusal from None
-    recorded = getattr(engine, "beside", None)
-    return made if recorded is None else recorded(made)
 
 
 def serves_devices(kind: str) -> bool:
     """Tell whether there is an engine for tensors on devices of *kind*, and what it needs."""
-    if kind not in (*_OF_DEVICES, *_OF_TORCHS_DEVICES):
-        return False
     try:
-        if kind in _OF_DEVICES:
-            _class_of(_OF_DEVICES[kind]).check_is_there()
+        if kind == "cuda":
+            from shim.core.engines.nccl.engine import NcclEngine
+
+            NcclEngine.check_is_there()
+        elif kind in _OF_TORCHS_DEVICES:
+            from shim.core.engines.accelerators.engine import AcceleratorEngine
+
+            AcceleratorEngine.check_is_there(name_in_torch(kind))
         else:
-            _class_of(_OF_TORCH).check_is_there(name_in_torch(kind))
+            return False
     except EngineError:
         return False
     return True
@@ -304,11 +312,8 @@ def _library_of_device(backend: str, kind: str) -> str | None:
     return next((name for device, _, name in pairs if device in ("", name_in_torch(kind))), None)
 
 
-def _class_of(where: tuple[str, str]) -> Any:
-    module, name = where
-    return getattr(import_module(module), name)  # here: nobody needs the library of an engine that was not asked for
-
-
 def check_room(ranks: int) -> None:
     """Raise EngineError if this process lacks the resources for a group of so many *ranks*, before the others wait for it."""
-    import_module(_ENGINES[_USUAL][0]).check_room(ranks)
+    from shim.core.engines import shared_memory
+
+    shared_memory.check_room(ranks)

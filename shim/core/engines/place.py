@@ -1,16 +1,41 @@
-"""Where a group's ranks meet."""
+"""Where a group's ranks meet, for which engine, and what they tell each other there before it is made."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shim.core.job.origin import NO_ORIGIN, Origin
+from shim.errors import CollectiveTimeoutError, PeerLostError
 
 if TYPE_CHECKING:
     from shim.core.control import Control
     from shim.core.engines.base import Engine
-    from shim.core.engines.choosing import Choice
+
+
+OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}  # and the library that carries data between hosts
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine of a group: its *name*, and the *reason* as it follows "as".
+
+    ``library`` carries its data between hosts, where it can: gloo or mpi. ``is_said`` tells whether the user has chosen it.
+    """
+
+    name: str
+    reason: str
+    library: str = ""
+    is_said: bool = field(default=False, compare=False)
+
+    @property
+    def is_over_network(self) -> bool:
+        """Whether the ranks need control connections."""
+        return self.name in OVER_NETWORKS
+
+    def __str__(self) -> str:
+        return self.name + (f" over {self.library}" if self.name == "hierarchical" else "")
 
 
 @dataclass(frozen=True)
@@ -35,3 +60,43 @@ class Place:
     control: Control | None = None
     hosts: tuple[int, ...] = ()
     owns_control: bool = False
+
+    def exchange(self, step: str, payload: bytes, ranks: Sequence[int] | None = None) -> Sequence[bytes]:
+        """Return each member's *payload* for *step*, over the control connections, or that of each of the world ranks *ranks*.
+
+        Raises PeerLostError where one of them is gone, and CollectiveTimeoutError where one is late.
+        """
+        assert self.control is not None
+        members = self.ranks if ranks is None else ranks
+        try:
+            return self.control.exchange(f"{step} {self.key}", members, payload, self.timeout)
+        except PeerLostError as error:
+            raise _lost(self, self.control, error) from None
+        except CollectiveTimeoutError as error:
+            raise _late(self, error) from None
+
+
+def _lost(place: Place, control: Control, error: PeerLostError) -> PeerLostError:
+    """Return the error of a member that went before the group was there: the one that died, before those that left, perhaps for that.
+
+    It is *error* itself where that tells of no member, but of rank 0's process, without which the ranks do not hear of each other.
+    """
+    gone = [member for member in place.ranks if control.is_gone(member)]
+    if not gone:
+        error.ranks = ()
+        return error
+    first = min(gone, key=control.has_left)
+    name = f"rank {first}"
+    told = f"{name} of the world went before group {place.name!r} was formed: {name}{control.ending_of(first)}"
+    lost = PeerLostError(told)
+    lost.ranks = (place.ranks.index(first),)
+    return lost
+
+
+def _late(place: Place, error: CollectiveTimeoutError) -> CollectiveTimeoutError:
+    ranks = ", ".join(str(rank) for rank in error.ranks)
+    late = CollectiveTimeoutError(
+        f"making group {place.name!r} took longer than {place.timeout:g} s; had not come: {ranks}"
+    )
+    late.ranks = tuple(place.ranks.index(rank) for rank in error.ranks if rank in place.ranks)
+    return late

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shim.core.engines.layered import LayeredEngine
+from shim.core.engines.layer import Layer
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
     from shim.core.engines.place import Place
 
 
-class PlainEngine(LayeredEngine):
+class PlainEngine(Layer):
     """Has the defaults for all collectives; *under* serves the same group."""
 
     name = "plain"

@@ -55,8 +55,9 @@ class SharedMemoryEngine(Group):
             place.key, place.name, list(place.ranks), place.rank, place.timeout, world, folder, origin, engine
         )
 
+    for_device = Engine.for_device
+
     def figures(self) -> str:
-        """See ``Engine``."""
         sizes = ", ".join(f"{name} {_shown(size)}" for name, size in self.thresholds().items())
         where = "swap: where the system lets ranks read each other's memory"
         return f"thresholds in bytes: {sizes} ({where})"

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from shim.core.callers import user_place
-from shim.core.engines import check_room
+from shim.core.engines.choosing import check_room
 from shim.errors import ArgumentError, EngineError, MismatchError, RankError, ShimError
 
 if TYPE_CHECKING:
     from shim.core.callers import Caller
-    from shim.core.groups import ProcessGroup
+    from shim.core.groups.process_group import ProcessGroup
 
 _PLACE_BYTES = 256  # of a rank's file, line and function
 

@@ -13,7 +13,7 @@ from shim.errors import ArgumentError, MismatchError, StateError
 
 if TYPE_CHECKING:
     from shim.core.control import Control
-    from shim.core.engines import Choice
+    from shim.core.engines.place import Choice
     from shim.core.job.job import Job
 
 _EMULATED, _GAP = "SHIM_EMULATED_HOSTS", "SHIM_NETWORK_GAP"

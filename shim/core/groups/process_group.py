@@ -1,19 +1,21 @@
-"""A group of ranks, as every frontend's group is a view of one."""
+"""A group of ranks, as every frontend's group is a view of one, and what this process knows of its world."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.absent import absence
 from shim.core.engines.choosing import open_for_device
-from shim.core.groups.state import STATE
 from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import NotMemberError, RankError, ShimError, StateError
 
 if TYPE_CHECKING:
-    from shim.core.engines import Choice
+    from shim.core.control import Control
     from shim.core.engines.base import Engine
+    from shim.core.engines.place import Choice
     from shim.errors import DeviceTensorError
 
 _opening = threading.Lock()  # of an engine for devices, which several threads may need at once
@@ -79,6 +81,25 @@ class ProcessGroup:
             for kind, engine in self._of_devices.items()
         }
 
+    def explanation(self) -> str:
+        """Return what ``shim.explain()`` tells of the group: which engine serves it and why, and which of its ranks are lost."""
+        members = f"group {self.name!r} of ranks {list(self.ranks)}"
+        if self.rank < 0:
+            return f"{members}: no engine here, as this process is not a member"
+        if self.choice is None or not self.is_alive:
+            return f"{members}: no engine any more"
+        figures = self.engine.figures()
+        devices = "".join(f"; for tensors on {kind}: {one}" for kind, one in self.engines_of_devices().items())
+        return f"{members}: engine {self.choice}, as {self.choice.reason}{'; ' * bool(figures)}{figures}{devices}{self._losses()}"
+
+    def _losses(self) -> str:
+        engine = self.engine
+        endings = {rank: ending for rank in range(self.size) if (ending := engine.ending_of(rank))}
+        lost = [ending for rank, ending in endings.items() if not engine.has_left(rank)]
+        what = "".join(f"; {ending}" for rank, ending in endings.items() if engine.has_left(rank))
+        what += f"; lost: {', '.join(lost)}" if lost else ""
+        return what if engine.is_usable() else f"{what}; this group can no longer be used"
+
     def world_rank(self, group_rank: int) -> int:
         """Return the world rank of *group_rank*."""
         if not hasattr(group_rank, "__index__") or group_rank not in range(self.size):
@@ -113,3 +134,41 @@ class ProcessGroup:
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.name!r} rank {self.rank} of {self.size}>"
+
+
+@dataclass
+class State:
+    """There is one, and ``world`` alone changes it."""
+
+    world: ProcessGroup | None = None
+    token: str = ""
+    process: int = 0  # the one that entered the world; a forked child has a copy of this, and no engines
+    groups: dict[str, ProcessGroup] = field(default_factory=dict)
+    apart: list[ProcessGroup] = field(default_factory=list)  # of no world, to be closed when the process ends
+    frontends: set[str] = field(default_factory=set)
+    created: int = 0  # of the last group on which all ranks agreed
+    control: Control | None = None  # of the world, where its engine needs them
+    hosts: tuple[int, ...] = ()  # by rank, the number of its host
+    by_members: Counter[tuple[int, ...]] = field(default_factory=Counter)  # groups that these alone have made
+
+
+STATE = State()
+
+
+def absence(why: Callable[[], ShimError]) -> Any:
+    """Return what stands in for an engine."""
+    return _Absence(why)
+
+
+class _Absence:
+    """Raises what *why* returns, whatever is asked of it, so that a group need not look with every call whether its engine is there."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: Callable[[], ShimError]) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python itself asks, as in copying
+            raise AttributeError(name)
+        raise self._why()

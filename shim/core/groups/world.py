@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from shim.core.callers import Caller
-from shim.core.engines import Choice, Place, choose, choose_in, open_engine, settled, take_settings, usual
+from shim.core.engines.choosing import choose, choose_in, open_engine, settled, take_settings, usual
+from shim.core.engines.place import Choice, Place
 from shim.core.groups import last_words
 from shim.core.groups.agreement import agree, check_members, count_name, has_lost_ranks, members_of, refusals_told
 from shim.core.groups.connections import connection_for, hosts_of
-from shim.core.groups.process_group import ProcessGroup
-from shim.core.groups.state import STATE
+from shim.core.groups.process_group import STATE, ProcessGroup
 from shim.core.job import rendezvous
 from shim.core.job.job import Job
 from shim.core.job.origin import NO_ORIGIN

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shim.core.engines.hierarchical.pieces import all_of, carry_out, count_for
+from shim.core.engines.hierarchical.engine import carry_out, count_for
+from shim.core.engines.hierarchical.link import all_of
 from shim.core.engines.network.link import Pending
 
 

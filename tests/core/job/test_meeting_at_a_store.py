@@ -102,7 +102,7 @@ FORK = """
 import os
 from shim.core import groups
 from shim.core.callers import Caller
-from shim.core.engines import choose
+from shim.core.engines.choosing import choose
 from shim.errors import StateError
 me = Caller("test")
 groups.enter_world(me, "test")

@@ -17,7 +17,7 @@ import shim
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
 from shim.core.collectives import COLLECTIVES
-from shim.core.engines.recording.calls import RecordedCalls
+from shim.core.engines.layer import CallLayer
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tracing.layout import CUT, MAGIC, State, records
 from shim.errors import ArgumentError, CollectiveTimeoutError, MismatchError, TensorError
@@ -246,7 +246,7 @@ def test_a_wait_that_was_too_short_is_no_end(rank: int, recorded: Path, monkeypa
 
 
 def test_every_row_is_recorded() -> None:
-    assert all(row.name in vars(RecordedCalls) for row in COLLECTIVES)
+    assert all(row.name in vars(CallLayer) for row in COLLECTIVES)
 
 
 HANGS = """

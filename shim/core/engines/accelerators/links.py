@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shim.core.engines.accelerators.backends import TorchBackend
-from shim.core.engines.accelerators.meeting import Meeting
 from shim.core.engines.devices.watched_links import WatchedLinks
+from shim.core.engines.network.store import ControlKeys, torch_store
+from shim.core.job.stores import LocalStore
 from shim.errors import EngineError, PeerLostError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -19,6 +21,32 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
 
 _UNTIL_WORD_OF_LOSS = 1.0  # seconds until a backend's failure is its own, and not the sign of a lost rank
+_NAME_BYTES = 32
+_UNTIL_ALL_ARE_THERE = 300.0  # seconds
+
+
+class Meeting:
+    """The ``store`` of the ranks *members* of the group that *under* serves, of which the caller is number *rank*; all of them make it at once.
+
+    Nobody else uses *tag* between them. The first of them draws the ``name`` of the store, which lies in its process, or, where the group has
+    several hosts, in that of the world's rank 0. Who waits for what another rank has to write gets what *check* raises.
+    """
+
+    def __init__(self, under: Engine, members: Sequence[int], rank: int, tag: int, check: Callable[[], object]) -> None:
+        name = bytearray(secrets.token_hex(_NAME_BYTES // 2).encode())
+        if rank > 0:
+            under.receive(name, members[0], tag, True)
+        self.name = f"shim {name.decode()}"
+        control = under.control
+        self._keys = LocalStore(self.name) if control is None else ControlKeys(control, self.name)
+        self.store: Any = torch_store(self._keys, _UNTIL_ALL_ARE_THERE, check)
+        if rank == 0:
+            for member in members[1:]:
+                under.send(name, member, tag, True)
+
+    def close(self) -> None:
+        """Let go of what it holds; a backend that still asks is told that the store is lost."""
+        self._keys.close()
 
 
 class Link(NamedTuple):
@@ -94,17 +122,13 @@ class BackendLinks(WatchedLinks):
             meeting.close()
             raise
 
-    def event_before(self, request: Request) -> _Event:
-        """See ``WatchedLinks``; the current stream is torch's."""
+    def current_stream(self, request: Request) -> Any:
+        """See ``WatchedLinks``; it is torch's."""
         del request
-        return self._event_behind(self._current_stream())
+        return self._torch.accelerator.current_stream(self._torch_device())
 
-    def order_after(self, end: _Event, request: Request) -> None:
-        """See ``WatchedLinks``."""
-        del request
-        if end.is_cut_off:
-            self.check_intact()
-        end.make_wait(self._current_stream())
+    def event_behind(self, stream: Any) -> _Event:
+        return _Event(self._torch, self._torch_device(), stream)
 
     def put(self, make: Callable[[], Link], begin: _Event, kept: Any, move: Callable[[Any], object]) -> _Event:
         """Have *move* put operations of a backend on the stream of the link that *make* gives, behind *begin*, and return their end.
@@ -119,7 +143,7 @@ class BackendLinks(WatchedLinks):
             with link.stream:
                 begin.make_wait(link.stream)
                 move(link.backend)
-                end = self._event_behind(link.stream)
+                end = self.event_behind(link.stream)
         except EngineError:
             raise
         except Exception as error:  # of torch, of the backend, or of the store that is gone with a rank
@@ -148,7 +172,6 @@ class BackendLinks(WatchedLinks):
                 link.backend.abort()
 
     def come_to_an_end(self, why: str) -> None:
-        """See ``WatchedLinks``."""
         if why:
             self.end(EngineError(why))
         self.await_under_way()
@@ -164,17 +187,10 @@ class BackendLinks(WatchedLinks):
         self._made.clear()
 
     def is_open(self) -> bool:
-        """See ``WatchedLinks``."""
         return self._failure is None
 
     def _torch_device(self) -> Any:
         return self._torch.device(self.kind, self.number)
-
-    def _current_stream(self) -> Any:
-        return self._torch.accelerator.current_stream(self._torch_device())
-
-    def _event_behind(self, stream: Any) -> _Event:
-        return _Event(self._torch, self._torch_device(), stream)
 
     def _failure_behind(self, error: Exception) -> ShimError:
         """Return why torch's backend raised *error*: most often because a rank is lost, of which this one may hear a moment later."""

@@ -1,4 +1,4 @@
-"""The connections of a group by gloo, as torch's c10d has it.
+"""The engine over gloo, as torch's c10d has it, and the connections of a group.
 
 A receive of gloo has to be of the size that is sent: another one ends the process. The engine sees to that.
 """
@@ -12,18 +12,21 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
-from shim.core.engines.network.drive import Drive
-from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
+from shim.core.engines.network.engine import NetworkEngine, connected
+from shim.core.engines.network.link import HEADER_BYTES, Drive, FailedTransfer, Link, LinkError, Pending
 from shim.core.engines.network.store import ControlKeys, torch_store
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import StateError
+
+if TYPE_CHECKING:
+    from shim.core.engines.place import Place
 
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and gloo ends all connections at one of its own
 _HEADER_TAG, _PART_TAG, _FIRST_TAG = 1, 2, 3
@@ -124,7 +127,6 @@ class GlooLink(Link):
         yield self._group.send([self._tensor(parts[1])], target, _PART_TAG)
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
-        """See ``Link``."""
         from torch.distributed import BroadcastOptions
 
         tensor, options = self._tensor(data), BroadcastOptions()
@@ -152,7 +154,6 @@ class GlooLink(Link):
         )
 
     def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
-        """See ``Link``."""
         from torch.distributed import AllreduceOptions
         from torch.distributed import ReduceOp as TorchOp
 
@@ -162,20 +163,16 @@ class GlooLink(Link):
         return self._collective(lambda: self._group.allreduce([tensor], options), (data,))
 
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         return self._message(self._group.send, data, peer, number)
 
     def receive(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         return self._message(self._group.recv, data, peer, number)
 
     def send_header(self, header: bytes, peer: int) -> Pending:
-        """See ``Link``."""
         copied = memoryview(bytearray(header))
         return _waited(self._messages, lambda: [self._group.send([self._tensor(copied)], peer, _HEADER_TAG)], (copied,))
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
-        """See ``Link``."""
         if self.size > 1:
             self._takes_headers = True
             self._threads.append(begin_thread("shim gloo headers", _take, self._group, taker))
@@ -303,3 +300,18 @@ def _take(group: Any, taker: Callable[[int, bytes], None]) -> None:
         if header[:1] == _BYE:
             return
         taker(work._source_rank(), header)
+
+
+def gloo_link(place: Place, key: str, ranks: tuple[int, ...]) -> GlooLink:
+    """Connect the world ranks *ranks*, this one among them, under a *key* that only they use."""
+    control = place.control
+    assert control is not None
+    address = control.peers[control.rank].address or "127.0.0.1"
+    return GlooLink(control, key, ranks, address, place.timeout)
+
+
+class C10dEngine(NetworkEngine):
+    name = "c10d"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place, connected(place, lambda: gloo_link(place, place.key, place.ranks)))

@@ -13,28 +13,6 @@ from shim.core.engines.network.link import LinkError
 from shim.core.engines.network.threads import begin_thread
 
 
-class _Transfer:
-    """One transfer; *kept* is what holds its memory, until it has ended."""
-
-    def __init__(self, kept: Sequence[Any]) -> None:
-        self._kept = kept
-        self._has_ended = threading.Event()
-        self._error: Exception | None = None
-
-    def wait(self, seconds: float) -> bool:
-        """See ``Pending``."""
-        if not (self._has_ended.is_set() or (seconds > 0 and self._has_ended.wait(seconds))):
-            return False
-        if self._error is not None:
-            raise LinkError(str(self._error).partition("\n")[0]) from None
-        return True
-
-    def _end(self, error: Exception | None) -> None:
-        self._error = error
-        self._kept = ()
-        self._has_ended.set()
-
-
 class CollectiveTransfer:
     """A collective, of which *work* can be asked; *kept* is what holds its memory, until it has ended or failed.
 
@@ -49,7 +27,6 @@ class CollectiveTransfer:
         _under_way.add(self)  # the memory is in use, even if nobody waits any more
 
     def wait(self, seconds: float) -> bool:
-        """See ``Pending``."""
         if not self._work.is_completed():
             if seconds <= 0:
                 return False
@@ -70,12 +47,21 @@ class CollectiveTransfer:
 _under_way: set[CollectiveTransfer] = set()
 
 
-class WaitedTransfer(_Transfer):
-    """Messages, whose *works* end only for who waits for them."""
+class WaitedTransfer:
+    """Messages, whose *works* end only for who waits for them; *kept* is what holds their memory, until they have ended."""
 
     def __init__(self, works: Sequence[Any], kept: Sequence[Any]) -> None:
-        super().__init__(kept)
         self._works = works
+        self._kept = kept
+        self._has_ended = threading.Event()
+        self._error: Exception | None = None
+
+    def wait(self, seconds: float) -> bool:
+        if not (self._has_ended.is_set() or (seconds > 0 and self._has_ended.wait(seconds))):
+            return False
+        if self._error is not None:
+            raise LinkError(str(self._error).partition("\n")[0]) from None
+        return True
 
     def carry_out(self) -> None:
         """Wait for the works; called by a Waiter."""
@@ -84,9 +70,9 @@ class WaitedTransfer(_Transfer):
             while works:
                 works.pop(0).wait()
         except Exception as error:
-            self._end(error)
-        else:
-            self._end(None)
+            self._error = error
+        self._kept = ()
+        self._has_ended.set()
 
 
 class Waiter:

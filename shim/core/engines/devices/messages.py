@@ -71,7 +71,6 @@ class Messages(ABC, Generic[_Links]):
         """Raise TensorError where the library cannot be given *tensor*, of which nothing is wrong otherwise."""
 
     def send(self, tensor: Any, peer: int, tag: int, now: bool) -> Message | None:
-        """See ``Engine``."""
         rank, size = self.links.rank, self.links.size
         request = check_call("broadcast", rank, size, inputs=tensor, root=rank, devices=True)
         self._check(request, peer, tensor)
@@ -82,7 +81,6 @@ class Messages(ABC, Generic[_Links]):
         return None
 
     def receive(self, tensor: Any, peer: int | None, tag: int, now: bool) -> Message | int:
-        """See ``Engine``."""
         rank, size = self.links.rank, self.links.size
         other = (rank + 1) % size  # than this rank: the tensor is written
         request = check_call("broadcast", rank, size, inputs=tensor, root=other, devices=True)

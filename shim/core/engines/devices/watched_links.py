@@ -33,6 +33,9 @@ class End(Protocol):
 
     def is_reached(self) -> bool: ...
 
+    def make_wait(self, stream: Any) -> None:
+        """Have what comes next in *stream* begin after it."""
+
 
 class WatchedLinks(ABC):
     """The links of rank *rank* in the group that *under* serves in host memory, all for one device of *kind*.
@@ -56,12 +59,24 @@ class WatchedLinks(ABC):
         """Have the thread's calls be about the group's device."""
 
     @abstractmethod
-    def event_before(self, request: Request) -> Any:
-        """Return an event behind what is now on the stream that is current for *request*: what comes there later may wait for the operation."""
+    def current_stream(self, request: Request) -> Any:
+        """Return the stream on which the program works here, with the tensors of *request*."""
 
     @abstractmethod
-    def order_after(self, end: Any, request: Request) -> None:
+    def event_behind(self, stream: Any) -> Any:
+        """Return an event behind what is on *stream* now."""
+
+    def event_before(self, request: Request) -> Any:
+        """Return an event behind what is now on the stream that is current for *request*: what comes there later may wait for the operation."""
+        with self.on_device():
+            return self.event_behind(self.current_stream(request))
+
+    def order_after(self, end: End, request: Request) -> None:
         """Have what comes next on the stream that is current here come after *end*. Raises what has ended the operation before."""
+        if end.is_cut_off:
+            self.check_intact()
+        with self.on_device():
+            end.make_wait(self.current_stream(request))
 
     @abstractmethod
     def end(self, error: ShimError) -> None:

@@ -1,17 +1,157 @@
-"""The link between any two members of a group of several hosts: by shared memory where they share one."""
+"""Which ranks of a group share a host, and the link between any two of them: by shared memory where they do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.hierarchical.inside import Inside
-from shim.core.engines.hierarchical.layout import Layout
-from shim.core.engines.hierarchical.pieces import all_of
 from shim.core.engines.network.carrier import Gather
-from shim.core.engines.network.link import Link, Pending
+from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors.elements import Elements
+from shim.errors import CollectiveTimeoutError, ShimError
+
+if TYPE_CHECKING:
+    from shim.core.engines.base import Engine
 
 _NOTHING = memoryview(bytearray())
+_SPLITS = None  # every part is as long as the tensor that it goes to
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The members of a group by host. Hosts are numbered in the order of their first members, which lead them.
+
+    ``members`` are the group ranks of each host; ``host`` and ``seat`` are where the caller is: its host, and its place there.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    host: int
+    seat: int
+
+    @classmethod
+    def of(cls, hosts: Sequence[int], rank: int) -> Layout:
+        """Return the layout of a group whose member *i* is on host ``hosts[i]``, as group rank *rank* sees it."""
+        order = list(dict.fromkeys(hosts))
+        members = tuple(tuple(one for one, host in enumerate(hosts) if host == name) for name in order)
+        host = order.index(hosts[rank])
+        return cls(members, host, members[host].index(rank))
+
+    @property
+    def here(self) -> tuple[int, ...]:
+        """The group ranks of the caller's host."""
+        return self.members[self.host]
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts there are."""
+        return len(self.members)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all hosts have as many ranks."""
+        return len({len(host) for host in self.members}) == 1
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the caller speaks for its host."""
+        return self.seat == 0
+
+    @property
+    def column(self) -> tuple[int, ...]:
+        """The group ranks that the caller exchanges data with for its host, by host: those of its seat, or all leaders."""
+        return tuple(host[self.seat if self.is_even else 0] for host in self.members)
+
+    def host_of(self, rank: int) -> int:
+        """Return the number of group rank *rank*'s host."""
+        return next(host for host, members in enumerate(self.members) if rank in members)
+
+
+class InsideTransfer:
+    """An operation of the ranks of one host that is under way, as a ``Pending``."""
+
+    def __init__(self, work: Any, kept: object) -> None:
+        self._work = work
+        self._kept = kept
+        work.start()
+
+    def wait(self, seconds: float) -> bool:
+        try:
+            if not self._work.is_completed():
+                if seconds <= 0:
+                    return False
+                # It is this wait's, or else the operation has ended and says it again.
+                with suppress(CollectiveTimeoutError):
+                    self._work.wait(seconds)
+                if not self._work.is_completed():
+                    return False
+            self._work.wait()
+        except ShimError as error:
+            raise LinkError(str(error)) from None
+        return True
+
+
+class _All:
+    def __init__(self, transfers: Sequence[Pending]) -> None:
+        self._transfers = transfers
+
+    def wait(self, seconds: float) -> bool:
+        return all(transfer.wait(seconds) for transfer in self._transfers)
+
+
+def all_of(transfers: Sequence[Pending]) -> Pending:
+    """Return what ends when all *transfers* have."""
+    return _All(transfers)
+
+
+class Inside:
+    """The shared-memory *engine* of one host's ranks, called with bytes of a dtype; the others hear of it by the group's engine."""
+
+    def __init__(self, engine: Engine, rank: int, size: int) -> None:
+        self._engine = engine
+        self.rank, self.size = rank, size
+
+    def broadcast(self, data: memoryview, root: int) -> InsideTransfer:
+        tensor = Elements(data, "uint8")
+        return InsideTransfer(self._engine.broadcast(tensor, root), tensor)
+
+    def all_gather(self, outputs: Sequence[memoryview], mine: memoryview) -> InsideTransfer:
+        to, source = [Elements(part, "uint8") for part in outputs], Elements(mine, "uint8")
+        return InsideTransfer(self._engine.all_gather(to, source, _SPLITS), (to, source))
+
+    def gather(self, outputs: Sequence[memoryview] | None, mine: memoryview, root: int) -> InsideTransfer:
+        to = None if outputs is None else [Elements(part, "uint8") for part in outputs]
+        source = Elements(mine, "uint8")
+        return InsideTransfer(self._engine.gather(to, source, root, _SPLITS), (to, source))
+
+    def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> InsideTransfer:
+        to, sources = [Elements(part, "uint8") for part in outputs], [Elements(part, "uint8") for part in inputs]
+        return InsideTransfer(self._engine.all_to_all(to, sources, _SPLITS, _SPLITS), (to, sources))
+
+    def reduce(
+        self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int
+    ) -> InsideTransfer:
+        to, source = None if output is None else Elements(output, dtype), Elements(data, dtype)
+        return InsideTransfer(self._engine.reduce(to, source, op, root, 1.0), (to, source))
+
+    def reduce_scatter(
+        self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp
+    ) -> InsideTransfer:
+        to, sources = Elements(output, dtype), [Elements(part, dtype) for part in parts]
+        return InsideTransfer(self._engine.reduce_scatter(to, sources, op, 1.0, _SPLITS), (to, sources))
+
+    def send(self, data: memoryview, peer: int, number: int) -> InsideTransfer:
+        tensor = Elements(data, "uint8")
+        return InsideTransfer(self._engine.send(tensor, peer, number), tensor)
+
+    def receive(self, data: memoryview, peer: int, number: int) -> InsideTransfer:
+        tensor = Elements(data, "uint8")
+        return InsideTransfer(self._engine.receive(tensor, peer, number), tensor)
+
+    def close(self) -> None:
+        self._engine.close()
 
 
 class HierarchicalLink(Link):
@@ -28,15 +168,12 @@ class HierarchicalLink(Link):
         self._every = every
 
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
-        """See ``Link``."""
         return self._every.all_gather(outputs, mine)
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
-        """See ``Link``."""
         return self._every.broadcast(data, root)
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
-        """See ``Link``."""
         here = self.layout.here
         inside = self.inside.all_to_all([outputs[rank] for rank in here], [inputs[rank] for rank in here])
         if self.layout.hosts == 1:
@@ -48,46 +185,37 @@ class HierarchicalLink(Link):
         return all_of([inside, self._every.all_to_all(away(outputs), away(inputs))])
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
-        """See ``Link``."""
         return False
 
     def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
-        """See ``Link``."""
         raise NotImplementedError("the engine reduces within hosts first")
 
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         if peer in self.layout.here:
             return self.inside.send(data, self.layout.here.index(peer), number)
         return self._every.send(data, peer, number)
 
     def receive(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         if peer in self.layout.here:
             return self.inside.receive(data, self.layout.here.index(peer), number)
         return self._every.receive(data, peer, number)
 
     def send_header(self, header: bytes, peer: int) -> Pending:
-        """See ``Link``."""
         return self._every.send_header(header, peer)
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
-        """See ``Link``."""
         self._every.take_headers(taker)
 
     def progress(self) -> None:
-        """See ``Link``."""
         self._every.progress()
 
     def close(self, is_clean: bool) -> None:
-        """See ``Link``."""
         self.inside.close()
         for link in (self.across, self._every):
             if link is not None:
                 link.close(is_clean)
 
     def finish(self, seconds: float) -> None:
-        """See ``Link``."""
         for link in (self.across, self._every):
             if link is not None:
                 link.finish(seconds)

@@ -1,17 +1,21 @@
-"""The connections of a group by MPI, through mpi4py."""
+"""The engine over MPI, and the connections of a group, through mpi4py."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.mpi.arithmetic import reduction_of
 from shim.core.engines.mpi.communicators import Exchange, keep, open_communicator
 from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.pending import Transfer
+from shim.core.engines.network.engine import NetworkEngine, connected
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
+
+if TYPE_CHECKING:
+    from shim.core.engines.place import Place
 
 MOST_AT_ONCE = (1 << 31) - 1
 """Elements of a transfer: MPI counts in an int, and Open MPI 5 has no calls with longer counts."""
@@ -45,7 +49,6 @@ class MpiLink(Link):
         self._library.begin_link()
 
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
-        """See ``Link``."""
         count = len(mine)
         parts = [outputs[rank * count : (rank + 1) * count] for rank in range(self.size)]
         if len(outputs) > MOST_AT_ONCE:
@@ -55,7 +58,6 @@ class MpiLink(Link):
         return self._begin(len(outputs), lambda: [self._handle.Iallgather(source, self._bytes(outputs))])
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
-        """See ``Link``."""
         return self._begin(
             len(data), lambda: [self._handle.Ibcast(self._bytes(piece), root) for piece in _pieces(data, 1)]
         )
@@ -79,11 +81,9 @@ class MpiLink(Link):
         return transfer
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
-        """See ``Link``."""
         return reduction_of(self._mpi, dtype, op, self.size) is not None
 
     def all_reduce(self, data: memoryview, dtype: str, op: ReduceOp) -> Pending:
-        """See ``Link``."""
         kind, operation = self._reduction(dtype, op)
 
         def begin() -> Iterator[Any]:
@@ -93,29 +93,24 @@ class MpiLink(Link):
         return self._begin(len(data), begin)
 
     def send(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         tag = self._tag(number)
         return self._begin(
             len(data), lambda: [self._handle.Isend(self._bytes(piece), peer, tag) for piece in _pieces(data, 1)]
         )
 
     def receive(self, data: memoryview, peer: int, number: int) -> Pending:
-        """See ``Link``."""
         tag = self._tag(number)
         return self._begin(
             len(data), lambda: [self._handle.Irecv(self._bytes(piece), peer, tag) for piece in _pieces(data, 1)]
         )
 
     def send_header(self, header: bytes, peer: int) -> Pending:
-        """See ``Link``."""
         return self._begin(HEADER_BYTES, lambda: [self._handle.Isend([header, self._mpi.BYTE], peer, self._header_tag)])
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
-        """See ``Link``."""
         self._taker = taker
 
     def progress(self) -> None:
-        """See ``Link``."""
         if self._taker is None or not self._takes.acquire(blocking=False):
             return  # another thread takes them
         try:
@@ -200,3 +195,31 @@ def problem_of_world(mpi_library: Library, rank: int, size: int) -> str:
     else:
         hint = "Let the ranks be MPI's: do not set RANK, SHIM_RANK or the init function's rank to others."
     return f"it is rank {rank} of {size} in this job, and rank {mine} of {ranks} in MPI.COMM_WORLD\n{hint}"
+
+
+def mpi_link(place: Place, key: str, ranks: tuple[int, ...]) -> MpiLink:
+    """Connect the world ranks *ranks*, this one among them, under a *key* that only they use.
+
+    The ranks of a group apart from the world have other numbers in MPI's world: each tells its own.
+    """
+    control = place.control
+    assert control is not None
+    mpi_world = library().mpi.COMM_WORLD
+    mine, size = mpi_world.Get_rank(), mpi_world.Get_size()
+    if size == 1 < len(ranks):
+        raise LinkError(
+            "MPI has one rank in its world\nStart the program with mpirun or srun, of the MPI that mpi4py uses."
+        )
+
+    def exchange(payload: bytes) -> Sequence[bytes]:
+        return place.exchange(f"MPI {key}", payload, ranks)
+
+    members = [int(rank) for rank in exchange(str(mine).encode())]
+    return MpiLink(members, mine, size, exchange)
+
+
+class MpiEngine(NetworkEngine):
+    name = "mpi"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place, connected(place, lambda: mpi_link(place, place.key, place.ranks)))

@@ -42,7 +42,6 @@ class Transfer:
         self._spins_until = time.monotonic() + min(_SHORTEST_SPIN + count / _SLOWEST, _LONGEST_SPIN)
 
     def wait(self, seconds: float) -> bool:
-        """See ``Pending``."""
         if self._has_ended():
             return True
         now = time.monotonic()

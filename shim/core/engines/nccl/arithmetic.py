@@ -15,7 +15,7 @@ from shim.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
-    from shim.core.engines.nccl.engine import NcclEngine
+    from shim.core.engines.nccl.device_link import DeviceLink
 
 _OPS = {ReduceOp.SUM: 0, ReduceOp.PRODUCT: 1, ReduceOp.MAX: 2, ReduceOp.MIN: 3, ReduceOp.AVG: 4}
 # Of a complex number both parts are added alike, and nothing else is done to them alike.
@@ -40,14 +40,14 @@ def check(dtype: str, op: ReduceOp, factor: float) -> None:
 
 
 @contextmanager
-def reduction_of(engine: NcclEngine, request: Request) -> Iterator[tuple[int, int, Any]]:
-    """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request*."""
+def reduction_of(link: DeviceLink, request: Request) -> Iterator[tuple[int, int, Any]]:
+    """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request* over *link*."""
     dtype, op = _found(request.dtype, ReduceOp(request.op))
     number, width = DTYPES[dtype], dtype_bytes(dtype)
     if op is not None:
         yield number, width, op
         return
-    with engine.link.scaled_sum(number, _scalar(dtype, request.factor)) as made:
+    with link.scaled_sum(number, _scalar(dtype, request.factor)) as made:
         yield number, width, made
 
 

@@ -15,8 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.network.drive import Drive
-from shim.core.engines.network.link import LinkError, Pending
+from shim.core.engines.network.link import Drive, LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
 from shim.core.engines.network.waits import answer_for, circle_told, longest_wait, said_at
 from shim.errors import ShimError, StateError

@@ -1,4 +1,9 @@
-"""What every engine over a network does: order and agreement by the native group, data and messages by a link."""
+"""What every engine over a network does: order and agreement by the native group, data and messages by a link.
+
+To move data, every two ranks exchange what they have for each other. Reductions combine the elements of all ranks in the order of
+ranks 0 to N-1, each rank a slice of them: the result is bit by bit that of one host's engine. Only all_reduce of more than
+16 ranks leaves the order to the library, where that combines the dtype right.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,50 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar
+from struct import pack, unpack
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
 
 from shim._native import CarriedGroup, dtype_bytes
 from shim.core.engines.base import Engine, Request, Tensor
-from shim.core.engines.network import moves
+from shim.core.engines.layer import Layer
 from shim.core.engines.network.carrier import Carrier, Gather
 from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.engines.network.messages import Messages, Mover
-from shim.errors import CollectiveTimeoutError, EngineError, StateError
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import CollectiveTimeoutError, EngineError, ShimError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
     from shim.core.work import EngineWork
+
+_Link = TypeVar("_Link", bound=Link)
 
 _SLICE = 0.05  # seconds between two looks at the other ranks
 _ON_ITS_WAY = 5.0  # seconds for what a rank has sent before it left
 _UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own, and not the sign of a lost rank
 _FOR_NEIGHBOURS = 0.3  # seconds
 _FOR_LAST_MESSAGES = 2.0  # seconds that leaving waits for small messages to go
+_NOTHING = memoryview(bytearray())
+_MOST_BY_SLICES = 16  # ranks; of more, the library's own all_reduce takes fewer messages
 
 
-class NetworkEngine(Engine):
+class NetworkEngine(Layer):
     """Carries out the collectives of the group at *place* over *link*; *gather* exchanges the ranks' arrivals.
 
-    The native group keeps this rank's copy of what all ranks say. It orders the calls, compares them, waits, and tells who is
+    The native group, *under*, keeps this rank's copy of what all ranks say. It orders the calls, compares them, waits, and tells who is
     missing, as in shared memory. Arrivals of a call carry up to 40 bytes of data; what is larger goes over the link then.
     """
 
     link: Link
-    moves: ClassVar[ModuleType] = moves
 
     def __init__(self, place: Place, link: Link, gather: Gather | None = None) -> None:
         assert place.control is not None
         assert place.choice is not None
         self._process = os.getpid()
         self.seal_key = place.control.seal_key
-        self.rank, self.size, self.link = place.rank, len(place.ranks), link
+        self.link = link
         self.control, self._owns_control = place.control, place.owns_control
         self._carrier = Carrier(place.control, place, gather or gather_over(link))
         engine = (str(place.choice.name), place.choice.reason)
@@ -61,6 +72,7 @@ class NetworkEngine(Engine):
         except BaseException:
             link.close(False)
             raise
+        super().__init__(cast(Engine, self._group), place.rank, len(place.ranks))  # it has an engine's methods
         self._carrier.serve(self._group)
         self._messages = self._carrier.messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
 
@@ -69,52 +81,16 @@ class NetworkEngine(Engine):
         return self._group.arrive(request, partial(self._moved, move), now)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
-        """See ``Engine``."""
         sent = self._group.transfer(tensor, True, peer, tag, Mover(self._messages, True, peer, tag), now)
         return None if isinstance(sent, int) else sent
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
-        """See ``Engine``."""
         return self._group.transfer(tensor, False, peer, tag, Mover(self._messages, False, peer, tag), now)
 
-    def refuse(self, reason: str) -> None:
-        """See ``Engine``."""
-        self._group.refuse(reason)
-
-    def give_up(self, why: str) -> None:
-        """See ``Engine``."""
-        self._group.give_up(why)
-
-    def is_gone(self, rank: int) -> bool:
-        """See ``Engine``."""
-        return self._group.is_gone(rank)
-
-    def has_left(self, rank: int) -> bool:
-        """See ``Engine``."""
-        return self._group.has_left(rank)
-
-    def ending_of(self, rank: int) -> str:
-        """See ``Engine``."""
-        return self._group.ending_of(rank)
-
-    def has_ended(self, rank: int) -> bool:
-        """See ``Engine``."""
-        return self._group.has_ended(rank)
-
-    def is_usable(self) -> bool:
-        """See ``Engine``."""
-        return self._group.is_usable()
-
-    def set_timeout(self, seconds: float) -> None:
-        """See ``Engine``."""
-        self._group.set_timeout(seconds)
-
     def figures(self) -> str:
-        """See ``Engine``."""
         return f"over {self.link.name}; what has at most 40 bytes on a rank goes with the agreement"
 
     def close(self, why: str = "") -> None:
-        """See ``Engine``."""
         if os.getpid() != self._process:
             return  # it is the parent's
         is_clean = self._group.is_usable()
@@ -144,6 +120,75 @@ class NetworkEngine(Engine):
                 self._check_others(allows_left=left_at is None or now < left_at + _ON_ITS_WAY)
         except LinkError as error:
             raise self._failure(error) from None
+
+    def move_broadcast(self, request: Request) -> None:
+        """The library's own."""
+        data = request.inputs[0] if self.rank == request.root else request.outputs[0]
+        self.wait_for(self.link.broadcast(data, request.root))
+
+    def move_all_reduce(self, request: Request) -> None:
+        """Each rank combines its slice and gives it to all: 2*(N-1)/N*S bytes and 2*(N-1) messages on each rank."""
+        mine, result = request.inputs[0], request.outputs[0]
+        if self.size > _MOST_BY_SLICES and self.link.reduces(request.dtype, ReduceOp(request.op)):
+            result[:] = mine
+            self.wait_for(self.link.all_reduce(result, request.dtype, ReduceOp(request.op)))
+            return
+        own = slices(result, self.size, request.dtype)[self.rank]
+        self._combine_slices(request, slices(mine, self.size, request.dtype), own)
+        self._exchange(slices(result, self.size, request.dtype), [own] * self.size)
+
+    def move_reduce(self, request: Request) -> None:
+        """Each rank combines its slice and gives it to the root: at most 2*(N-1)/N*S bytes on each rank."""
+        mine = slices(request.inputs[0], self.size, request.dtype)
+        is_root = self.rank == request.root
+        results = slices(request.outputs[0], self.size, request.dtype) if is_root else [_NOTHING] * self.size
+        own = results[self.rank] if is_root else room(len(mine[self.rank]))
+        self._combine_slices(request, mine, own)
+        self._exchange(results, [own if rank == request.root else _NOTHING for rank in range(self.size)])
+
+    def move_all_gather(self, request: Request) -> None:
+        """Every rank sends its input to every other one."""
+        self._exchange(request.outputs, request.inputs * self.size)
+
+    def move_gather(self, request: Request) -> None:
+        """Every rank sends its input to the root."""
+        outputs = request.outputs if self.rank == request.root else [_NOTHING] * self.size
+        mine = request.inputs[0]
+        self._exchange(outputs, [mine if rank == request.root else _NOTHING for rank in range(self.size)])
+
+    def move_scatter(self, request: Request) -> None:
+        """The root sends each rank its part."""
+        inputs = request.inputs if self.rank == request.root else [_NOTHING] * self.size
+        output = request.outputs[0]
+        self._exchange([output if rank == request.root else _NOTHING for rank in range(self.size)], inputs)
+
+    def move_reduce_scatter(self, request: Request) -> None:
+        """Every two ranks exchange their parts, of which each combines its own: (N-1)/N*S bytes on each rank."""
+        self._combine_slices(request, request.inputs, request.outputs[0])
+
+    def move_all_to_all(self, request: Request) -> None:
+        """Every two ranks exchange their parts for each other."""
+        self._exchange(request.outputs, request.inputs)
+
+    def move_barrier(self, request: Request) -> None:
+        """The agreement already waits for every rank."""
+
+    def _combine_slices(self, request: Request, parts_of_mine: Sequence[memoryview], result: memoryview) -> None:
+        """Give each rank its part of this one's, and put what they combine to for this rank into *result*."""
+        parts = [room(len(result)) for _ in range(self.size)]
+        self._exchange(parts, parts_of_mine)
+        request.combine(result, parts, self._factors(request))
+
+    def _factors(self, request: Request) -> list[float]:
+        """Return the factors of all ranks, where the op has any."""
+        if request.op != ReduceOp.PREMUL_SUM:
+            return []
+        all_factors = room(8 * self.size)
+        self.wait_for(self.link.all_gather(all_factors, memoryview(bytearray(pack("d", request.factor)))))
+        return list(unpack(f"{self.size}d", all_factors))
+
+    def _exchange(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> None:
+        self.wait_for(self.link.all_to_all(outputs, inputs))
 
     def _moved(self, move: Callable[[Request], object], request: Request) -> None:
         self._carrier.wait_for_exchange(partial(self._check_others, True))  # who left has sent its part
@@ -177,6 +222,56 @@ def _label(ranks: Sequence[int], rank: int) -> str:
     """Name group rank *rank* of a group of the world ranks *ranks*, as errors do."""
     there = ranks[rank]
     return f"rank {rank}" if there == rank else f"rank {rank} (rank {there} of the world)"
+
+
+def connected(place: Place, connect: Callable[[], _Link]) -> _Link:
+    """Return the link that *connect* makes, once all members of the group at *place* have met and made theirs.
+
+    Raises StateError on all of them where they chose different engines, and EngineError where one cannot connect.
+    """
+    _check_choices(place, place.exchange("meet", str(place.choice).encode()))
+    link, problem = None, ""
+    try:
+        link = connect()
+    except Exception as error:  # whatever it is, the others wait for this rank
+        problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
+    try:
+        problems = [said.decode() for said in place.exchange("connect", problem.encode())]
+        first = next((rank for rank, said in enumerate(problems) if said), None)
+        if first is not None:
+            raise EngineError(
+                f"group {place.name!r} could not be connected: rank {place.ranks[first]}: {problems[first]}"
+            )
+    except BaseException:
+        if link is not None:
+            link.close(False)
+        raise
+    assert link is not None
+    return link
+
+
+def _check_choices(place: Place, choices: Sequence[bytes]) -> None:
+    said = [choice.decode() for choice in choices]
+    if len(set(said)) == 1:
+        return
+    lines = "".join(f"\n  rank {rank}: {choice}" for rank, choice in zip(place.ranks, said, strict=True))
+    raise StateError(
+        f"the ranks chose different engines for group {place.name!r}:{lines}\n"
+        f"Set SHIM_ENGINE and SHIM_ACROSS to the same values on all ranks."
+    )
+
+
+def room(size: int) -> memoryview:
+    """Return memory for *size* bytes."""
+    return np.empty(size, np.uint8).data  # which nobody has to clear
+
+
+def slices(part: memoryview, count: int, dtype: str) -> list[memoryview]:
+    """Return *part* in *count* pieces of whole elements."""
+    width = dtype_bytes(dtype)
+    elements = len(part) // width
+    ends = [elements * (place + 1) // count * width for place in range(count)]
+    return [part[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def gather_over(link: Link) -> Gather:

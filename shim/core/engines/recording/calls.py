@@ -1,11 +1,14 @@
-"""A wrapper around an engine that records its calls."""
+"""The layer on a group's engine that records its calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from shim._native import tensor_key
+from shim.core.collectives import COLLECTIVES
+from shim.core.engines.layer import CallLayer
 from shim.core.engines.recording.definitions import call_definition, digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
@@ -13,29 +16,28 @@ from shim.core.tracing.places import Place, place_of_caller
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, MismatchError, OutOfMemoryError
 
 if TYPE_CHECKING:
-    from shim.core.engines.base import Engine, Splits, Tensor, Tensors
+    from shim.core.engines.base import Engine, Tensors
     from shim.core.engines.place import Place as Seat
-    from shim.core.reduce_ops import ReduceOp
     from shim.core.tracing.recorder import Recorder
 
 _RUNNING, _PREPARED, _ENDED, _FAILED = (
     int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
 )
+_WITH_SPLITS = frozenset(row.name for row in COLLECTIVES if row.splits)
 _OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that are no refusal of this rank's call
 
 
-class RecordedCalls:
+class RecordedCalls(CallLayer):
     """Passes every call on to *under*, and tells *recorder* of it when it begins and when it has ended.
 
-    A call is recorded even if *under* then refuses it, but for tensors that are elsewhere: what takes the call then, if anything does, has
-    a wrapper ``beside`` this one, which is given the group's number *of_devices*. The methods are alike, and none gives its call to a common
-    one as a function: that would be a tenth of what a recorded call may cost.
+    A call is recorded even if *under* then refuses it, but for tensors that are elsewhere: the engine that takes the call then has a layer
+    of its own, which is given the group's number *of_devices*.
     """
 
     def __init__(self, under: Engine, recorder: Recorder, place: Seat, of_devices: int = 0) -> None:
-        self.under = self.itself = under
+        super().__init__(under, place.rank, len(place.ranks))
+        self.name, self.control, self.seal_key = under.name, under.control, under.seal_key
         self._place, self._of_devices = place, of_devices
-        self.rank, self.size = place.rank, len(place.ranks)
         self._recorder = recorder
         self._calls = recorder.calls
         self._digest_key = recorder.digest_key
@@ -55,19 +57,46 @@ class RecordedCalls:
             }
         )
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what is no collective as *under* has it."""
-        return getattr(self.under, name)
+    def for_device(self, make: Callable[[Engine], Engine]) -> Engine:
+        """See ``Engine``. The calls of the engine for the device are recorded, and not those that it makes of *under*."""
+        return RecordedCalls(self.under.for_device(make), self._recorder, self._place, self._group)
 
-    def beside(self, engine: Any) -> RecordedCalls:
-        """Return *engine*, which takes the group's calls for tensors on devices, with its calls recorded as well."""
-        return RecordedCalls(engine, self._recorder, self._place, self._group)
+    def _pass_on(
+        self,
+        name: str,
+        method: Callable[..., Any],
+        writes: Tensors | None,
+        reads: Tensors | None,
+        tensors: tuple[Any, ...],
+        arguments: tuple[Any, ...],
+        now: bool,
+        *more: Any,
+    ) -> Any:
+        told = tuple(map(_fixed, arguments)) if name in _WITH_SPLITS else arguments
+        begun = self._begin(name, told + more, writes, reads, now)
+        try:
+            operation = method(*tensors, *arguments, now, *more)
+        except BaseException as error:
+            self._fail(begun, error)
+            raise
+        assert begun is not None  # tensors elsewhere were refused
+        place, flags = begun
+        if operation is not None and not isinstance(operation, int):
+            wanted, ranks = writes if self._digest_key else None, self._ranks if name == "receive" else ()
+            return RecordedWork(operation, self._recorder, place, flags, wanted, ranks)
+        if operation is not None:  # a receive tells who has sent
+            self._calls.note_source(place, self._ranks[operation])
+        if self._digest_key and writes is not None and (digest := digest_of(writes, self._digest_key)) is not None:
+            flags |= OUTPUT_DIGEST
+            self._calls.note_outputs(place, digest)
+        self._calls.end(place, flags | _ENDED)
+        return operation
 
     def _begin(
         self, collective: str, arguments: tuple[Any, ...], outputs: Any, inputs: Any, now: bool
     ) -> tuple[int, int] | None:
         """Record a call, and return where it is and which digests it has; nothing for tensors that are elsewhere."""
-        program, function, kinds = place_of_caller(2)
+        program, function, kinds = place_of_caller(3)
         try:
             tensors = tensor_key(outputs, inputs, bool(self._of_devices))
         except DeviceTensorError:
@@ -95,156 +124,12 @@ class RecordedCalls:
             flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 
-    def _end(self, call: tuple[int, int] | None, operation: Any, outputs: Any, is_receive: bool = False) -> Any:
-        """Record the end of a call that was carried out, or return the prepared one as one that will."""
-        assert call is not None  # tensors elsewhere were refused
-        place, flags = call
-        is_carried_out = isinstance(operation, int)
-        if operation is not None and not is_carried_out:
-            wanted = outputs if self._digest_key else None
-            return RecordedWork(operation, self._recorder, place, flags, wanted, self._ranks if is_receive else ())
-        if is_carried_out:  # a receive tells who has sent
-            self._calls.note_source(place, self._ranks[operation])
-        if self._digest_key and outputs is not None and (digest := digest_of(outputs, self._digest_key)) is not None:
-            flags |= OUTPUT_DIGEST
-            self._calls.note_outputs(place, digest)
-        self._calls.end(place, flags | _ENDED)
-        return operation
-
-    def _fail(self, call: tuple[int, int] | None, error: BaseException) -> None:
-        if call is None:
+    def _fail(self, begun: tuple[int, int] | None, error: BaseException) -> None:
+        if begun is None:
             return
-        place, flags = call
+        place, flags = begun
         self._is_refusal_known = not isinstance(error, _OF_ALL_RANKS)
         self._calls.end(place, flags | _FAILED, self._recorder.error(error))
-
-    def broadcast(self, tensor: Tensor, root: int, now: bool = False) -> Any:
-        outputs, inputs = (None, tensor) if root == self.rank else (tensor, None)
-        call = self._begin("broadcast", (root,), outputs, inputs, now)
-        try:
-            operation = self.under.broadcast(tensor, root, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, outputs)
-
-    def all_reduce(self, output: Tensor, input: Tensor, op: ReduceOp, factor: float, now: bool = False) -> Any:
-        call = self._begin("all_reduce", (op, factor), output, input, now)
-        try:
-            operation = self.under.all_reduce(output, input, op, factor, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, output)
-
-    def reduce(
-        self, output: Tensor | None, input: Tensor, op: ReduceOp, factor: float, root: int, now: bool = False
-    ) -> Any:
-        written = output if root == self.rank else None
-        call = self._begin("reduce", (op, factor, root), written, input, now)
-        try:
-            operation = self.under.reduce(output, input, op, factor, root, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, written)
-
-    def all_gather(
-        self, outputs: Tensors, input: Tensor, output_splits: Splits, now: bool = False, whole: bool = False
-    ) -> Any:
-        call = self._begin("all_gather", (_fixed(output_splits), whole), outputs, input, now)
-        try:
-            operation = self.under.all_gather(outputs, input, output_splits, now, whole)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, outputs)
-
-    def gather(
-        self, outputs: Tensors | None, input: Tensor, output_splits: Splits, root: int, now: bool = False
-    ) -> Any:
-        written = outputs if root == self.rank else None
-        call = self._begin("gather", (_fixed(output_splits), root), written, input, now)
-        try:
-            operation = self.under.gather(outputs, input, output_splits, root, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, written)
-
-    def scatter(
-        self, output: Tensor, inputs: Tensors | None, input_splits: Splits, root: int, now: bool = False
-    ) -> Any:
-        call = self._begin("scatter", (_fixed(input_splits), root), output, inputs if root == self.rank else None, now)
-        try:
-            operation = self.under.scatter(output, inputs, input_splits, root, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, output)
-
-    def reduce_scatter(
-        self,
-        output: Tensor,
-        inputs: Tensors,
-        input_splits: Splits,
-        op: ReduceOp,
-        factor: float,
-        now: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        call = self._begin("reduce_scatter", (_fixed(input_splits), op, factor, whole), output, inputs, now)
-        try:
-            operation = self.under.reduce_scatter(output, inputs, input_splits, op, factor, now, whole)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, output)
-
-    def all_to_all(
-        self,
-        outputs: Tensors,
-        inputs: Tensors,
-        output_splits: Splits,
-        input_splits: Splits,
-        now: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        splits = (_fixed(output_splits), _fixed(input_splits), whole)
-        call = self._begin("all_to_all", splits, outputs, inputs, now)
-        try:
-            operation = self.under.all_to_all(outputs, inputs, output_splits, input_splits, now, whole)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, outputs)
-
-    def barrier(self, now: bool = False, before: str = "") -> Any:
-        call = self._begin("barrier", (before,), None, None, now)
-        try:
-            operation = self.under.barrier(now, before)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, None)
-
-    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
-        call = self._begin("send", (peer, tag), None, tensor, now)
-        try:
-            operation = self.under.send(tensor, peer, tag, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, None)
-
-    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
-        call = self._begin("receive", (peer, tag), tensor, None, now)
-        try:
-            operation = self.under.receive(tensor, peer, tag, now)
-        except BaseException as error:
-            self._fail(call, error)
-            raise
-        return self._end(call, operation, tensor, is_receive=True)
 
     def refuse(self, reason: str) -> None:
         """Record a refusal of which the engine knows nothing else: a frontend's, of a call that it has not made."""
@@ -254,16 +139,15 @@ class RecordedCalls:
         self.under.refuse(reason)
 
     def figures(self) -> str:
-        """See ``Engine``."""
         below = self.under.figures()
         return f"recorded in {self._recorder.path}" + (f"; {below}" if below else "")
 
 
-def _fixed(splits: Any) -> Any:
-    """Return *splits* as they are now."""
-    if splits is None:
-        return None
+def _fixed(argument: Any) -> Any:
+    """Return *argument* as it is now: split sizes may be a list that the program changes later."""
+    if argument is None or isinstance(argument, (int, float)):
+        return argument
     try:
-        return tuple(splits)
+        return tuple(argument)
     except TypeError:  # the engine refuses it
-        return repr(splits)
+        return repr(argument)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.recording.definitions import digest_of
 from shim.core.tracing.layout import IN_BACKGROUND, OUTPUT_DIGEST, State
-from shim.errors import CollectiveTimeoutError, ShimError
+from shim.core.work import WorkLayer, mover_of
+from shim.errors import CollectiveTimeoutError
 
 if TYPE_CHECKING:
     from shim.core.tracing.recorder import Recorder
@@ -17,18 +18,18 @@ _PREPARED, _STARTED, _RUNNING, _WAITING = map(int, (State.PREPARED, State.STARTE
 _ENDED, _FAILED = int(State.ENDED), int(State.FAILED)
 
 
-class RecordedWork:
+class RecordedWork(WorkLayer):
     """Does what *under* does, whose record lies at *place*; *outputs* are the tensors whose digest is wanted at the end.
 
     An end is recorded when the program learns of it, or lets go of the work.
     """
 
-    __slots__ = ("_calls", "_flags", "_outputs", "_place", "_ranks", "_recorder", "_state", "under")
+    __slots__ = ("_calls", "_flags", "_outputs", "_place", "_ranks", "_recorder", "_state")
 
     def __init__(
         self, under: EngineWork, recorder: Recorder, place: int, flags: int, outputs: Any, ranks: tuple[int, ...]
     ) -> None:
-        self.under = under
+        super().__init__(under)
         self._recorder = recorder
         self._calls = recorder.calls
         self._place = place
@@ -37,13 +38,13 @@ class RecordedWork:
         self._ranks = ranks  # of the group whose message it receives; nothing for another call
         self._state = _PREPARED
 
-    @property
-    def itself(self) -> EngineWork:
-        """The work that is recorded."""
-        return self.under
+    def mover(self) -> EngineWork:
+        return mover_of(self.under)
+
+    def read_before_others_write(self, others: list[Any]) -> None:
+        self.mover().read_before_others_write([mover_of(other) for other in others])
 
     def start(self) -> None:
-        """See ``EngineWork``."""
         if self._state == _PREPARED:
             self._state = _STARTED
             self._flags |= IN_BACKGROUND
@@ -55,7 +56,6 @@ class RecordedWork:
             raise
 
     def wait(self, timeout: float = -1.0) -> None:
-        """See ``EngineWork``."""
         if self._state == _PREPARED:  # with a timeout it is started, and goes on when that has passed
             self._state = _RUNNING if timeout < 0 else _STARTED
             self._flags |= IN_BACKGROUND * (timeout >= 0)
@@ -71,28 +71,11 @@ class RecordedWork:
             raise
         self._end()
 
-    def hold_memory(self) -> None:
-        """See ``EngineWork``."""
-        self.under.hold_memory()
-
-    def read_before_others_write(self, others: list[Any]) -> None:
-        """See ``EngineWork``."""
-        self.under.read_before_others_write([getattr(other, "under", other) for other in others])
-
     def is_completed(self) -> bool:
-        """See ``EngineWork``."""
         is_completed = self.under.is_completed()
         if is_completed and self._state < _ENDED:
             self._see_end()
         return is_completed
-
-    def exception(self) -> ShimError | None:
-        """See ``EngineWork``."""
-        return self.under.exception()
-
-    def source_rank(self) -> int:
-        """See ``EngineWork``."""
-        return self.under.source_rank()
 
     def _see_end(self) -> None:
         error = self.under.exception()

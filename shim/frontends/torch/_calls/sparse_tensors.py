@@ -45,7 +45,7 @@ class _SparseSum(work.Work):
 
     def __init__(self, caller: Caller, group: ProcessGroup, tensor: Any) -> None:
         self._caller = caller
-        self._group = group
+        self._group: ProcessGroup = group
         self._tensor = tensor
         self._exchange: work.Batch | None = None
         self._is_written = False

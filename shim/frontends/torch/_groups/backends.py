@@ -7,7 +7,7 @@ import warnings
 from typing import Any, ClassVar
 
 from shim.core.callers import Caller
-from shim.core.engines import serves_devices
+from shim.core.engines.choosing import serves_devices
 from shim.errors import ArgumentError, UnsupportedError
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, torch_function
 

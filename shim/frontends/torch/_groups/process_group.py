@@ -9,7 +9,7 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller
-from shim.core.engines.absent import absence
+from shim.core.groups.process_group import absence
 from shim.core.job import stores
 from shim.errors import StateError, UnsupportedError
 from shim.frontends.torch._calls.devices import check_device, kinds_of_devices

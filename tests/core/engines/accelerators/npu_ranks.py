@@ -22,7 +22,7 @@ import shim
 from shim.conformance.soak.operations import OPERATIONS
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.accelerators import moves
+from shim.core.engines.accelerators.engine import AcceleratorEngine
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import (
@@ -283,7 +283,7 @@ def fail_on_one_rank(operation: str) -> str:
         tensor, room = filled(1.0, 6), filled(1.0, 6)
         summed(group, tensor)
         if group.rank == group.size - 1:
-            patch.setattr(moves, operation, _fail)
+            patch.setattr(AcceleratorEngine, f"move_{operation}", _fail)
         with pytest.raises(ShimError) as caught:
             getattr(calls, operation)(ME, group, room, tensor, *([SUM] if operation == "all_reduce" else []), now=True)
     return str(caught.value)

@@ -17,11 +17,10 @@ import shim
 from shim.conformance import oracle
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.nccl import link_choice
+from shim.core.engines.nccl import device_links, kernels
 from shim.core.engines.nccl.library import library
-from shim.core.engines.nccl.one_device import kernels
-from shim.core.engines.nccl.one_device.link import OneDeviceLink
-from shim.core.engines.nccl.one_device.pool_turns import Turns
+from shim.core.engines.nccl.one_device_link import OneDeviceLink
+from shim.core.engines.nccl.pool_turns import Turns
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import EngineError, MismatchError, ShimError
 
@@ -59,7 +58,7 @@ def test_what_does_not_fit_into_a_pool_goes_in_pieces(
     rank: int, world_size: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_HALF_FOR_ALL", "_HALF_FOR_MESSAGES"):
-        monkeypatch.setattr(link_choice, name, 192)
+        monkeypatch.setattr(device_links, name, 192)
     with world() as group:
         all_collectives(group, rank, world_size, count)
         sent, received = FakeTensor(np.full(count, 1.0 + rank)), FakeTensor(np.zeros(count))

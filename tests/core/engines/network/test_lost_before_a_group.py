@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import pytest
 
-from shim.core.engines.exchanges import exchange_at
 from shim.core.engines.place import Place
 from shim.errors import PeerLostError
 
@@ -33,11 +32,11 @@ def test_a_member_that_died_comes_before_one_that_left() -> None:
     with pytest.raises(
         PeerLostError, match="rank 3 of the world went before group 'some' was formed: rank 3 died"
     ) as told:
-        exchange_at(place_of({2: " left", 3: " died"}), "meet")(b"")
+        place_of({2: " left", 3: " died"}).exchange("meet", b"")
     assert told.value.ranks == (2,)
 
 
 def test_no_member_is_blamed_for_the_end_of_rank_0() -> None:
     with pytest.raises(PeerLostError, match=OF_RANK_0) as told:
-        exchange_at(place_of({}), "meet")(b"")
+        place_of({}).exchange("meet", b"")
     assert told.value.ranks == ()

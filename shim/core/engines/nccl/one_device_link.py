@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from shim._native import dtype_bytes
 from shim.core.engines.nccl.device_link import DeviceLink
 from shim.core.engines.nccl.driver import Driver, Stream
+from shim.core.engines.nccl.kernels import MOST_RANKS, SCALED, Kernels
 from shim.core.engines.nccl.library import DTYPES
-from shim.core.engines.nccl.one_device.host_exchange import HostExchange
-from shim.core.engines.nccl.one_device.kernels import MOST_RANKS, SCALED, Kernels
-from shim.core.engines.nccl.one_device.pool_turns import Turns
+from shim.core.engines.nccl.pool_turns import HostExchange, Turns
 from shim.errors import EngineError
 
 _SUM = 0
