@@ -6,14 +6,15 @@ from dataclasses import replace
 from mmap import mmap
 
 from shim.port.apis import APIS
-from shim.port.files.kinds import Kind
 from shim.port.files.mentions import mentions_api, mentions_launcher
-from shim.port.files.selection import ChosenFile
+from shim.port.files.selection import ChosenFile, Kind
 from shim.port.files.text import NotText, decode_python, decode_text
-from shim.port.launch_lines import Launched, port_launch_lines
-from shim.port.notebooks import NotANotebook, port_notebook
+from shim.port.launch_lines.launch import Launched
+from shim.port.launch_lines.texts import port_launch_lines
+from shim.port.notebooks.notebook import NotANotebook
+from shim.port.notebooks.porting import port_notebook
 from shim.port.plan import Plan, Ported
-from shim.port.python_files import PortFunction, port_python
+from shim.port.porting import PortFunction, port_python
 from shim.port.results import FileResult, Finding, Problem
 
 MOST_BYTES = 1_000_000  # of a file that is parsed; larger ones are generated, and parsing them takes minutes

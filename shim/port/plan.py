@@ -1,4 +1,4 @@
-"""What to port, and what came of it."""
+"""What to port, what came of it, and what is reported of a place in the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shim.port.entries import Entry
+# left: the code is as it was, and does not run on the target before somebody changes it.
+# changed: the code is ported, and something about it differs that the author has to know.
+Kind = Literal["left", "changed"]
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """One line of the report. ``line`` and ``column`` count from 1, in the source before the port; ``rule`` is a stable name of the reason."""
+
+    line: int
+    column: int
+    kind: Kind
+    rule: str
+    why: str
+    advice: str
+
 
 Onto = Literal["shim", "native"]
 Scope = Literal["collectives", "statements"]
@@ -33,3 +48,13 @@ class Ported:
     text: str
     places: int
     entries: Sequence[Entry]
+
+
+class Left(Exception):
+    """A place that cannot be ported. ``rule``, ``why`` and ``advice`` are those of its entry."""
+
+    def __init__(self, rule: str, why: str, advice: str) -> None:
+        super().__init__(why)
+        self.rule = rule
+        self.why = why
+        self.advice = advice

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.port.entries import Entry
-from shim.port.plan import Plan
+from shim.port.plan import Entry, Plan
 
 
 @dataclass(frozen=True, order=True)

@@ -13,12 +13,11 @@ from shim.port.apis import APIS
 from shim.port.files.mentions import mentions_api
 from shim.port.files.reexports import Reexports
 from shim.port.files.selection import ChosenFile, select_files
-from shim.port.files.writing import create_file, replace_content
+from shim.port.files.text import create_file, replace_content
 from shim.port.glue import GLUE_FILE, needs_glue, with_glue
 from shim.port.one_file import MOST_BYTES, can_have_places, port_file
 from shim.port.plan import Plan
-from shim.port.porting import port_source
-from shim.port.python_files import PortFunction
+from shim.port.porting import PortFunction, port_source
 from shim.port.results import FileResult, Problem, Result
 from shim.port.workers import for_each
 

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences.collectives import COLLECTIVES
 from shim.port.correspondences.forms import Form, form_of
-from shim.port.correspondences.groups import GROUPS
-from shim.port.correspondences.objects import OBJECTS
-from shim.port.correspondences.point_to_point import POINT_TO_POINT
+from shim.port.correspondences.functions import COLLECTIVES, GROUPS, OBJECTS, POINT_TO_POINT
 
 TABLE: Mapping[str, Sequence[str]] = {**COLLECTIVES, **POINT_TO_POINT, **OBJECTS, **GROUPS}
 

@@ -7,12 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shim.port.entries import Entry
-from shim.port.launch_lines import Launched, port_launch_lines
+from shim.port.launch_lines.launch import Launched
+from shim.port.launch_lines.texts import port_launch_lines
 from shim.port.notebooks.magics import PlainCell, cell_magic, is_shell, plain_cell, restored, shell_commands
 from shim.port.notebooks.notebook import Cell, NotANotebook, code_cells, line_in_file, with_sources
-from shim.port.plan import Plan
-from shim.port.python_files import PortFunction, port_python
+from shim.port.plan import Entry, Plan
+from shim.port.porting import PortFunction, port_python
 from shim.port.results import Finding
 
 _MARK = "# shim port: cell "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from shim.port.reading.flows import Flows
 from shim.port.reading.groups import GROUP_CLASSES, WORLDS, Groups
 from shim.port.reading.kinds import FOUND, Kinds
-from shim.port.reading.passed import passed
+from shim.port.reading.passed import passed, unpacked
 from shim.port.reading.source_file import SOMETHING_ELSE, SourceFile, Span, first_name, literal_name
-from shim.port.reading.unpacked import unpacked
 
 __all__ = [
     "FOUND",

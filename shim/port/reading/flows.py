@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shim.port.reading.definitions import Definitions
-from shim.port.reading.nodes import Nodes
-from shim.port.reading.source_file import SourceFile
+from shim.port.reading.source_file import Nodes, SourceFile
 
 EACH = -1  # a step of a path: every element
 _ADD_ONE = {

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Form, Parameter, forms_of, name_for
+from shim.port.plan import Left
 from shim.port.rules.given import Given, hidden
 from shim.port.rules.group_names import check_group, is_world
-from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without

@@ -9,10 +9,10 @@ import libcst as cst
 
 from shim.port.correspondences import Form, form_for, forms_of
 from shim.port.glue import glue_form
+from shim.port.plan import Left
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.filled_lists import before_call
 from shim.port.rules.given import Given, bind
-from shim.port.rules.left import Left
 from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.remarks import remark

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import libcst as cst
 
 from shim.port.correspondences import forms_of
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.literals import is_list
 from shim.port.rules.port import Port
 

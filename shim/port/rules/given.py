@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shim.port.correspondences import Form, Parameter
+from shim.port.plan import Left
 from shim.port.reading import unpacked
-from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 
 

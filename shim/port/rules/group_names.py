@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shim.port.plan import Left
 from shim.port.reading import WORLDS
-from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.rules.port import Port
 

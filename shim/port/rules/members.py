@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from shim.port.correspondences.members import member_for, member_of
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.port import Port
 from shim.port.rules.templates import write_template
 

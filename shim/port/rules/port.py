@@ -9,11 +9,9 @@ import libcst as cst
 
 from shim.port.apis import APIS, Api
 from shim.port.edits import Edits
-from shim.port.entries import Entry, Kind
 from shim.port.glue import GLUE_MODULE
-from shim.port.plan import Plan
+from shim.port.plan import Entry, Kind, Left, Plan
 from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
-from shim.port.rules.left import Left
 
 
 class Port:

@@ -10,9 +10,9 @@ from libcst.metadata import ClassScope
 
 from shim.port.correspondences import Parameter, forms_of, name_for
 from shim.port.correspondences.primitives import Primitive
+from shim.port.plan import Left
 from shim.port.rules.given import Given, bind
 from shim.port.rules.group_names import check_group, is_world
-from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without

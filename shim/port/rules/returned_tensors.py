@@ -9,9 +9,9 @@ import libcst as cst
 
 from shim.port.correspondences import forms_of
 from shim.port.correspondences.returning import Returning
+from shim.port.plan import Left
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.given import Given, bind
-from shim.port.rules.left import Left
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 

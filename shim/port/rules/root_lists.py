@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from shim.port.correspondences import Form, forms_of
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.port import Port
 
 _ROLES = {"gather": "outputs", "gather_object": "objects", "scatter": "inputs"}

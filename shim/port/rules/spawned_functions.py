@@ -8,7 +8,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from shim.port.correspondences import forms_of
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.port import Port
 from shim.port.rules.reporting.unknown_names import left_without
 

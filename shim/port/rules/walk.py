@@ -10,10 +10,10 @@ from shim.port.correspondences import Form, form_for, forms_of, name_for, record
 from shim.port.correspondences.members import MEMBERS
 from shim.port.correspondences.primitives import primitive
 from shim.port.correspondences.returning import Returning, returned
+from shim.port.plan import Left
 from shim.port.reading import GROUP_CLASSES, literal_name
 from shim.port.rules.calls import port_call
 from shim.port.rules.functions import Functions
-from shim.port.rules.left import Left
 from shim.port.rules.members import exchange, member_row, port_member
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import port_primitive

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.correspondences import Parameter
+from shim.port.plan import Left
 from shim.port.rules import Port
 from shim.port.rules.given import hidden
-from shim.port.rules.left import Left
 from shim.port.rules.literals import literal_of
 from shim.port.tensors.imports import Imports
 from shim.port.tensors.inference.kinds import TensorKinds

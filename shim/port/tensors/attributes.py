@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.literals import flag_of
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.remarks import report_not_certain, report_unknown

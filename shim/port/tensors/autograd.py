@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.tensors.arguments import Context
 
 _CONTEXT = frozenset(

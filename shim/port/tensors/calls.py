@@ -6,7 +6,7 @@ import ast
 
 import libcst as cst
 
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.literals import is_list, literal_of
 from shim.port.tensors.arguments import Context, Rewriting, bind
 from shim.port.tensors.integers import port_sum

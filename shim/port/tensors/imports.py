@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 from libcst.metadata import ImportAssignment
 
+from shim.port.plan import Left
 from shim.port.rules import Port
-from shim.port.rules.left import Left
 
 
 class Imports:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import libcst as cst
 
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.tensors.arguments import Context, Rewriting
 
 _Sequence = Literal["shape", "list", "tuple"] | None  # a tensor's shape as it is, or what a display or a call makes

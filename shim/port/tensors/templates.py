@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.literals import literal_of
 from shim.port.rules.templates import write_template
 from shim.port.tensors.arguments import Context

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import libcst as cst
 
 from shim.port.correspondences import rows_with
+from shim.port.plan import Left
 from shim.port.rules import Port
-from shim.port.rules.left import Left
 from shim.port.tensors.arguments import Context
 from shim.port.tensors.arrays import report_shared_memory
 from shim.port.tensors.attributes import port_assigned, targets_of

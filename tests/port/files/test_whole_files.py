@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shim.port.files import writing
-from shim.port.files.writing import ChangedMeanwhile, replace_content
+from shim.port.files.text import ChangedMeanwhile, replace_content
 
 
 @pytest.fixture

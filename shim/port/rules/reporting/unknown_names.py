@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.correspondences import declared, recorded
-from shim.port.rules.left import Left
+from shim.port.plan import Left
 from shim.port.rules.port import Port
 
 

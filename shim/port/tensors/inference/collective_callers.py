@@ -5,9 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.correspondences import rows_with
-from shim.port.correspondences.collectives import COLLECTIVES
-from shim.port.correspondences.objects import OBJECTS
-from shim.port.correspondences.point_to_point import POINT_TO_POINT
+from shim.port.correspondences.functions import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile
 from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of

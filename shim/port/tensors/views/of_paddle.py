@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator, Sequence
 import libcst as cst
 
 from shim.port.correspondences import Form, rows_with
+from shim.port.plan import Left
 from shim.port.reading import passed
 from shim.port.rules import Port
-from shim.port.rules.left import Left
 from shim.port.tensors.inference.evidence import Evidence
 from shim.port.tensors.inference.kinds import TensorKinds
 
