@@ -11,8 +11,7 @@ from shim.port.apis import APIS
 from shim.port.correspondences import declared, forms_of, name_for, rows_with
 from shim.port.correspondences.members import MEMBERS, member_for
 from shim.port.correspondences.no_equivalent import all_declared
-from shim.port.correspondences.primitives import primitive
-from shim.port.correspondences.returning import returned
+from shim.port.correspondences.returning import primitive, returned
 from shim.record import read
 
 DIRECTIONS = [(source, target) for source in APIS for target in APIS if source != target]

@@ -1,15 +1,14 @@
-"""Which functions, parameters and names of the APIs correspond: one table, checked against ``shim.record``."""
+"""Which functions, parameters, members and names of the APIs correspond: two tables, one for collectives, checked against ``shim.record``, and one for tensors."""
 
 from __future__ import annotations
 
 from shim.port.correspondences.forms import ADVISORY, Form, Parameter, recorded
 from shim.port.correspondences.names import name_for
 from shim.port.correspondences.no_equivalent import declared
-from shim.port.correspondences.table import TABLE, form_for, forms_of, rows_with
+from shim.port.correspondences.table import form_for, forms_of, rows_with
 
 __all__ = [
     "ADVISORY",
-    "TABLE",
     "Form",
     "Parameter",
     "declared",

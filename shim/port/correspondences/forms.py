@@ -1,25 +1,29 @@
-"""A form: one framework's function, with what each of its parameters means.
+"""A form: one framework's function or method, with what each of its parameters means.
 
-It is written as the function's full name and its parameters' *roles* in the recorded order: ``paddle.distributed.all_reduce(tensor, op, group, ~background)``.
+One of a collective API is written as the function's full name and its parameters' *roles* in the recorded order: ``paddle.distributed.all_reduce(tensor, op, group, ~background)``.
 The roles of one row's forms are what a port goes by. Beside a role may stand
 
 - ``~`` before it: the flag says the opposite;
 - ``=`` and a value after it: what leaving the argument out means, where the recorded default does not say it, such as ``root=0`` for a None that is
   taken for rank 0;
 - ``-`` in its place: nothing in another framework corresponds, unless it is left at its default.
+
+One of tensors, whose signatures are not recorded, is written with its parameters: ``torch.cat(tensors, dim:axis=0)`` has the parameter ``dim`` with the
+role ``axis`` and the default 0; without a colon, the name is the role. ``*`` before a parameter: its values may stand side by side. A ``*`` alone: what
+follows has to be a keyword.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from shim.port.apis import APIS
 from shim.record import Record, Signatures, parameters_of, read
 
-_FORM = re.compile(r"(?P<api>\w+: )?(?P<name>[\w.]+)\((?P<roles>.*)\)")
+_FORM = re.compile(r"(?P<name>[\w.]+)\((?P<parameters>.*)\)")
 
 # Roles that are advice to the framework: without them, a call that succeeds has the same results.
 ADVISORY = frozenset(
@@ -52,11 +56,18 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Form:
-    """``api`` is a name of ``APIS``."""
+    """``api`` is a name of ``APIS``. ``name`` begins with a dot if it is a method of tensors.
+
+    The first ``positional`` parameters may be given by position. If ``is_variadic``, the values of the first may stand side by side.
+    ``is_recorded`` if ``shim.record`` has the signature, so that no parameter is missing.
+    """
 
     api: str
     name: str
     parameters: tuple[Parameter, ...]
+    positional: int
+    is_variadic: bool = False
+    is_recorded: bool = True
 
     def of_role(self, role: str) -> Parameter | None:
         """Return the parameter that has *role*."""
@@ -70,24 +81,41 @@ class Form:
         """Return the parameter that takes an argument: the one at *position*, or the one called *keyword*."""
         if keyword is not None:
             return self.named(keyword)
-        return self.parameters[position] if position < len(self.parameters) else None
+        if self.is_variadic:
+            return self.parameters[0]
+        return self.parameters[position] if position < self.positional else None
 
 
 def form_of(text: str, api: str) -> Form:
-    """Return the form that *text* says, of *api*. Raises ValueError where it does not fit what is recorded."""
-    match = _FORM.fullmatch(text)
-    if match is None:
-        raise ValueError(f"not a form: {text}")
-    name = match["name"]
-    tokens = [token.strip() for token in match["roles"].split(",")] if match["roles"] else []
+    """Return the form of *api*'s function that *text* says. Raises ValueError where it does not fit what is recorded."""
+    name, tokens = _parts(text)
     names = [
         parameter for parameter in parameters_of(_signature(name, api)) if parameter.name not in ("self", "_ranks")
     ]
     if len(names) != len(tokens):
         raise ValueError(f"{text}: {name} of {api} has the parameters {', '.join(each.name for each in names)}")
-    return Form(
-        api, name, tuple(_parameter(each.name, each.default, token) for each, token in zip(names, tokens, strict=True))
-    )
+    parameters = tuple(_parameter(each.name, each.default, token) for each, token in zip(names, tokens, strict=True))
+    return Form(api, name, parameters, len(parameters))
+
+
+def tensor_form_of(text: str, api: str) -> Form:
+    """Return the form of a function or method of *api*'s tensors that *text* says."""
+    name, tokens = _parts(text)
+    positional = tokens.index("*") if "*" in tokens else len(tokens)
+    parameters = []
+    for token in tokens:
+        if token != "*":
+            said, equals, default = token.removeprefix("*").partition("=")
+            own, _, role = said.partition(":")
+            parameters.append(Parameter(own, role or own, False, default if equals else None))
+    return Form(api, name, tuple(parameters), positional, tokens[0].startswith("*"), is_recorded=False)
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a form: {text}")
+    return match["name"], [token.strip() for token in match["parameters"].split(",")] if match["parameters"] else []
 
 
 def _parameter(name: str, default: str | None, token: str) -> Parameter:
@@ -120,4 +148,16 @@ def _by_name(api: str) -> Mapping[str, Record]:
         for name, record in names.items():
             found.setdefault(APIS[api].canonical(f"{module}.{name}"), record)
             found.setdefault(f"{module}.{name}", record)
+    return found
+
+
+def said_of(texts: Iterable[str], api: str) -> list[str]:
+    """Return those of *texts* that are of *api*: that begin with its name and a colon, which is left out, or with its framework's."""
+    found = []
+    for text in texts:
+        said, colon, rest = text.partition(": ")
+        if not colon:
+            said, rest = text.partition(".")[0], text
+        if said in (api, APIS[api].framework):
+            found.append(rest)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.unknown_names import report_unknown
+from shim.port.rules.remarks import report_unknown
 from shim.port.rules.spelling import Import, Spelling, is_module
 
 

@@ -1,4 +1,4 @@
-"""Values that can be read from the source."""
+"""Values that can be read from the source, and how an expression may stand in another one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def literal_of(code: str) -> str | None:
         return repr(ast.literal_eval(code.strip()))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def is_closed(value: cst.BaseExpression, *others: type[cst.CSTNode]) -> bool:
+    """Tell whether an operator, an index or a member may be written beside *value* without brackets round it; also if it is one of *others*."""
+    return isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, *others)) or bool(value.lpar)
 
 
 def flag_of(value: cst.BaseExpression) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
@@ -12,6 +13,8 @@ from shim.port.edits import Edits
 from shim.port.glue import GLUE_MODULE
 from shim.port.plan import Entry, Kind, Left, Plan
 from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
+from shim.port.reading.tensor_kinds import TensorKinds
+from shim.port.rules.framework_import import FrameworkImport
 
 
 class Port:
@@ -45,6 +48,16 @@ class Port:
         return Kinds(self.flows, lambda node: ".ReduceOp." in (self.file.imported(node) or ""), lambda node: False)
 
     @cached_property
+    def tensors(self) -> TensorKinds:
+        """The expressions that are tensors, and what else has to do with them."""
+        return TensorKinds(self.file, self.plan.source)
+
+    @cached_property
+    def framework(self) -> FrameworkImport:
+        """The import of the target framework, by which names of its tensors are written."""
+        return FrameworkImport(self.file, self.edits, self.target)
+
+    @cached_property
     def flows(self) -> Flows:
         """What flows into the file's variables."""
         return Flows(self.file)
@@ -52,6 +65,18 @@ class Port:
     def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:
         """Add an entry for *node*."""
         self.entries.append(Entry(*self.file.place(node), kind, rule, why, advice))
+
+    def attempt(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or take back what is made of it and report why it is left. Returns whether it is made."""
+        edits, entries = self.edits.mark(), len(self.entries)
+        try:
+            change()
+        except Left as left:
+            self.edits.undo(edits)
+            del self.entries[entries:]
+            self.report(node, "left", left.rule, left.why, left.advice)
+            return False
+        return True
 
     def check_statement(self, call: cst.Call) -> None:
         """Raise Left where no statement can be written before the one that *call* is in, as *call* is not all of it."""

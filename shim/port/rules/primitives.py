@@ -9,14 +9,14 @@ import libcst as cst
 from libcst.metadata import ClassScope
 
 from shim.port.correspondences import Parameter, forms_of, name_for
-from shim.port.correspondences.primitives import Primitive
+from shim.port.correspondences.returning import Primitive
 from shim.port.plan import Left
-from shim.port.rules.given import Given, bind
-from shim.port.rules.group_names import check_group, is_world
+from shim.port.rules.groups import check_group, is_world
 from shim.port.rules.literals import literal_of
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.unknown_names import left_without
+from shim.port.rules.remarks import left_without
 from shim.port.rules.returned_tensors import uses_api
+from shim.port.rules.rewriting import Given, bind
 
 _STATEMENT = "needs-a-statement"
 

@@ -11,9 +11,9 @@ from shim.port.correspondences import forms_of
 from shim.port.correspondences.returning import Returning
 from shim.port.plan import Left
 from shim.port.rules.arguments import port_arguments
-from shim.port.rules.given import Given, bind
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.unknown_names import left_without
+from shim.port.rules.remarks import left_without
+from shim.port.rules.rewriting import Given, Rewriting, bind
 
 _STATEMENT = "needs-a-statement"
 
@@ -46,7 +46,8 @@ def port_returning(port: Port, node: cst.Call, source: Returning, spell: Callabl
     )  # fmt: skip
     statement = port.statement
     assert statement is not None
-    port_arguments(port, node, given, source.form, forms[0], spell, result=(source.result, places.result))
+    rewriting = Rewriting(port, node, node.args, given, source.form, forms[0], spell)
+    port_arguments(rewriting, result=(source.result, places.result))
     if source.has_gradient:
         port.report(
             node,

@@ -10,7 +10,7 @@ import libcst as cst
 from shim.port.correspondences import forms_of
 from shim.port.plan import Left
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.unknown_names import left_without
+from shim.port.rules.remarks import left_without
 
 SPAWN = "torch.multiprocessing.spawn"
 _NAMES = ("fn", "args", "nprocs", "join", "daemon")  # in their order, which is Paddle's, too

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
 from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
-from shim.port.correspondences.members import MEMBERS
-from shim.port.correspondences.primitives import primitive
-from shim.port.correspondences.returning import Returning, returned
+from shim.port.correspondences.members import GROUP_MEMBERS
+from shim.port.correspondences.returning import Returning, primitive, returned
 from shim.port.plan import Left
 from shim.port.reading import GROUP_CLASSES, literal_name
-from shim.port.rules.calls import port_call
-from shim.port.rules.functions import Functions
-from shim.port.rules.members import exchange, member_row, port_member
+from shim.port.rules.calls import Functions, port_call
+from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
+from shim.port.rules.launcher_variables import report_launcher_variable
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import port_primitive
-from shim.port.rules.reporting.launcher_variables import report_launcher_variable
-from shim.port.rules.reporting.possible_groups import report_possible_group
-from shim.port.rules.reporting.unknown_names import report_unknown
-from shim.port.rules.reporting.values import BY_NAME, report_values
+from shim.port.rules.remarks import report_unknown
 from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spawned_functions import SPAWN, port_spawn
 from shim.port.rules.spelling import Spelling, is_module
+from shim.port.rules.values import BY_NAME, report_values
 
 
 class Walk(cst.CSTVisitor):
@@ -93,7 +90,7 @@ class Walk(cst.CSTVisitor):
         if target is None or text == target:
             return False
         function = call.func
-        self._port(node, lambda: self._write(node, self._spelled(function, target)))
+        self.port.attempt(node, lambda: self._write(node, self._spelled(function, target)))
         return True
 
     def _port_object(self, node: cst.Call) -> bool:
@@ -102,7 +99,7 @@ class Walk(cst.CSTVisitor):
         if known is None or self.port.source.framework == self.port.target.framework:
             return False
         self.port.done.add(node.func)
-        if self._port(node, lambda: port_primitive(self.port, node, known, self._spelled)):
+        if self.port.attempt(node, lambda: port_primitive(self.port, node, known, self._spelled)):
             return True
         self.port.done.update(
             argument.value for argument in node.args if self.port.is_op(argument.value)
@@ -126,9 +123,9 @@ class Walk(cst.CSTVisitor):
     def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
         name = self._functions.assigned_to(function)
         if name is not None:
-            self._port(node, lambda: self._of_variable(node, name))
+            self.port.attempt(node, lambda: self._of_variable(node, name))
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
-            self._port(node, lambda: self._visit_hasattr(node))
+            self.port.attempt(node, lambda: self._visit_hasattr(node))
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
             self.port.report(
                 node,
@@ -177,11 +174,11 @@ class Walk(cst.CSTVisitor):
         returning = returned(name, self.port.plan.source)
         if returning is not None and arguments is None and self.port.source.framework != self.port.target.framework:
             self.port.done.add(function)
-            self._port(node, lambda: self._port_returning(node, function, returning))
+            self.port.attempt(node, lambda: self._port_returning(node, function, returning))
             return
         if name == SPAWN and arguments is None and self.port.source.framework != self.port.target.framework:
             self.port.done.add(function)
-            self._port(node, lambda: self._port_spawn(node, function))
+            self.port.attempt(node, lambda: self._port_spawn(node, function))
             return
         if not rows:
             if name in GROUP_CLASSES:
@@ -189,10 +186,10 @@ class Walk(cst.CSTVisitor):
                 self.port.done.add(function)
             return
         self.port.done.add(function)
-        if arguments is None and rows[0][0] in MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
-            self._port(node, lambda: self._port_asking(node, function, rows[0]))
+        if arguments is None and rows[0][0] in GROUP_MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
+            self.port.attempt(node, lambda: self._port_asking(node, function, rows[0]))
         else:
-            self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+            self.port.attempt(node, lambda: self._port_call(node, function, name, rows, arguments))
 
     def _port_spawn(self, node: cst.Call, function: cst.BaseExpression) -> None:
         place = (
@@ -242,18 +239,6 @@ class Walk(cst.CSTVisitor):
         port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
         self.port.forget(function)
 
-    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
-        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
-        edits, entries = self.port.edits.mark(), len(self.port.entries)
-        try:
-            change()
-        except Left as left:
-            self.port.edits.undo(edits)
-            del self.port.entries[entries:]
-            self.port.report(node, "left", left.rule, left.why, left.advice)
-            return False
-        return True
-
     def _spelled(self, node: cst.CSTNode, name: str) -> str:
         if isinstance(node, cst.Call) and self.port.file.imported(node) is not None:
             node = node.args[0].value  # of getattr
@@ -292,7 +277,7 @@ class Walk(cst.CSTVisitor):
         if row is not None:
             self.port.done.add(node)
             parts = [node.value, *(argument.value for argument in (call.args if call is not None else ()))]
-            self._port(
+            self.port.attempt(
                 whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
             )
         elif node not in self.port.done and self.port.source.framework != self.port.target.framework:
@@ -366,5 +351,5 @@ class Walk(cst.CSTVisitor):
                 return True
         if target is None:
             return False
-        self._port(node, lambda: self._write(node, self._spelled(node, target)))
+        self.port.attempt(node, lambda: self._write(node, self._spelled(node, target)))
         return True

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences.no_equivalent.declaration import Declared
+from shim.port.correspondences.names import Declared
 from shim.port.correspondences.no_equivalent.of_mindspore import OF_MINDSPORE
 from shim.port.correspondences.no_equivalent.of_paddle import OF_PADDLE
 from shim.port.correspondences.no_equivalent.of_torch import OF_TORCH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shim.port.correspondences.no_equivalent.declaration import Declared
+from shim.port.correspondences.names import Declared
 
 _KEEP = "Keep this file on MindSpore's frontend, which works beside the ported code."
 _GATHER_PARTS = "Make a list of parts of the tensor, such as list(output.chunk(size)), and call {}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shim.port.correspondences.no_equivalent.declaration import Declared
+from shim.port.correspondences.names import Declared
 
 _OTHERS = "torch mindspore"
 _OWN_GROUPS = "Use what the target framework has for this; it needs groups of the framework's own."

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import libcst as cst
 
-from shim.port.tensors.arguments import Context
+from shim.port.rules import Port
 
 _TURNED = ("T", "mT", "permute", "t", "transpose")
 _PARTS = ("chunk", "split", "unbind")
@@ -15,20 +15,19 @@ _SAME_OR_COPIED = ("contiguous", "flatten", "reshape")  # they copy what is turn
 _SAME_ELEMENTS = ("enumerate", "list", "reversed", "sorted", "tuple", "zip")
 
 
-def report_copy(context: Context, node: cst.Call) -> bool:
+def report_copy(port: Port, node: cst.Call) -> bool:
     """Report *node* if it is a ``copy_`` into such a part. Returns whether it is."""
     function = node.func
     if not isinstance(function, cst.Attribute) or function.attr.value != "copy_":
         return False
-    return report_unreached(context, node, function.value)
+    return report_unreached(port, node, function.value)
 
 
-def report_unreached(context: Context, node: cst.CSTNode, target: cst.BaseExpression) -> bool:
+def report_unreached(port: Port, node: cst.CSTNode, target: cst.BaseExpression) -> bool:
     """Report *node*, which writes into *target* by ``copy_``, if that is such a part. Returns whether it is."""
-    port = context.port
     if port.target.framework != "mindspore" or port.source.framework == "mindspore":
         return False
-    if not _is_part(context, target):
+    if not _is_part(port, target):
         return False
     port.report(
         node,
@@ -40,23 +39,21 @@ def report_unreached(context: Context, node: cst.CSTNode, target: cst.BaseExpres
     return True
 
 
-def _is_part(
-    context: Context, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(), *, turned: bool = True
-) -> bool:
+def _is_part(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(), *, turned: bool = True) -> bool:
     """Tell whether the tensor is such a part, or the list has some; one that is only *turned* does not count without it."""
-    kinds, evidence = context.kinds, context.kinds.evidence
+    kinds, evidence = port.tensors, port.tensors.evidence
     if isinstance(node, cst.Call):
-        return _is_part_of_call(context, node, seen, turned=turned)
+        return _is_part_of_call(port, node, seen, turned=turned)
     if isinstance(node, cst.Attribute) and node.attr.value in _TURNED and kinds.of(node.value) == "tensor":
-        return turned or _is_part(context, node.value, seen, turned=turned)
+        return turned or _is_part(port, node.value, seen, turned=turned)
     if isinstance(node, cst.Attribute) and node.attr.value in _SAME_MEMORY and kinds.of(node.value) == "tensor":
-        return _is_part(context, node.value, seen, turned=turned)
+        return _is_part(port, node.value, seen, turned=turned)
     if isinstance(node, (cst.List, cst.Tuple)):
-        return any(_is_part(context, each.value, seen, turned=turned) for each in node.elements)
+        return any(_is_part(port, each.value, seen, turned=turned) for each in node.elements)
     if isinstance(node, cst.ListComp):
-        return _is_part(context, node.elt, seen, turned=turned)
+        return _is_part(port, node.elt, seen, turned=turned)
     if isinstance(node, cst.IfExp):
-        return any(_is_part(context, each, seen, turned=turned) for each in (node.body, node.orelse))
+        return any(_is_part(port, each, seen, turned=turned) for each in (node.body, node.orelse))
     if isinstance(node, cst.Subscript) and kinds.of(node.value) == "tensor" and not _is_whole(node):
         return True
     variable = evidence.variable(node)
@@ -64,25 +61,25 @@ def _is_part(
         for how, value in evidence.assignments(variable):
             if how == "element" and kinds.of(value) == "tensor":
                 return True
-            if how in ("value", "element") and _is_part(context, value, seen | {variable}, turned=turned):
+            if how in ("value", "element") and _is_part(port, value, seen | {variable}, turned=turned):
                 return True
-    return isinstance(node, cst.Subscript) and _is_part(context, node.value, seen, turned=turned)
+    return isinstance(node, cst.Subscript) and _is_part(port, node.value, seen, turned=turned)
 
 
-def _is_part_of_call(context: Context, node: cst.Call, seen: frozenset[Hashable], *, turned: bool) -> bool:
-    name = context.port.file.imported(node.func)
-    last = (name or context.port.file.code(node.func)).rpartition(".")[2]
+def _is_part_of_call(port: Port, node: cst.Call, seen: frozenset[Hashable], *, turned: bool) -> bool:
+    name = port.file.imported(node.func)
+    last = (name or port.file.code(node.func)).rpartition(".")[2]
     arguments = [each.value for each in node.args]
     if isinstance(node.func, cst.Name) and name is None:
-        return last in _SAME_ELEMENTS and any(_is_part(context, each, seen, turned=turned) for each in arguments)
+        return last in _SAME_ELEMENTS and any(_is_part(port, each, seen, turned=turned) for each in arguments)
     of = arguments[0] if name is not None and arguments else getattr(node.func, "value", None)
     if of is None or last in _PARTS:
         return last in _PARTS
     if last in _TURNED:
-        return turned or _is_part(context, of, seen, turned=turned)
+        return turned or _is_part(port, of, seen, turned=turned)
     if last in _SAME_MEMORY:
-        return _is_part(context, of, seen, turned=turned)
-    return last in _SAME_OR_COPIED and _is_part(context, of, seen, turned=False)
+        return _is_part(port, of, seen, turned=turned)
+    return last in _SAME_OR_COPIED and _is_part(port, of, seen, turned=False)
 
 
 def _is_whole(node: cst.Subscript) -> bool:

@@ -9,9 +9,9 @@ import libcst as cst
 from shim.port.correspondences import Form, rows_with
 from shim.port.plan import Left
 from shim.port.reading import passed
+from shim.port.reading.evidence import Evidence
+from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules import Port
-from shim.port.tensors.inference.evidence import Evidence
-from shim.port.tensors.inference.kinds import TensorKinds
 
 _WRITTEN = ("tensor", "output", "outputs")  # roles; a sent tensor is read alone
 _SENT = ("send", "send_in_background")

@@ -1,14 +1,13 @@
-"""Functions that make and join tensors: a row for each, with a form for each API. The first form of an API is the one that a port writes.
+"""Functions that make and join tensors, and methods of tensors: a row for each, with the kind of what a call returns and a form for each API.
 
-A form is a function's name and its parameters. ``dim:axis=0`` is the parameter ``dim`` with the role ``axis`` and the default 0; without a colon, the
-name is the role. ``*`` before a parameter: its values may stand side by side. A ``*`` alone: what follows has to be a keyword.
+The first form of an API is the one that a port writes. Methods that take no argument or each of theirs are in ``members``.
 """
 
 from __future__ import annotations
 
 _TENSOR, _TENSORS = "tensor", "tensors"
 
-# What a call returns, and the forms. The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.
+# The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.
 FUNCTIONS = {
     "arange": (
         _TENSOR,
@@ -116,5 +115,57 @@ FUNCTIONS = {
         "paddle.zeros_like(x:tensor, dtype=None)",
         "mindspore.ops.zeros_like(input:tensor, *, dtype=None)",
         "mindspore.mint.zeros_like(input:tensor, *, dtype=None)",
+    ),
+}
+
+METHODS = {
+    "chunk": (
+        "tensors",
+        "torch: .chunk(chunks, dim:axis=0)",
+        "paddle: .chunk(chunks, axis=0)",
+        "mindspore: .chunk(chunks, dim:axis=0)",
+    ),
+    "mean": (
+        "tensor",
+        "torch: .mean(dim:axis=None, keepdim=False)",
+        "paddle: .mean(axis=None, keepdim=False)",
+        "mindspore: .mean(axis=None, keep_dims:keepdim=False)",
+    ),
+    "new_zeros": (
+        "tensor",
+        "torch: .new_zeros(*size:shape, *, dtype=None, device=None)",
+        "paddle_3: .new_zeros(*size:shape, *, dtype=None)",
+        "mindspore: .new_zeros(size:shape, *, dtype=None)",
+    ),
+    "new_empty": (
+        "tensor",
+        "torch: .new_empty(*size:shape, *, dtype=None, device=None)",
+        "paddle_3: .new_empty(*size:shape, *, dtype=None)",
+        "mindspore: .new_empty(size:shape, *, dtype=None)",
+    ),
+    "reshape": (
+        "tensor",
+        "torch: .reshape(*shape)",
+        "paddle: .reshape(shape)",
+        "mindspore: .reshape(*shape)",
+    ),
+    "split": (
+        "tensors",
+        "torch: .split(split_size:parts, dim:axis=0)",
+        "paddle: .split(num_or_sections:parts, axis=0)",
+        "mindspore: .split(split_size_or_sections:parts, axis=0)",
+    ),
+    "sum": (
+        "tensor",
+        "torch: .sum(dim:axis=None, keepdim=False, *, dtype=None)",
+        "paddle: .sum(axis=None, dtype=None, keepdim=False)",
+        "mindspore: .sum(axis=None, dtype=None, keepdims:keepdim=False)",
+    ),
+    "view": (
+        "tensor",
+        "torch: .view(*shape)",
+        "paddle_3: .view(shape)",
+        "paddle_2: .reshape(shape)",
+        "mindspore: .view(*shape)",
     ),
 }

@@ -6,9 +6,9 @@ import libcst as cst
 
 from shim.port.correspondences import rows_with
 from shim.port.correspondences.functions import COLLECTIVES, OBJECTS, POINT_TO_POINT
+from shim.port.correspondences.names import AUTOGRAD_CLASSES, tensor_name_for
 from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile
-from shim.port.tensors.names import AUTOGRAD_CLASSES, name_of
 
 _COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
 
@@ -96,4 +96,4 @@ def outermost(outer: list[cst.FunctionDef | cst.ClassDef]) -> cst.FunctionDef | 
 def is_autograd(file: SourceFile, api: str, node: cst.ClassDef) -> bool:
     """Tell whether the class *node* has the framework's class of functions with gradients as a base."""
     names = (file.imported(base.value) for base in node.bases)
-    return any(name is not None and name_of(name, api, api) in AUTOGRAD_CLASSES for name in names)
+    return any(name is not None and tensor_name_for(name, api, api) in AUTOGRAD_CLASSES for name in names)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import libcst as cst
 from libcst.metadata import ImportAssignment
 
+from shim.port.apis import Api
+from shim.port.edits import Edits
 from shim.port.plan import Left
-from shim.port.rules import Port
+from shim.port.reading import SourceFile
 
 
-class Imports:
-    """Writes full names of the target, and its import once one has been written."""
+class FrameworkImport:
+    """Writes full names of *target*'s framework in *file*, and its import once one has been written."""
 
-    def __init__(self, port: Port) -> None:
-        self._port = port
+    def __init__(self, file: SourceFile, edits: Edits, target: Api) -> None:
+        self._file = file
+        self._edits = edits
         self._needed = False
-        framework = port.target.framework
-        self._framework = port.source.framework
-        known = [each.local for each in port.file.top_level_imports if each.name == framework]
+        framework = self._target = target.framework
+        self._framework = file.api.framework
+        known = [each.local for each in file.top_level_imports if each.name == framework]
         self._local = known[0] if known else framework
         self._is_known = bool(known)
-        while not known and self._local in port.file.words:
+        while not known and self._local in file.words:
             self._local += "_"
 
     def spell(self, name: str) -> str:
@@ -28,68 +31,67 @@ class Imports:
         if not self._is_known and self._anchor() is None:
             raise Left(
                 "no-import",
-                f"this file has no import to which that of {self._port.target.framework} could be added",
+                f"this file has no import to which that of {self._target} could be added",
                 "Import it, and port again.",
             )
         self._needed = True
-        return self._local + name.removeprefix(self._port.target.framework)
+        return self._local + name.removeprefix(self._target)
 
     def write(self) -> None:
         """Write the import, in place of that of the source where nothing uses it any more. Called when all else is ported."""
-        if self._framework == self._port.target.framework:
+        if self._framework == self._target:
             return
         dead = [each for each in self._statements() if self._is_dead(each)]
-        framework = self._port.target.framework
+        framework = self._target
         line = f"import {framework}" + ("" if self._local == framework else f" as {self._local}")
         add = self._needed and not self._is_known
         for statement in dead:
             if add:
-                self._port.edits.replace(*self._port.file.span(statement), line)
+                self._edits.replace(*self._file.span(statement), line)
                 add = False
             else:
                 self._remove(statement)
         if add:
             anchor = self._anchor()
             assert anchor is not None
-            start, end = self._port.file.span(anchor)
-            self._port.edits.insert(end, self._port.file.indented(start, ["", line]))
+            start, end = self._file.span(anchor)
+            self._edits.insert(end, self._file.indented(start, ["", line]))
 
     def _statements(self) -> list[cst.Import | cst.ImportFrom]:
         """The statements of the module's own block that import the source framework and none of its collectives."""
         found = []
-        for line in self._port.file.module.body:
+        for line in self._file.module.body:
             body = line.body if isinstance(line, cst.SimpleStatementLine) else ()
             if len(body) != 1 or not isinstance(body[0], (cst.Import, cst.ImportFrom)):
                 continue
-            names = [each.name for each in self._port.file.top_level_imports if each.statement is body[0]]
+            names = [each.name for each in self._file.top_level_imports if each.statement is body[0]]
             if names and all(self._is_others(name) for name in names):
                 found.append(body[0])
         return found
 
     def _is_others(self, name: str) -> bool:
-        framework = self._port.source.framework
-        return f"{name}.".startswith(f"{framework}.") and not self._port.source.is_collective(
-            self._port.source.canonical(name)
+        return f"{name}.".startswith(f"{self._framework}.") and not self._file.api.is_collective(
+            self._file.api.canonical(name)
         )
 
     def _is_dead(self, statement: cst.Import | cst.ImportFrom) -> bool:
         """Tell whether the statement's names are all used, and all of their uses are ported."""
-        scope = self._port.file.scope(statement)
+        scope = self._file.scope(statement)
         for assignment in scope.assignments if scope is not None else ():
             if isinstance(assignment, ImportAssignment) and assignment.node is statement:
                 uses = [access.node for access in assignment.references]
-                if not uses or not all(self._port.edits.replaces(*self._port.file.span(each)) for each in uses):
+                if not uses or not all(self._edits.replaces(*self._file.span(each)) for each in uses):
                     return False
         return True
 
     def _remove(self, statement: cst.CSTNode) -> None:
-        start, end = self._port.file.span(statement)
-        if self._port.file.text[end : end + 1] == b"\n":
-            self._port.edits.remove(start, end + 1)
+        start, end = self._file.span(statement)
+        if self._file.text[end : end + 1] == b"\n":
+            self._edits.remove(start, end + 1)
 
     def _with_its_end(self, statement: cst.CSTNode) -> tuple[int, int]:
         """The bytes of *statement* and of its line's end: where they are all gone, nothing can be written after it."""
-        start, end = self._port.file.span(statement)
+        start, end = self._file.span(statement)
         return start, end + 1
 
     def _anchor(self) -> cst.CSTNode | None:
@@ -97,8 +99,8 @@ class Imports:
         own = self._statements()
         named = (
             each.statement
-            for each in self._port.file.top_level_imports
-            if f"{self._port.file.api.canonical(each.name)}.".startswith(f"{self._framework}.")
-            and not self._port.edits.replaces(*self._with_its_end(each.statement))
+            for each in self._file.top_level_imports
+            if f"{self._file.api.canonical(each.name)}.".startswith(f"{self._framework}.")
+            and not self._edits.replaces(*self._with_its_end(each.statement))
         )
         return own[0] if own else next(named, None)

@@ -10,7 +10,7 @@ from libcst.metadata import Assignment, ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
 from shim.port.reading import SourceFile, passed
-from shim.port.tensors.inference.collective_callers import is_autograd
+from shim.port.reading.collective_callers import is_autograd
 
 _OF_ROLE = {
     "group": "group",

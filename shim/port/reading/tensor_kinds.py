@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator
 
 import libcst as cst
 
+from shim.port.correspondences.members import TENSOR_MEMBERS, tensor_templates
+from shim.port.correspondences.names import tensor_name_for
+from shim.port.correspondences.table import result_of, tensor_row
 from shim.port.reading import SourceFile
-from shim.port.tensors.inference.evidence import Evidence
-from shim.port.tensors.members import MEMBERS
-from shim.port.tensors.names import name_of
-from shim.port.tensors.table import method_row, result_of, row_of, templates_of
+from shim.port.reading.evidence import Evidence
 
 _ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
 _LITERALS: dict[type[cst.CSTNode], str] = {
@@ -119,7 +119,7 @@ class TensorKinds:
     def _of_annotation(self, node: cst.BaseExpression) -> str | None:
         if isinstance(node, (cst.Name, cst.Attribute)):
             name = self._file.imported(node)
-            if name is not None and name_of(name, self._api, self._api) == f"{self._file.api.framework}.Tensor":
+            if name is not None and tensor_name_for(name, self._api, self._api) == f"{self._file.api.framework}.Tensor":
                 return "tensor"
             return _ANNOTATED.get(self._file.code(node))
         if isinstance(node, cst.Subscript) and self._file.code(node.value).rpartition(".")[2] in (
@@ -146,7 +146,7 @@ class TensorKinds:
             return None
         name = self._file.imported(function)
         if name is not None:
-            found = row_of(name, self._api)
+            found = tensor_row(name, self._api)
             if found is not None:
                 return result_of(found[0])
             return "number" if name.rpartition(".")[2] in _NUMBERS else self._of_member(f"{name}({{tensor}})")
@@ -159,7 +159,7 @@ class TensorKinds:
             return kind if kind == "same" else None
         if function.attr.value in _KEEP:
             return "tensor"
-        method = method_row(function.attr.value, self._api)
+        method = tensor_row(f".{function.attr.value}", self._api)
         if method is not None:
             return result_of(method[0])
         places = ", ".join("{}" for _ in node.args)
@@ -167,11 +167,9 @@ class TensorKinds:
 
     def _of_member(self, text: str) -> str | None:
         """Return the kind of the member that is written as *text*, whatever its arguments are called."""
-        for row, (kind, *_) in MEMBERS.items():
-            for template in templates_of(row, self._api):
-                if _same_places(template, text):
-                    return kind
-        return None
+        rows = (row for row, template in tensor_templates(self._api) if _same_places(template, text))
+        row = next(rows, None)
+        return None if row is None else TENSOR_MEMBERS[row][0]
 
     def _of_subscript(self, node: cst.Subscript) -> str | None:
         if self.evidence.shows(variable := self.evidence.variable(node)):
