@@ -19,8 +19,11 @@ from shim.port.launch_lines.launch import Launched
 from shim.port.launch_lines.texts import port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
 from shim.port.reading import SourceFile
-from shim.port.rules import Port, Spelling, Walk, port_imports
-from shim.port.tensors import port_statements
+from shim.port.rules.imports import port_imports
+from shim.port.rules.port import Port
+from shim.port.rules.spelling import Spelling
+from shim.port.rules.walk import Walk
+from shim.port.tensors.walk import port_statements
 
 # LibCST loses form feeds before statements, and takes all later code for what stands a character before it: they get lines of their own.
 # See: https://github.com/Instagram/LibCST (1.9.0); to be removed when ``parse_module("\\fx = 1").code`` has the form feed.

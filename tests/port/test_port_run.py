@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from port_functions import IMPORT, PORTED, port_imports, port_with_accidents
 
-from shim.port.one_file import MOST_BYTES
-from shim.port.plan import Plan, Ported
-from shim.port.results import Result
-from shim.port.run import port_paths, write_files
+from shim.port.plan import Plan, Ported, Result
+from shim.port.run import MOST_BYTES, port_paths, write_files
 
 PLAN = Plan("torch", "mindspore")
 

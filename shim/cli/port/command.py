@@ -18,7 +18,7 @@ from shim.cli.conformance.options import check_writable, console_of
 
 if TYPE_CHECKING:
     from shim.port.plan import Plan
-    from shim.port.results import Result
+    from shim.port.plan import Result
 
 _APIS = {
     "torch": "torch",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from shim.port.correspondences.forms import ADVISORY, Form, Parameter, recorded
 from shim.port.correspondences.names import name_for
 from shim.port.correspondences.no_equivalent import declared
-from shim.port.correspondences.table import form_for, forms_of, rows_with
+from shim.port.correspondences.table import ADVISORY, Form, Parameter, form_for, forms_of, recorded, rows_with
 
 __all__ = [
     "ADVISORY",

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from shim.port.apis import APIS
-from shim.port.correspondences.forms import recorded
+from shim.port.correspondences.table import recorded
 
 # Each line: torch, Paddle, MindSpore; - where there is none. A name may be written with a call after it.
 NAMES = """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences.forms import Form, form_of
+from shim.port.correspondences.table import Form, form_of
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,8 @@ FUNCTIONS = {
 METHODS = {
     "chunk": (
         "tensors",
-        "torch: .chunk(chunks, dim:axis=0)",
+        "torch mindspore: .chunk(chunks, dim:axis=0)",
         "paddle: .chunk(chunks, axis=0)",
-        "mindspore: .chunk(chunks, dim:axis=0)",
     ),
     "mean": (
         "tensor",
@@ -145,9 +144,8 @@ METHODS = {
     ),
     "reshape": (
         "tensor",
-        "torch: .reshape(*shape)",
+        "torch mindspore: .reshape(*shape)",
         "paddle: .reshape(shape)",
-        "mindspore: .reshape(*shape)",
     ),
     "split": (
         "tensors",
@@ -163,9 +161,8 @@ METHODS = {
     ),
     "view": (
         "tensor",
-        "torch: .view(*shape)",
+        "torch mindspore: .view(*shape)",
         "paddle_3: .view(shape)",
         "paddle_2: .reshape(shape)",
-        "mindspore: .view(*shape)",
     ),
 }

@@ -11,9 +11,8 @@ from shim.port.launch_lines.launch import Launched
 from shim.port.launch_lines.texts import port_launch_lines
 from shim.port.notebooks.magics import PlainCell, cell_magic, is_shell, plain_cell, restored, shell_commands
 from shim.port.notebooks.notebook import Cell, NotANotebook, code_cells, line_in_file, with_sources
-from shim.port.plan import Entry, Plan
+from shim.port.plan import Entry, Finding, Plan
 from shim.port.porting import PortFunction, port_python
-from shim.port.results import Finding
 
 _MARK = "# shim port: cell "
 _MARKS = re.compile(rf"^{_MARK}(\d+)\n", re.MULTILINE)

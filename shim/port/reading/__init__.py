@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from shim.port.reading.expressions import passed, unpacked
 from shim.port.reading.flows import Flows
-from shim.port.reading.groups import GROUP_CLASSES, WORLDS, Groups
-from shim.port.reading.kinds import FOUND, Kinds
-from shim.port.reading.passed import passed, unpacked
+from shim.port.reading.groups import FOUND, GROUP_CLASSES, WORLDS, Groups, Kinds
 from shim.port.reading.source_file import SOMETHING_ELSE, SourceFile, Span, first_name, literal_name
 
 __all__ = [

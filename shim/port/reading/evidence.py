@@ -1,16 +1,84 @@
-"""What a file shows of the kinds of its variables: what they are assigned, how they are annotated, what they are passed as."""
+"""What a file shows of the kinds of its variables: what they are assigned, how they are annotated, what they are passed as; and which of its functions
+have collectives in them.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import libcst as cst
 from libcst.metadata import Assignment, ClassScope, GlobalScope
 
 from shim.port.correspondences import rows_with
+from shim.port.correspondences.functions import COLLECTIVES, OBJECTS, POINT_TO_POINT
+from shim.port.correspondences.names import AUTOGRAD_CLASSES, tensor_name_for
+from shim.port.correspondences.returning import returned
 from shim.port.reading import SourceFile, passed
-from shim.port.reading.collective_callers import is_autograd
+
+_COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
+
+
+class CollectiveCallers:
+    """``functions`` are the outermost functions that call a collective, ``classes`` those of autograd whose methods do, by themselves or by the file's functions.
+
+    ``in_module`` tells whether a statement outside of all functions does.
+    """
+
+    def __init__(self, file: SourceFile, api: str) -> None:
+        self.functions: set[cst.CSTNode] = set()
+        self.in_module = False
+        nodes = file.nodes
+        autograd = {node: set[str]() for node, _ in nodes.of(cst.ClassDef) if is_autograd(file, api, node)}
+        self.classes: set[cst.CSTNode] = set()
+        called: dict[cst.CSTNode, set[str]] = defaultdict(set)
+        for node, owner in (*nodes.of(cst.Name), *nodes.of(cst.Attribute)):
+            if _is_collective(file.imported(node), api):
+                outer = nodes.outer(owner)
+                function = outermost(outer)
+                self.functions |= {function} if function is not None else set()
+                self.in_module = self.in_module or not outer
+                self.classes |= {each for each in outer if each in autograd}
+        for call, owner in nodes.of(cst.Call):
+            if isinstance(call.func, cst.Name) and file.imported(call.func) is None:
+                outer = nodes.outer(owner)
+                called[outermost(outer) or file.module].add(call.func.value)
+                for each in outer:
+                    if isinstance(each, cst.ClassDef) and each in autograd:
+                        autograd[each].add(call.func.value)
+        self._follow_calls(called, autograd)
+
+    def _follow_calls(self, called: Mapping[cst.CSTNode, set[str]], autograd: Mapping[cst.ClassDef, set[str]]) -> None:
+        """Add the classes of autograd that call a function of the file which calls a collective, and their methods."""
+        names = {each.name.value for each in self.functions if isinstance(each, cst.FunctionDef)}
+        grown = True
+        while grown:
+            more = {
+                each.name.value for each, own in called.items() if isinstance(each, cst.FunctionDef) and own & names
+            }
+            grown, names = not more <= names, names | more
+        self.classes |= {each for each, own in autograd.items() if own & names}
+        for each in self.classes:
+            body = cst.ensure_type(each, cst.ClassDef).body.body
+            self.functions |= {part for part in body if isinstance(part, cst.FunctionDef)}
+
+
+def _is_collective(name: str | None, api: str) -> bool:
+    if name is None:
+        return False
+    return any(row in _COLLECTIVES for row, _ in rows_with(name, api)) or returned(name, api) is not None
+
+
+def outermost(outer: Sequence[cst.FunctionDef | cst.ClassDef]) -> cst.FunctionDef | None:
+    """Return the first function of those that a place is in."""
+    return next((each for each in outer if isinstance(each, cst.FunctionDef)), None)
+
+
+def is_autograd(file: SourceFile, api: str, node: cst.ClassDef) -> bool:
+    """Tell whether the class *node* has the framework's class of functions with gradients as a base."""
+    names = (file.imported(base.value) for base in node.bases)
+    return any(name is not None and tensor_name_for(name, api, api) in AUTOGRAD_CLASSES for name in names)
+
 
 _OF_ROLE = {
     "group": "group",

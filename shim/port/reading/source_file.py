@@ -29,12 +29,21 @@ class Nodes:
     """The nodes below *module*, layout left out, without the slow visits of LibCST, which make each node anew."""
 
     def __init__(self, module: cst.Module) -> None:
+        self._owners: dict[cst.CSTNode, _Owner] = {}
         self._by_type: Mapping[type[cst.CSTNode], list[tuple[cst.CSTNode, _Owner]]] = defaultdict(list)
         self._add(module)
 
     def of(self, kind: type[_Node]) -> Iterator[tuple[_Node, _Owner]]:
         """Yield the nodes of this very type, outer ones first, each with the class, function or lambda around it."""
         yield from self._by_type.get(kind, ())  # type: ignore[misc]  # by their type
+
+    def outer(self, owner: _Owner) -> list[cst.ClassDef | cst.FunctionDef]:
+        """Return *owner*, which is around a node, and the classes and functions around that, outer ones first; lambdas are left out."""
+        found = []
+        while owner is not None:
+            found += [owner] if not isinstance(owner, cst.Lambda) else []
+            owner = self._owners[owner]
+        return found[::-1]
 
     def _add(self, module: cst.Module) -> None:
         waiting: list[tuple[cst.CSTNode, _Owner]] = [(module, None)]
@@ -43,6 +52,7 @@ class Nodes:
             node, owner = waiting.pop()
             by_type[type(node)].append((node, owner))
             if isinstance(node, (cst.ClassDef, cst.FunctionDef, cst.Lambda)):
+                self._owners[node] = owner
                 owner = node
             found: list[tuple[cst.CSTNode, _Owner]] = []
             for name in _parts(type(node)):
@@ -83,6 +93,13 @@ class Imported(NamedTuple):
     local: str
     name: str
     statement: cst.Import | cst.ImportFrom
+
+
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield *node* and all that is in it, outer nodes first. For a whole module this is slow."""
+    yield node
+    for each in node.children:
+        yield from below(each)
 
 
 class SourceFile:
@@ -139,13 +156,7 @@ class SourceFile:
 
     def quoted(self, annotation: cst.CSTNode) -> list[cst.Module]:
         """Return the code of each string in *annotation*, where it is Python; its nodes have their places and scopes as if it stood there without quotes."""
-        strings: list[cst.SimpleString] = []
-
-        class Strings(cst.CSTVisitor):
-            def visit_SimpleString(self, node: cst.SimpleString) -> None:
-                strings.append(node)
-
-        annotation.visit(Strings())
+        strings = [node for node in below(annotation) if isinstance(node, cst.SimpleString)]
         for node in strings:
             if node not in self._quoted:
                 self._quoted[node] = self._parsed(node)

@@ -11,8 +11,8 @@ from itertools import zip_longest
 from rich.console import Console
 from rich.text import Text
 
+from shim.port.plan import FileResult, Result
 from shim.port.reports.wording import place_of, relative, shown, summary
-from shim.port.results import FileResult, Result
 
 _NO_END = b"\n\\ No newline at end of file\n"
 

@@ -6,9 +6,9 @@ import libcst as cst
 
 from shim.port.correspondences import ADVISORY, Parameter, forms_of, name_for
 from shim.port.plan import Left
+from shim.port.reading.expressions import flag_of, is_closed, literal_of
 from shim.port.rules.groups import check_group, is_world
 from shim.port.rules.lists import is_for_root_only, to_wrap
-from shim.port.rules.literals import flag_of, is_closed, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.remarks import left_without
 from shim.port.rules.rewriting import Given, Rewriting
@@ -132,7 +132,7 @@ def _convert(rewriting: Rewriting, given: Given, parameter: Parameter) -> None:
     port, value = rewriting.port, given.value
     if given.parameter.inverted != parameter.inverted:
         _invert(rewriting, value)
-    elif port.source.framework == port.target.framework:
+    elif not port.between_frameworks:
         return
     elif parameter.role == "op":
         _convert_op(rewriting, given)
@@ -195,7 +195,7 @@ def _holds_another_form(port: Port, node: cst.BaseExpression) -> bool:
     values += [
         each.value for value in values if isinstance(value, (cst.List, cst.Tuple, cst.Set)) for each in value.elements
     ]
-    return port.source.framework != port.target.framework and any(
+    return port.between_frameworks and any(
         isinstance(value, (cst.SimpleString, cst.Integer)) and str(literal_of(port.file.code(value))) in _OPS
         for value in values
     )
@@ -211,7 +211,7 @@ _BACKENDS = {
 def _is_refused(port: Port, code: str) -> bool:
     """Tell whether the target may refuse a backend: MindSpore a variable's, torch's frontend one that torch gets from a plugin."""
     literal = literal_of(code)
-    if port.source.framework == port.target.framework:
+    if not port.between_frameworks:
         return False
     if port.plan.target == "mindspore":
         return literal is None

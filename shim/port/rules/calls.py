@@ -1,7 +1,8 @@
-"""Calls of a collective, also by functions of the API as values: in variables, in ``functools.partial``, in P2POp."""
+"""Calls of a collective, also by functions of the API as values: in variables, in ``functools.partial``, in P2POp, in ``torch.multiprocessing.spawn``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,9 +12,9 @@ from shim.port.correspondences import Form, form_for, forms_of, rows_with
 from shim.port.glue import glue_form
 from shim.port.plan import Left, Plan
 from shim.port.reading import SourceFile
+from shim.port.reading.expressions import flag_of, is_list
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.lists import before_call
-from shim.port.rules.literals import flag_of, is_list
 from shim.port.rules.port import Port
 from shim.port.rules.remarks import left_without, remark
 from shim.port.rules.rewriting import Given, Rewriting, bind
@@ -178,3 +179,66 @@ def _is_like(one: Form, other: Form) -> bool:
     return [(each.role, each.inverted) for each in one.parameters[:shared]] == [
         (each.role, each.inverted) for each in other.parameters[:shared]
     ]
+
+
+SPAWN = "torch.multiprocessing.spawn"
+_SPAWN_NAMES = ("fn", "args", "nprocs", "join", "daemon")  # in their order, which is Paddle's, too
+_COMMA = re.compile(rb"\s*,\s*")
+_PADDLES = {"fn": "func"}
+
+
+def port_spawn(port: Port, node: cst.Call, spell: Callable[[str], str]) -> str:
+    """Port the call *node*, have its function ask for the rank, and return Paddle's function. Raises Left, and changes nothing, where it cannot."""
+    given: dict[str, cst.Arg] = {}
+    for position, argument in enumerate(node.args):
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        if argument.star or (not keyword and position >= len(_SPAWN_NAMES)):
+            raise left_without(port, SPAWN)
+        given[keyword or _SPAWN_NAMES[position]] = argument
+    if port.target.framework != "paddle" or not given.keys() <= {*_SPAWN_NAMES, "start_method"} or "fn" not in given:
+        raise left_without(port, SPAWN)
+    function = _spawned_function(port, given["fn"].value)
+    rank = f"{spell(forms_of('rank', port.plan.target)[0].name)}()"
+    _have_it_ask(port, function, rank)
+    for name, argument in given.items():
+        if argument.keyword is not None and name in _PADDLES:
+            port.edits.replace(*port.file.span(argument.keyword), _PADDLES[name])
+    if "nprocs" not in given:
+        port.edits.insert_after(port.file.span(node.args[-1]).end, ", nprocs=1")
+    return "paddle.distributed.spawn"
+
+
+def _spawned_function(port: Port, value: cst.BaseExpression) -> cst.FunctionDef:
+    """Return the file's own function that *value* names, if nothing else uses it and its first parameter can be taken out."""
+    found = port.file.definition(value) if isinstance(value, cst.Name) and port.file.references(value) == 1 else None
+    parameters = found.params if found is not None else None
+    if (
+        found is None
+        or parameters is None
+        or found.decorators
+        or not isinstance(found.body, cst.IndentedBlock)
+        or parameters.posonly_params
+        or not parameters.params
+        or parameters.params[0].default is not None
+    ):
+        raise Left(
+            "spawned-function",
+            f"{SPAWN} passes the rank to {port.file.code(value)} first, and paddle.distributed.spawn does not",
+            "Have it be a function of this file, used here alone, with a parameter for the rank; and port again.",
+        )
+    return found
+
+
+def _have_it_ask(port: Port, function: cst.FunctionDef, rank: str) -> None:
+    """Take the first parameter of *function* out, and have its body begin with asking for the *rank*."""
+    parameter = function.params.params[0]
+    start, end = port.file.span(parameter)
+    if parameter.annotation is not None:
+        end = port.file.outer_span(parameter.annotation.annotation).end
+    comma = _COMMA.match(port.file.text, end)
+    following = comma.end() if comma is not None else end
+    port.edits.remove(start, following)
+    body = function.body.body
+    first = body[1] if len(body) > 1 and function.get_docstring() is not None else body[0]
+    at = port.file.span(first).start
+    port.edits.insert(at, port.file.indented(at, [f"{parameter.name.value} = {rank}", ""]))

@@ -10,7 +10,7 @@ import libcst as cst
 from shim.port.correspondences.members import group_templates, member_for
 from shim.port.plan import Left
 from shim.port.reading import WORLDS
-from shim.port.rules.literals import literal_of
+from shim.port.reading.expressions import literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.templates import matched, write_member, write_template
 
@@ -89,9 +89,8 @@ def report_possible_group(port: Port, node: cst.Attribute, call: cst.Call | None
         return
     if not _NAME.fullmatch(_last_name(node.value)):
         return
-    port.report(
+    port.left(
         node,
-        "left",
         "may-be-group",
         f"{port.file.code(node.value)} is named like a group, and groups of {target} have no {node.attr.value}",
         "If it is one, ask with the target's functions of groups, such as get_world_size(group).",

@@ -48,16 +48,15 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
     module = port.source.canonical(dotted)
     if isinstance(statement.names, cst.ImportStar):
         if is_module(port.source, module) or any(name.startswith(f"{dotted}.") for name, _ in port.plan.reexports):
-            port.report(
+            port.left(
                 statement,
-                "left",
                 "star-import",
                 f"import * from {dotted} hides which names come from it",
                 "Import the names one by one, and port again.",
             )
         return
     is_of_others = not port.source.is_collective(module) and bool(port.plan.reexports)
-    if is_of_others and port.plan.onto == "native" and port.source.framework == port.target.framework:
+    if is_of_others and port.plan.onto == "native" and not port.between_frameworks:
         return  # the other file goes on importing what this one has from it
     if statement.relative and not any(
         port.source.is_collective(_imported(port, dotted, alias)) for alias in statement.names

@@ -11,7 +11,7 @@ import libcst as cst
 
 from shim.port.correspondences import Form, forms_of
 from shim.port.plan import Left
-from shim.port.rules.literals import is_closed, is_list
+from shim.port.reading.expressions import is_closed, is_list
 from shim.port.rules.port import Port
 
 _ROLES = {"gather": "outputs", "gather_object": "objects", "scatter": "inputs"}
@@ -26,7 +26,7 @@ def to_wrap(
     port: Port, value: cst.BaseExpression, root: cst.BaseExpression | None, target: Form, spell: Callable[[str], str]
 ) -> tuple[str, str] | None:
     """Return what to write before and after *value*, so that the target takes it on every rank; None where nothing is needed."""
-    if port.source.framework == port.target.framework:
+    if not port.between_frameworks:
         return None
     if port.target.framework == "mindspore" and target.name.endswith(("gather", "scatter")):
         return None if _always_list(port, value) else _bracketed(value, " or []")
@@ -96,9 +96,8 @@ def before_call(
     empty = _is_empty(port, given)
     if row == "all_gather" and not empty:
         if empty is None:
-            port.report(
+            port.changed(
                 given,
-                "changed",
                 "list-may-be-empty",
                 f"Paddle appends to {port.file.code(given)} if it is empty, and {port.target.framework} fills it",
                 "Have it hold a tensor for each rank before the call.",

@@ -11,7 +11,7 @@ import libcst as cst
 from shim.port.apis import APIS, Api
 from shim.port.edits import Edits
 from shim.port.glue import GLUE_MODULE
-from shim.port.plan import Entry, Kind, Left, Plan
+from shim.port.plan import Entry, Left, Plan
 from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.framework_import import FrameworkImport
@@ -62,9 +62,22 @@ class Port:
         """What flows into the file's variables."""
         return Flows(self.file)
 
-    def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:
-        """Add an entry for *node*."""
-        self.entries.append(Entry(*self.file.place(node), kind, rule, why, advice))
+    def left(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report that *node* is as it was, and does not run on the target."""
+        self.entries.append(Entry(*self.file.place(node), "left", rule, why, advice))
+
+    def changed(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report that *node* is ported, and that something about it differs."""
+        self.entries.append(Entry(*self.file.place(node), "changed", rule, why, advice))
+
+    @property
+    def between_frameworks(self) -> bool:
+        """Whether the target is another framework, and not another version of the same."""
+        return self.source.framework != self.target.framework
+
+    def to_or_from(self, framework: str) -> bool:
+        """Tell whether either the source or the target is *framework*, and not both."""
+        return (self.source.framework == framework) != (self.target.framework == framework)
 
     def attempt(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
         """Make the *change* of *node*, or take back what is made of it and report why it is left. Returns whether it is made."""
@@ -74,7 +87,7 @@ class Port:
         except Left as left:
             self.edits.undo(edits)
             del self.entries[entries:]
-            self.report(node, "left", left.rule, left.why, left.advice)
+            self.left(node, left.rule, left.why, left.advice)
             return False
         return True
 

@@ -22,19 +22,18 @@ def left_without(port: Port, name: str) -> Left:
 
 def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
     """Report that *name*, at *node*, is left. Classes that communicate by themselves do so in their own framework's world, which the port no longer starts."""
-    if port.plan.onto == "native" and port.source.framework == port.target.framework and _is_still_there(port, name):
+    if port.plan.onto == "native" and not port.between_frameworks and _is_still_there(port, name):
         return
     if name.startswith(port.source.names) and name.rpartition(".")[2][:1].isupper():
-        port.report(
+        port.left(
             node,
-            "left",
             "communicates-itself",
             f"{name} communicates through the groups of {port.source.framework} itself, which the ported program does not start",
             f"Use what {port.target.framework} has in its place, or reduce the gradients by collectives.",
         )
         return
     left = left_without(port, name)
-    port.report(node, "left", left.rule, left.why, left.advice)
+    port.left(node, left.rule, left.why, left.advice)
 
 
 def _is_still_there(port: Port, name: str) -> bool:
@@ -44,37 +43,33 @@ def _is_still_there(port: Port, name: str) -> bool:
 
 def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> None:
     """Report what is different about the call *node* of *source*'s function, which becomes one of *target*'s."""
-    if port.source.framework == port.target.framework:
+    if not port.between_frameworks:
         return
     if row == "backend_of":
-        port.report(
+        port.changed(
             node,
-            "changed",
             "backend-name",
             f"{target.name} returns a backend's name of {port.target.framework}",
             "Check what the code compares it with.",
         )
     elif row == "receive" and port.source.framework == "torch" and not _is_statement(port, node):
-        port.report(
+        port.changed(
             node,
-            "changed",
             "result-used",
             f"{source.name} returns the rank that sent, and {target.name} does not",
             "Use the rank that the call names.",
         )
     elif "paddle" in (port.source.framework, port.target.framework) and _is_synchronous(node, source):
         if not _is_statement(port, node):
-            port.report(
+            port.changed(
                 node,
-                "changed",
                 "result-used",
                 "a call that does not go on in the background returns a task in Paddle, and None elsewhere",
                 "Ask for it to go on in the background, or leave its result alone.",
             )
     elif source.name == "torch.distributed.monitored_barrier" and port.plan.onto == "native":
-        port.report(
+        port.changed(
             node,
-            "changed",
             "missing-ranks",
             f"{source.name} names the ranks that have not come, and {target.name} does not",
             "Run the program on shim's frontend to find such ranks.",

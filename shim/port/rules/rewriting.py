@@ -117,7 +117,7 @@ class Rewriting:
 
     def report(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
         """Report a change, once it is made."""
-        self.changes.append(lambda: self.port.report(node, "changed", rule, why, advice))
+        self.changes.append(lambda: self.port.changed(node, rule, why, advice))
 
     def place_arguments(
         self,

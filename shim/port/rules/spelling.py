@@ -157,7 +157,7 @@ class Spelling:
             form = form_for(*rows[0], self.port.plan.target)
             return form.name if form is not None else None
         returning = returned(name, self.port.plan.source)
-        if returning is not None and self.port.source.framework != self.port.target.framework:
+        if returning is not None and self.port.between_frameworks:
             forms = forms_of(returning.row, self.port.plan.target)
             return forms[0].name if forms else None
         return name_for(name, self.port.plan.source, self.port.plan.target)

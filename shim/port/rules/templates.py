@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from shim.port.rules.literals import is_closed, literal_of
+from shim.port.reading.expressions import is_closed, literal_of
 from shim.port.rules.port import Port
 
 _PLACE = re.compile(r"\{\w+\}")

@@ -1,4 +1,6 @@
-"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, groups of other ranks, names in strings."""
+"""Values of the API that a program keeps or passes on, where the target's are others: modules, handles, groups of other ranks, names in strings; and
+variables of the source's launcher that it reads from its environment.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +11,18 @@ from libcst import matchers
 
 from shim.port.correspondences import rows_with
 from shim.port.reading import FOUND, Kinds, passed
-from shim.port.rules.literals import flag_of
+from shim.port.reading.expressions import flag_of
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import is_module
 
 _DOTTED = re.compile(r"\w+(\.\w+)+")
 _LAUNCHERS = (".launch", ".run")  # modules that are started, which is for launch lines
 BY_NAME = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")  # functions that are given a module and a name
+_HANDLES_OF_TORCH = """
+block_current_stream exception get_future is_completed is_success result source_rank synchronize wait
+"""
 _HANDLES = {
-    "torch": frozenset(
-        (
-            "block_current_stream",
-            "exception",
-            "get_future",
-            "is_completed",
-            "is_success",
-            "result",
-            "source_rank",
-            "synchronize",
-            "wait",
-        )
-    ),
+    "torch": frozenset(_HANDLES_OF_TORCH.split()),
     "paddle": frozenset(("is_completed", "is_sync", "synchronize", "wait")),
     "mindspore": frozenset(("wait",)),
 }
@@ -42,7 +35,7 @@ def report_values(port: Port) -> None:
     if port.plan.source != port.plan.target:
         _report_modules(port)
         _report_strings(port)
-    if port.source.framework != port.target.framework:
+    if port.between_frameworks:
         _report_handles(port)
         _report_members(port)
 
@@ -71,9 +64,8 @@ def _report_modules(port: Port) -> None:
 
 
 def _report_module(port: Port, node: cst.CSTNode, what: str) -> None:
-    port.report(
+    port.left(
         node,
-        "left",
         "module-as-value",
         f"{what}, and what is called through it is not found",
         "Import the module where it is used, and port again.",
@@ -93,9 +85,8 @@ def _report_handles(port: Port) -> None:
     )
     for node, _ in port.file.nodes.of(cst.Attribute):
         if node.attr.value in lacking and (handles.of(node.value) is FOUND or _may_be(port, handles, node)):
-            port.report(
+            port.left(
                 node,
-                "left",
                 "handle-member",
                 f"handles of {port.target.framework} have no {node.attr.value}",
                 "Wait for the call with wait(), which all handles have.",
@@ -111,9 +102,8 @@ def _report_waits(port: Port, handles: Kinds) -> None:
         function = call.func
         is_wait = isinstance(function, cst.Attribute) and function.attr.value == "wait"
         if is_wait and call not in statements and handles.of(cst.ensure_type(function, cst.Attribute).value) is FOUND:
-            port.report(
+            port.changed(
                 call,
-                "changed",
                 "result-used",
                 f"wait() returns True in torch, and nothing in {port.target.framework}",
                 "Leave the result alone: an error is raised where the call fails.",
@@ -150,9 +140,8 @@ def _report_members(port: Port) -> None:
             and group.attr.value == "ranks"
             and group.value in port.groups
         ):
-            port.report(
+            port.changed(
                 group,
-                "changed",
                 "group-of-others",
                 f"{port.target.framework} tells the ranks of a group on its own ranks alone, and raises an error on others",
                 "Keep the list from which the group is made, and look in that.",
@@ -181,4 +170,68 @@ def _report_strings(port: Port) -> None:
 
 
 def _report_string(port: Port, node: cst.CSTNode, why: str) -> None:
-    port.report(node, "left", "name-at-run-time", why, "Write the target's names in the string by hand.")
+    port.left(node, "name-at-run-time", why, "Write the target's names in the string by hand.")
+
+
+_LAUNCHER_OF = {"torch": "torchrun", "paddle": "paddle.distributed.launch", "mindspore": "msrun"}
+# What each launcher calls the same thing.
+_SAME = (
+    {"torch": "RANK", "paddle": "PADDLE_TRAINER_ID", "mindspore": "RANK_ID"},
+    {"torch": "WORLD_SIZE", "paddle": "PADDLE_TRAINERS_NUM", "mindspore": "RANK_SIZE"},
+    {"torch": "LOCAL_RANK", "paddle": "PADDLE_LOCAL_RANK", "mindspore": "DEVICE_ID"},
+    {"torch": "LOCAL_WORLD_SIZE", "paddle": "PADDLE_LOCAL_SIZE"},
+)
+_BEGINNINGS = {
+    "torch": ("GROUP_RANK", "GROUP_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "ROLE_", "TORCHELASTIC_"),
+    "paddle": ("FLAGS_selected_", "PADDLE_"),
+    "mindspore": ("MS_",),
+}
+_METHODS = ("get", "pop", "setdefault")
+
+
+def report_launcher_variable(port: Port, node: cst.Subscript | cst.Call | cst.Comparison) -> None:
+    """Report *node* if it reads or sets a variable that the source's launcher sets, and the target's does not."""
+    source, target = port.source.framework, port.target.framework
+    if port.plan.onto != "native" or source == target:
+        return
+    name = _variable(node)
+    if name is None:
+        return
+    same = next((each for each in _SAME if each.get(source) == name), None)
+    if same is None and not name.startswith(_BEGINNINGS[source]):
+        return
+    theirs = same and same.get(target)
+    port.left(
+        node,
+        "launcher-variable",
+        f"{name} is a variable of {_LAUNCHER_OF[source]}, and {_LAUNCHER_OF[target]} does not know it",
+        f"Use {theirs}."
+        if theirs
+        else "Ask the API, such as get_rank, or set the variable where you start the program.",
+    )
+
+
+def _variable(node: cst.Subscript | cst.Call | cst.Comparison) -> str | None:
+    """Return the name for which *node* asks the environment, as ``os.environ["RANK"]`` does."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        return _text(index.value) if isinstance(index, cst.Index) and _is_named(node.value, "environ") else None
+    if isinstance(node, cst.Comparison):
+        among = node.comparisons[0]
+        is_in = isinstance(among.operator, (cst.In, cst.NotIn)) and _is_named(among.comparator, "environ")
+        return _text(node.left) if is_in else None
+    function = node.func
+    is_method = (
+        isinstance(function, cst.Attribute) and function.attr.value in _METHODS and _is_named(function.value, "environ")
+    )
+    return _text(node.args[0].value) if node.args and (is_method or _is_named(function, "getenv")) else None
+
+
+def _is_named(node: cst.BaseExpression, name: str) -> bool:
+    last = node.attr if isinstance(node, cst.Attribute) else node
+    return isinstance(last, cst.Name) and last.value == name
+
+
+def _text(node: cst.BaseExpression) -> str | None:
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None

@@ -11,16 +11,13 @@ from shim.port.correspondences.members import GROUP_MEMBERS
 from shim.port.correspondences.returning import Returning, primitive, returned
 from shim.port.plan import Left
 from shim.port.reading import GROUP_CLASSES, literal_name
-from shim.port.rules.calls import Functions, port_call
+from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
-from shim.port.rules.launcher_variables import report_launcher_variable
 from shim.port.rules.port import Port
-from shim.port.rules.primitives import port_primitive
 from shim.port.rules.remarks import report_unknown
-from shim.port.rules.returned_tensors import port_returning
-from shim.port.rules.spawned_functions import SPAWN, port_spawn
+from shim.port.rules.returned_tensors import port_primitive, port_returning
 from shim.port.rules.spelling import Spelling, is_module
-from shim.port.rules.values import BY_NAME, report_values
+from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
 
 
 class Walk(cst.CSTVisitor):
@@ -96,7 +93,7 @@ class Walk(cst.CSTVisitor):
     def _port_object(self, node: cst.Call) -> bool:
         """Port a call that makes an object of a primitive. Returns whether it is one, and is ported."""
         known = primitive(self.port.file.imported(node.func) or "", self.port.plan.source)
-        if known is None or self.port.source.framework == self.port.target.framework:
+        if known is None or not self.port.between_frameworks:
             return False
         self.port.done.add(node.func)
         if self.port.attempt(node, lambda: port_primitive(self.port, node, known, self._spelled)):
@@ -127,9 +124,8 @@ class Walk(cst.CSTVisitor):
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
             self.port.attempt(node, lambda: self._visit_hasattr(node))
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
-            self.port.report(
+            self.port.left(
                 node,
-                "left",
                 "name-at-run-time",
                 f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
                 "Write the target's name by hand.",
@@ -141,7 +137,7 @@ class Walk(cst.CSTVisitor):
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
         self.port.done.add(module)
-        if is_module(self.port.source, name) and self.port.source.framework == self.port.target.framework:
+        if is_module(self.port.source, name) and not self.port.between_frameworks:
             self.port.done.discard(module)
             return
         if is_module(self.port.source, name) or target is None or "." not in target or "(" in target:
@@ -172,11 +168,11 @@ class Walk(cst.CSTVisitor):
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
         returning = returned(name, self.port.plan.source)
-        if returning is not None and arguments is None and self.port.source.framework != self.port.target.framework:
+        if returning is not None and arguments is None and self.port.between_frameworks:
             self.port.done.add(function)
             self.port.attempt(node, lambda: self._port_returning(node, function, returning))
             return
-        if name == SPAWN and arguments is None and self.port.source.framework != self.port.target.framework:
+        if name == SPAWN and arguments is None and self.port.between_frameworks:
             self.port.done.add(function)
             self.port.attempt(node, lambda: self._port_spawn(node, function))
             return
@@ -203,9 +199,8 @@ class Walk(cst.CSTVisitor):
         self._write(function, self._spelled(function, target))
 
     def _leave_group(self, node: cst.Call, name: str) -> None:
-        self.port.report(
+        self.port.left(
             node,
-            "left",
             "no-equivalent",
             f"{name} is called, and the frameworks' groups are not made from the same arguments",
             "Make the group with new_group, and port again.",
@@ -280,11 +275,10 @@ class Walk(cst.CSTVisitor):
             self.port.attempt(
                 whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
             )
-        elif node not in self.port.done and self.port.source.framework != self.port.target.framework:
+        elif node not in self.port.done and self.port.between_frameworks:
             self.port.done.add(node)
-            self.port.report(
+            self.port.left(
                 whole,
-                "left",
                 "group-member",
                 f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}",
                 "Write by hand, with the target's functions of groups, what the code asks.",
@@ -317,9 +311,8 @@ class Walk(cst.CSTVisitor):
         names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):
             return False
-        self.port.report(
+        self.port.left(
             node,
-            "left",
             "several-imports",
             f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs",
             "Have the name mean one thing, and port again.",
@@ -341,9 +334,8 @@ class Walk(cst.CSTVisitor):
                 return False
             target = form.name
             if not self._functions.may_be_value(node, rows[0][1], form):
-                self.port.report(
+                self.port.left(
                     node,
-                    "left",
                     "function-as-value",
                     f"{name} is used as a value, and {target} has its parameters in another order or with another meaning",
                     "Call it by name, or write a function that calls it with the target's parameters.",

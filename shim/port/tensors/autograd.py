@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from shim.port.plan import Left
-from shim.port.rules import Port
+from shim.port.reading.source_file import below
+from shim.port.rules.port import Port
 
-_CONTEXT = frozenset(
-    (
-        "save_for_backward",
-        "saved_tensors",
-        "saved_tensor",
-        "mark_non_differentiable",
-        "set_materialize_grads",
-        "needs_input_grad",
-        "mark_dirty",
-        "mark_not_inplace",
-    )
-)
-_SHARED = frozenset(("save_for_backward", "saved_tensors", "saved_tensor"))
+_OWN = """
+mark_dirty mark_non_differentiable mark_not_inplace needs_input_grad set_materialize_grads
+"""  # what a framework's context alone has
 
 
 def port_autograd(port: Port, node: cst.ClassDef) -> None:
@@ -36,7 +25,7 @@ def port_autograd(port: Port, node: cst.ClassDef) -> None:
         )
     forward, backward = methods["forward"], methods["backward"]
     uses = [use for method in (forward, backward) for use in _uses_of_context(method)]
-    strange = sorted({use.attr.value for use in uses} & (_CONTEXT - _SHARED))
+    strange = sorted({use.attr.value for use in uses} & {*_OWN.split()})
     if strange:
         raise Left(
             "autograd-class",
@@ -71,12 +60,12 @@ class _Gradients:
     def port(self, forward: cst.FunctionDef, backward: cst.FunctionDef) -> None:
         ours, theirs = self._port.source.framework == "paddle", self._port.target.framework == "paddle"
         if theirs and not ours:
-            for value in _returned(backward):
+            for value in _returned(backward.body):
                 self._leave_out(value)
-            for value in _returned(forward):
+            for value in _returned(forward.body):
                 self._clone(value)
         elif ours and not theirs:
-            for value in _returned(backward):
+            for value in _returned(backward.body):
                 self._fill_up(value)
 
     def _leave_out(self, value: cst.BaseExpression) -> None:
@@ -119,9 +108,8 @@ class _Gradients:
         self._port.places += 1
 
     def _not_certain(self, node: cst.CSTNode, name: cst.Name) -> None:
-        self._port.report(
+        self._port.changed(
             node,
-            "changed",
             "gradient-of-input",
             f"{name.value} was taken for an input that is no tensor, which has no gradient in Paddle and None elsewhere",
             "Annotate it if it is a tensor, and port again.",
@@ -133,31 +121,17 @@ class _Gradients:
             self._port.edits.insert_after(self._port.file.span(value).end, ".clone()")
 
 
-def _uses_of_context(method: cst.FunctionDef) -> Iterator[cst.Attribute]:
+def _uses_of_context(method: cst.FunctionDef) -> list[cst.Attribute]:
     if not method.params.params:
-        return
-    name = method.params.params[0].name.value
-    found: list[cst.Attribute] = []
-
-    class Uses(cst.CSTVisitor):
-        def visit_Attribute(self, node: cst.Attribute) -> None:
-            if isinstance(node.value, cst.Name) and node.value.value == name:
-                found.append(node)
-
-    method.body.visit(Uses())
-    yield from found
+        return []
+    name, nodes = method.params.params[0].name.value, below(method.body)
+    attributes = [each for each in nodes if isinstance(each, cst.Attribute)]
+    return [each for each in attributes if isinstance(each.value, cst.Name) and each.value.value == name]
 
 
-def _returned(method: cst.FunctionDef) -> list[cst.BaseExpression]:
-    found: list[cst.BaseExpression] = []
-
-    class Returns(cst.CSTVisitor):
-        def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-            return False
-
-        def visit_Return(self, node: cst.Return) -> None:
-            if node.value is not None:
-                found.append(node.value)
-
-    method.body.visit(Returns())
-    return found
+def _returned(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Return the values that statements in *node* return, those of functions in it left out."""
+    if isinstance(node, cst.Return):
+        return [] if node.value is None else [node.value]
+    inner = (each for each in node.children if not isinstance(each, cst.FunctionDef))
+    return [value for each in inner for value in _returned(each)]

@@ -10,8 +10,8 @@ from shim.port.correspondences import Form, Parameter
 from shim.port.correspondences.names import dtype_of
 from shim.port.correspondences.table import TENSORS
 from shim.port.plan import Left
-from shim.port.rules import Port
-from shim.port.rules.literals import is_list, literal_of
+from shim.port.reading.expressions import is_list, literal_of
+from shim.port.rules.port import Port
 from shim.port.rules.rewriting import Given, Rewriting, bind
 from shim.port.tensors.numbers import port_sum
 from shim.port.tensors.shapes import port_zeros

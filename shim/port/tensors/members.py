@@ -10,16 +10,15 @@ import libcst as cst
 from shim.port.correspondences.members import templates_of, tensor_templates
 from shim.port.correspondences.names import dtype_of, tensor_name_for
 from shim.port.plan import Left
-from shim.port.rules import Port
-from shim.port.rules.literals import flag_of, is_closed, literal_of
+from shim.port.reading.expressions import flag_of, is_closed, literal_of
+from shim.port.rules.port import Port
 from shim.port.rules.templates import matched, write_member
 
 
 def report_not_certain(port: Port, node: cst.CSTNode, member: cst.Attribute) -> None:
     """Report that *node* uses a *member* of what may be a tensor."""
-    port.report(
+    port.left(
         node,
-        "left",
         "may-be-tensor",
         f"{port.file.code(member.value)} may be a tensor, whose {member.attr.value} {port.target.framework} has in another form, or not at all",
         "Annotate it as a tensor, and port again; or change this by hand if it is one.",
@@ -28,9 +27,8 @@ def report_not_certain(port: Port, node: cst.CSTNode, member: cst.Attribute) -> 
 
 def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
     """Report that *node* uses *name*, which the tables lack."""
-    port.report(
+    port.left(
         node,
-        "left",
         "tensor-function",
         f"{name} is not in the table of what the frameworks' tensors have in common",
         f"Look up what {port.target.framework} has in its place.",
@@ -69,7 +67,7 @@ def port_member(port: Port, node: cst.BaseExpression, row: str, parts: Sequence[
             _ADVICE.get((row, port.target.framework), "Write by hand what the code needs of it."),
         )
     template = templates[0]
-    if port.source.framework != port.target.framework:
+    if port.between_frameworks:
         if row == "to_dtype":
             _port_dtype(port, parts[1])
         if row == "contiguous" and isinstance(parts[0], (cst.Name, cst.Attribute)):
@@ -99,9 +97,8 @@ def _contiguous(port: Port, node: cst.BaseExpression, template: str) -> str:
     if port.target.framework == "paddle":
         return "({tensor} if {tensor}.is_contiguous() else {tensor}.clone())"
     if port.source.framework == "paddle":
-        port.report(
+        port.changed(
             node,
-            "changed",
             "contiguous-in-place",
             f"contiguous changes the tensor itself in Paddle, and makes a copy in {port.target.framework}",
             "Assign the result to the variable if the code goes on with it.",

@@ -8,11 +8,12 @@ import libcst as cst
 
 from shim.port.correspondences.members import templates_of
 from shim.port.reading import SourceFile
-from shim.port.reading.definitions import Definitions
 from shim.port.reading.evidence import has_plain_index
+from shim.port.reading.expressions import is_closed
+from shim.port.reading.flows import Definitions
+from shim.port.reading.source_file import below
 from shim.port.reading.tensor_kinds import TensorKinds
-from shim.port.rules import Port
-from shim.port.rules.literals import is_closed
+from shim.port.rules.port import Port
 from shim.port.tensors.members import match
 from shim.port.tensors.views import report_unreached
 
@@ -41,9 +42,8 @@ def report_in_place(port: Port, node: cst.AugAssign) -> None:
     target = node.target
     if port.tensors.of(target) in ("tensor", None) and port.tensors.of(node.value) not in _JOINED:
         code, sign = port.file.code(target), port.file.code(node.operator).strip()
-        port.report(
+        port.left(
             node,
-            "left",
             "may-be-tensor",
             f"{code} may be a tensor, which {sign} changes in torch, and which stays as it was in Paddle and MindSpore",
             "Annotate it as a tensor, and port again; or write by hand what is meant if it is one.",
@@ -72,13 +72,8 @@ def _write(port: Port, node: cst.AugAssign, target: cst.BaseAssignTargetExpressi
         before, after = before + "(", ")" + after
     port.edits.replace(port.file.span(target).start, port.file.outer_span(node.value).start, before)
     port.edits.insert_after(port.file.outer_span(node.value).end, after)
-    port.done |= _all_of(target)
+    port.done.update(below(target))
     port.places += 1
-
-
-def _all_of(node: cst.CSTNode) -> set[cst.CSTNode]:
-    """Return *node* and all that is in it."""
-    return {node}.union(*(_all_of(each) for each in node.children))
 
 
 _SAME_ELEMENTS = ("enumerate", "list", "reversed", "tuple", "zip")

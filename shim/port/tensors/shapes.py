@@ -7,8 +7,8 @@ from typing import Literal
 import libcst as cst
 
 from shim.port.plan import Left
-from shim.port.rules import Port
-from shim.port.rules.literals import is_closed
+from shim.port.reading.expressions import is_closed
+from shim.port.rules.port import Port
 from shim.port.rules.rewriting import Rewriting
 
 _Sequence = Literal["shape", "list", "tuple"] | None  # a tensor's shape as it is, or what a display or a call makes
@@ -28,9 +28,8 @@ def port_joined_shapes(port: Port, *operands: cst.BaseExpression) -> None:
             port.edits.insert(start, f"{wanted}(")
             port.edits.insert_after(end, ")")
         elif sequence is None and port.tensors.of(other) in (None, "list", "shape"):
-            port.report(
+            port.changed(
                 other,
-                "changed",
                 "shape-type",
                 f"{port.file.code(one)} is a list in Paddle 2 and a tuple elsewhere, and {port.file.code(other)} may be either",
                 "Make a list or a tuple of both.",
@@ -46,9 +45,8 @@ def report_changed_shape(port: Port, target: cst.BaseExpression, value: cst.Base
     elif value is None or _sequence(port, value) != "list":
         return
     if _sequence(port, target) == "shape":
-        port.report(
+        port.left(
             target,
-            "left",
             "shape-type",
             f"{port.file.code(target)} is a shape, which is a tuple in {port.target.framework} and cannot be changed",
             "Make a list of it where it is assigned.",
@@ -56,7 +54,7 @@ def report_changed_shape(port: Port, target: cst.BaseExpression, value: cst.Base
 
 
 def _differ(port: Port) -> bool:
-    return (port.source.framework == "paddle") != (port.target.framework == "paddle")
+    return port.to_or_from("paddle")
 
 
 def _sequence(port: Port, node: cst.CSTNode, depth: int = 0) -> _Sequence:

@@ -11,16 +11,15 @@ from shim.port.correspondences import rows_with
 from shim.port.correspondences.members import templates_of
 from shim.port.correspondences.names import tensor_name_for
 from shim.port.correspondences.table import tensor_row
-from shim.port.reading.collective_callers import CollectiveCallers, outermost
-from shim.port.rules import Port
-from shim.port.tensors.arrays import report_shared_memory
+from shim.port.reading.evidence import CollectiveCallers, outermost
+from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.members import match, port_assigned, port_member, report_not_certain, report_unknown, targets_of
 from shim.port.tensors.numbers import port_format
 from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
-from shim.port.tensors.views import check_views, report_copy, written_parts
+from shim.port.tensors.views import check_views, report_copy, report_shared_memory, written_parts
 
 
 def port_statements(port: Port) -> None:
@@ -44,7 +43,7 @@ class _Walk(cst.CSTVisitor):
 
     def report_changed_arguments(self) -> None:
         """Report the operators in place by which other functions of the file change tensors of the ported ones."""
-        if (self.port.source.framework == "torch") != (self.port.target.framework == "torch"):
+        if self.port.to_or_from("torch"):
             for node in operators_on_arguments(self.port.file, self.port.tensors, self._calls, self._operators_outside):
                 report_in_place(self.port, node)
 
@@ -232,9 +231,8 @@ class _Walk(cst.CSTVisitor):
     def _write(self, node: cst.CSTNode, target: str) -> None:
         last = target.rpartition(".")[2]
         if last.startswith("_"):
-            self.port.report(
+            self.port.changed(
                 node,
-                "changed",
                 "private-name",
                 f"{target} is private in {self.port.target.framework}, which has no public name for it",
                 "Look whether it is there after each update of the framework.",
@@ -283,9 +281,8 @@ class UnportedFunctions:
         for owner, (said, names) in self.uses.items():
             shown = ", ".join(list(names)[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
             place = self.first if owner is _MODULE and self.first is not None else owner
-            port.report(
+            port.left(
                 place,
-                "left",
                 "for-model-converter",
                 f"{said or 'code outside of functions'} uses {shown} and calls no collective",
                 "Port it by a converter of models, or by hand, before tensors pass between it and the ported functions.",
