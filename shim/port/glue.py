@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences import Form
-from shim.port.correspondences.table import tensor_form_of
+from shim.port.correspondences.table import Form, tensor_form_of
 from shim.port.plan import FileResult, Plan, Problem
 
 GLUE_MODULE = "shim_port_glue"

@@ -18,7 +18,7 @@ from shim.port.files.text import is_python, parse
 from shim.port.launch_lines.launch import Launched
 from shim.port.launch_lines.texts import port_launch_lines_in_python
 from shim.port.plan import Plan, Ported
-from shim.port.reading import SourceFile
+from shim.port.reading.source_file import SourceFile
 from shim.port.rules.imports import port_imports
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import Spelling
@@ -129,7 +129,7 @@ def port_python(text: str, plan: Plan, port: PortFunction) -> Ported:
     if mentions_launcher(content, framework):
         launched = port_launch_lines_in_python(text, plan)
     if not mentions_api(content, framework) and not plan.reexports:
-        return _checked(text, Ported(launched.text, launched.places, launched.entries))
+        return _checked(text, launched)
     ported = port(launched.text, plan)
     entries = [dataclasses.replace(entry, line=launched.line_before(entry.line)) for entry in ported.entries]
     return _checked(text, Ported(ported.text, launched.places + ported.places, sorted([*launched.entries, *entries])))

@@ -15,7 +15,6 @@ from shim.port.files.reexports import Reexports
 from shim.port.files.selection import ChosenFile, Kind, select_files
 from shim.port.files.text import NotText, create_file, decode_python, decode_text, replace_content
 from shim.port.glue import GLUE_FILE, needs_glue, with_glue
-from shim.port.launch_lines.launch import Launched
 from shim.port.launch_lines.texts import port_launch_lines
 from shim.port.notebooks.notebook import NotANotebook
 from shim.port.notebooks.porting import port_notebook
@@ -62,7 +61,7 @@ def _port(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> F
     if file.kind == "notebook":
         text, places, findings = port_notebook(decoded.text, plan, port)
     else:
-        done: Ported | Launched
+        done: Ported
         if file.kind == "python":
             done = port_python(decoded.text, _in_its_folder(file, decoded.text, plan), port)
         else:

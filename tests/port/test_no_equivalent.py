@@ -8,10 +8,11 @@ import pytest
 
 from shim.port import Plan, port_source
 from shim.port.apis import APIS
-from shim.port.correspondences import declared, forms_of, name_for, rows_with
 from shim.port.correspondences.members import MEMBERS, member_for
-from shim.port.correspondences.no_equivalent import all_declared
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.no_equivalent import all_declared, declared
 from shim.port.correspondences.returning import primitive, returned
+from shim.port.correspondences.table import forms_of, rows_with
 from shim.record import read
 
 DIRECTIONS = [(source, target) for source in APIS for target in APIS if source != target]

@@ -1,10 +1,9 @@
-"""Names that are no functions: reduce ops, classes, modules; and tensors' types, dtypes and devices. Also how a name without an equivalent is declared."""
+"""Names that are no functions: reduce ops, classes, modules; and tensors' types, dtypes and devices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 from shim.port.apis import APIS
 from shim.port.correspondences.table import recorded
@@ -73,19 +72,6 @@ _OTHER_PATHS = {
 _DTYPE_MODULES = ("mindspore.common.dtype.", "mindspore.dtype.")
 
 AUTOGRAD_CLASSES = frozenset(("torch.autograd.Function", "paddle.autograd.PyLayer", "mindspore._Function"))
-
-
-class Declared(NamedTuple):
-    """Names that a target has nothing for, with the reason and what to do instead.
-
-    ``names`` are separated by spaces, each without the module, which the table of a framework has. What is below a name is declared with it.
-    ``why`` goes on after "X has no equivalent of NAME: "; ``advice`` is a sentence. ``to`` are the APIs that have nothing; all others where it is empty.
-    """
-
-    names: str
-    why: str
-    advice: str
-    to: str = ""
 
 
 def name_for(name: str, source: str, target: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from shim.port.plan import Entry, Kind
+from shim.port.plan import Entry, Kind, Ported
 
 
 class Word(NamedTuple):
@@ -57,13 +57,10 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Launched:
-    """A text with its launch lines ported, as ``Ported`` is. ``joined`` has a pair for each place at which lines were joined: the line of the
+class Launched(Ported):
+    """A text with its launch lines ported. ``joined`` has a pair for each place at which lines were joined: the line of the
     new text, and how many lines of the old text are missing up to there."""
 
-    text: str
-    places: int
-    entries: Sequence[Entry]
     joined: Sequence[tuple[int, int]] = ()
 
     def line_before(self, line: int) -> int:

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
 import libcst as cst
-from libcst.metadata import Assignment, ClassScope, GlobalScope
+from libcst.metadata import Assignment
 
-from shim.port.correspondences import rows_with
 from shim.port.correspondences.functions import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from shim.port.correspondences.names import AUTOGRAD_CLASSES, tensor_name_for
 from shim.port.correspondences.returning import returned
-from shim.port.reading import SourceFile, passed
+from shim.port.correspondences.table import rows_with
+from shim.port.reading.expressions import passed
+from shim.port.reading.source_file import SourceFile
 
 _COLLECTIVES = frozenset((*COLLECTIVES, *OBJECTS, *POINT_TO_POINT))
 
@@ -137,23 +138,16 @@ class Evidence(cst.CSTVisitor):
     def variable(self, node: cst.CSTNode) -> Hashable:
         """Return what is the same for all uses of a name, an attribute or an element; None for other expressions."""
         if isinstance(node, cst.Name):
-            scope = self._file.scope(node)
-            return frozenset(scope[node.value]) if scope is not None and scope[node.value] else None
+            return self._file.variable(node)
         if isinstance(node, cst.Attribute):
             if isinstance(node.value, cst.Name) and node.value.value in _SELF:
-                return self._class_around(node.value), node.attr.value
+                return self._file.around(node.value), node.attr.value
             owner = self.variable(node.value)
             return None if owner is None else (owner, node.attr.value)
         if isinstance(node, cst.Subscript) and has_plain_index(node):
             owner = self.variable(node.value)
             return None if owner is None else (owner, f"[{self._file.code(node.slice[0])}]")
         return None
-
-    def _class_around(self, node: cst.Name) -> Hashable:
-        outer = self._file.scope(node)
-        while outer is not None and not isinstance(outer, (ClassScope, GlobalScope)):
-            outer = outer.parent
-        return outer
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from shim.port.correspondences import Form, Parameter
+from shim.port.correspondences.table import Form, Parameter
 from shim.port.reading.source_file import SourceFile, below
 
 

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
-from libcst.metadata import ClassScope, GlobalScope
 
 from shim.port.reading.source_file import Nodes, SourceFile
 
@@ -62,7 +61,7 @@ class Definitions:
         """Return what is the same for all uses of a variable, or of an attribute of a class's objects; None for other expressions."""
         if isinstance(node, cst.Attribute):
             if isinstance(node.value, cst.Name) and node.value.value in _SELF:
-                owner = self._around(node.value)
+                owner = self._file.around(node.value)
                 return (
                     self.attribute(owner, node.attr.value)
                     if isinstance(owner, cst.ClassDef)
@@ -74,8 +73,7 @@ class Definitions:
             return self.attribute(cls, node.attr.value) if cls is not None else None
         if not isinstance(node, cst.Name):
             return None
-        scope = self._file.scope(node)
-        return frozenset(scope[node.value]) if scope is not None and scope[node.value] else None
+        return self._file.variable(node)
 
     def attribute(self, cls: cst.ClassDef, name: str) -> Hashable:
         """Return the place of an attribute of *cls*."""
@@ -111,11 +109,11 @@ class Definitions:
             return named, False
         if isinstance(node, cst.Call):
             if isinstance(node.func, cst.Name) and node.func.value == "super":
-                around = self._around(node.func)
+                around = self._file.around(node.func)
                 return (self._base(around), True) if isinstance(around, cst.ClassDef) else (None, True)
             return self.constructed(node), True
         if isinstance(node, cst.Name) and node.value in _SELF:
-            around = self._around(node)
+            around = self._file.around(node)
             return (around, True) if isinstance(around, cst.ClassDef) else (None, True)
         return self._class_of.get(self.place(node)), True
 
@@ -132,20 +130,7 @@ class Definitions:
         return None
 
     def _definition(self, node: cst.BaseExpression) -> cst.CSTNode | None:
-        scope = self._file.scope(node) if isinstance(node, cst.Name) else None
-        found = (
-            [getattr(each, "node", None) for each in scope[node.value]]
-            if scope is not None and isinstance(node, cst.Name)
-            else []
-        )
-        return found[0] if len(found) == 1 and isinstance(found[0], (cst.ClassDef, cst.FunctionDef)) else None
-
-    def _around(self, node: cst.Name) -> Hashable:
-        """Return the class in which the name *node* is; the file's scope where there is none."""
-        scope = self._file.scope(node)
-        while scope is not None and not isinstance(scope, (ClassScope, GlobalScope)):
-            scope = scope.parent
-        return scope.node if isinstance(scope, ClassScope) else scope
+        return self._file.definition(node) if isinstance(node, cst.Name) else None
 
     def _root(self, cls: cst.ClassDef) -> cst.ClassDef:
         if cls not in self._roots:
@@ -249,7 +234,7 @@ class Flows:
                 self.into[place].append(Value(node.args[0].value))
         called = self.definitions.called(node)
         if called is not None:
-            for argument, name in _bound(node.args, called.parameters):
+            for argument, name in bound(node.args, called.parameters):
                 self.into[self.definitions.place(name)].append(Value(argument))
         elif (cls := self.definitions.constructed(node)) is not None:  # a dataclass has no __init__ in the source
             for each in node.args:
@@ -283,7 +268,7 @@ def _is_property(node: cst.FunctionDef) -> bool:
     return bool({"property", "cached_property"} & {*names})
 
 
-def _bound(
+def bound(
     arguments: Sequence[cst.Arg], parameters: Sequence[cst.Name]
 ) -> Iterator[tuple[cst.BaseExpression, cst.Name]]:
     """Yield the arguments of a call whose parameters are certain."""

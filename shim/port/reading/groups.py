@@ -10,7 +10,7 @@ from typing import Literal
 
 import libcst as cst
 
-from shim.port.correspondences import rows_with
+from shim.port.correspondences.table import rows_with
 from shim.port.reading.expressions import passed
 from shim.port.reading.flows import EACH, Flows, Value
 from shim.port.reading.source_file import SourceFile

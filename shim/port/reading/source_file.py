@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -154,6 +154,18 @@ class SourceFile:
         """Return the scope in which *node* is, None for the parts of a name."""
         return self._scopes.get(node)
 
+    def variable(self, name: cst.Name) -> Hashable:
+        """Return what is the same for all uses of the variable *name*; None where nothing binds it."""
+        scope = self.scope(name)
+        return frozenset(scope[name.value]) if scope is not None and scope[name.value] else None
+
+    def around(self, name: cst.Name) -> Hashable:
+        """Return the class in which *name* is; the file's scope where there is none."""
+        scope = self.scope(name)
+        while scope is not None and not isinstance(scope, (metadata.ClassScope, metadata.GlobalScope)):
+            scope = scope.parent
+        return scope.node if isinstance(scope, metadata.ClassScope) else scope
+
     def quoted(self, annotation: cst.CSTNode) -> list[cst.Module]:
         """Return the code of each string in *annotation*, where it is Python; its nodes have their places and scopes as if it stood there without quotes."""
         strings = [node for node in below(annotation) if isinstance(node, cst.SimpleString)]
@@ -281,11 +293,11 @@ class SourceFile:
         scope = self._scopes.get(name)
         return max((len(each.references) for each in scope[name.value]), default=0) if scope is not None else 0
 
-    def definition(self, name: cst.Name) -> cst.FunctionDef | None:
-        """Return the function that the variable *name* is by its definition; None where anything else binds it, too."""
+    def definition(self, name: cst.Name) -> cst.ClassDef | cst.FunctionDef | None:
+        """Return the class or function that the variable *name* is by its definition; None where anything else binds it, too."""
         scope = self._scopes.get(name)
         bound = [getattr(each, "node", None) for each in scope[name.value]] if scope is not None else []
-        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], (cst.ClassDef, cst.FunctionDef)) else None
 
     @cached_property
     def _assigned(self) -> dict[Any, cst.BaseExpression]:

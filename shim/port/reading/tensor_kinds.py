@@ -9,8 +9,8 @@ import libcst as cst
 from shim.port.correspondences.members import TENSOR_MEMBERS, tensor_templates
 from shim.port.correspondences.names import tensor_name_for
 from shim.port.correspondences.table import result_of, tensor_row
-from shim.port.reading import SourceFile
 from shim.port.reading.evidence import Evidence
+from shim.port.reading.source_file import SourceFile
 
 _ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
 _LITERALS: dict[type[cst.CSTNode], str] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shim.port.correspondences import ADVISORY, Parameter, forms_of, name_for
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.table import ADVISORY, Parameter, forms_of
 from shim.port.plan import Left
 from shim.port.reading.expressions import flag_of, is_closed, literal_of
 from shim.port.rules.groups import check_group, is_world

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shim.port.correspondences import Form, form_for, forms_of, rows_with
+from shim.port.correspondences.table import Form, form_for, forms_of, rows_with
 from shim.port.glue import glue_form
 from shim.port.plan import Left, Plan
-from shim.port.reading import SourceFile
 from shim.port.reading.expressions import flag_of, is_list
+from shim.port.reading.source_file import SourceFile
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.lists import before_call
 from shim.port.rules.port import Port
@@ -211,15 +211,13 @@ def port_spawn(port: Port, node: cst.Call, spell: Callable[[str], str]) -> str:
 def _spawned_function(port: Port, value: cst.BaseExpression) -> cst.FunctionDef:
     """Return the file's own function that *value* names, if nothing else uses it and its first parameter can be taken out."""
     found = port.file.definition(value) if isinstance(value, cst.Name) and port.file.references(value) == 1 else None
-    parameters = found.params if found is not None else None
     if (
-        found is None
-        or parameters is None
+        not isinstance(found, cst.FunctionDef)
         or found.decorators
         or not isinstance(found.body, cst.IndentedBlock)
-        or parameters.posonly_params
-        or not parameters.params
-        or parameters.params[0].default is not None
+        or found.params.posonly_params
+        or not found.params.params
+        or found.params.params[0].default is not None
     ):
         raise Left(
             "spawned-function",

@@ -8,7 +8,7 @@ from libcst.metadata import ImportAssignment
 from shim.port.apis import Api
 from shim.port.edits import Edits
 from shim.port.plan import Left
-from shim.port.reading import SourceFile
+from shim.port.reading.source_file import SourceFile
 
 
 class FrameworkImport:
@@ -89,18 +89,16 @@ class FrameworkImport:
         if self._file.text[end : end + 1] == b"\n":
             self._edits.remove(start, end + 1)
 
-    def _with_its_end(self, statement: cst.CSTNode) -> tuple[int, int]:
-        """The bytes of *statement* and of its line's end: where they are all gone, nothing can be written after it."""
-        start, end = self._file.span(statement)
-        return start, end + 1
-
     def _anchor(self) -> cst.CSTNode | None:
-        """The statement after which the import is written: the first of the module's own that names the source framework."""
-        own = self._statements()
-        named = (
-            each.statement
-            for each in self._file.top_level_imports
-            if f"{self._file.api.canonical(each.name)}.".startswith(f"{self._framework}.")
-            and not self._edits.replaces(*self._with_its_end(each.statement))
-        )
-        return own[0] if own else next(named, None)
+        """The statement after which the import is written: the first of the module's own that names the source framework.
+
+        Where a statement is all gone, with the end of its line, nothing can be written after it.
+        """
+        if own := self._statements():
+            return own[0]
+        for _, name, statement in self._file.top_level_imports:
+            start, end = self._file.span(statement)
+            is_named = f"{self._file.api.canonical(name)}.".startswith(f"{self._framework}.")
+            if is_named and not self._edits.replaces(start, end + 1):
+                return statement
+        return None

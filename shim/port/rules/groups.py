@@ -9,8 +9,8 @@ import libcst as cst
 
 from shim.port.correspondences.members import group_templates, member_for
 from shim.port.plan import Left
-from shim.port.reading import WORLDS
 from shim.port.reading.expressions import literal_of
+from shim.port.reading.groups import WORLDS
 from shim.port.rules.port import Port
 from shim.port.rules.templates import matched, write_member, write_template
 

@@ -28,18 +28,15 @@ def _port_import(port: Port, import_: Import, statement: cst.Import, lines: list
             continue
         if not is_module(port.source, name):
             report_unknown(port, alias, dotted)
-        elif alias.asname is not None:
-            port.edits.replace(*port.file.span(alias.name), port.written(port.target.main))
-            port.places += 1
-        elif lines:
-            port.edits.replace(*port.file.span(alias.name), port.source.framework)
-            port.places += 1
-        elif len(statement.names) == 1 and import_.is_spare:
+            continue
+        if alias.asname is None and not lines and len(statement.names) > 1:
+            continue
+        port.places += 1
+        if alias.asname is None and not lines and import_.is_spare:
             _remove(port, statement)
-            port.places += 1
-        elif len(statement.names) == 1:
-            port.edits.replace(*port.file.span(alias.name), port.written(port.target.main))
-            port.places += 1
+        else:
+            new = port.source.framework if alias.asname is None and lines else port.written(port.target.main)
+            port.edits.replace(*port.file.span(alias.name), new)
     _append(port, statement, lines)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, forms_of
+from shim.port.correspondences.table import Form, forms_of
 from shim.port.plan import Left
 from shim.port.reading.expressions import is_closed, is_list
 from shim.port.rules.port import Port

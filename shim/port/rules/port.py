@@ -12,7 +12,9 @@ from shim.port.apis import APIS, Api
 from shim.port.edits import Edits
 from shim.port.glue import GLUE_MODULE
 from shim.port.plan import Entry, Left, Plan
-from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
+from shim.port.reading.flows import Flows
+from shim.port.reading.groups import FOUND, Groups, Kinds
+from shim.port.reading.source_file import SourceFile, first_name
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.framework_import import FrameworkImport
 

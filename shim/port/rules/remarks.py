@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shim.port.correspondences import Form, declared, recorded
+from shim.port.correspondences.no_equivalent import declared
+from shim.port.correspondences.table import Form, recorded
 from shim.port.plan import Left
 from shim.port.rules.port import Port
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from shim.port.correspondences import Form, Parameter, forms_of, name_for
+from shim.port.correspondences.names import name_for
 from shim.port.correspondences.returning import Primitive, Returning
+from shim.port.correspondences.table import Form, Parameter, forms_of
 from shim.port.plan import Left
 from shim.port.reading.expressions import literal_of
 from shim.port.reading.source_file import below

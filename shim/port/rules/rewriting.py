@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from shim.port.correspondences import Form, Parameter
+from shim.port.correspondences.table import Form, Parameter
 from shim.port.plan import Left
-from shim.port.reading import unpacked
+from shim.port.reading.expressions import unpacked
 from shim.port.rules.port import Port
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.apis import Api
-from shim.port.correspondences import form_for, forms_of, name_for, rows_with
+from shim.port.correspondences.names import name_for
 from shim.port.correspondences.returning import returned
-from shim.port.reading import SOMETHING_ELSE, first_name
+from shim.port.correspondences.table import form_for, forms_of, rows_with
+from shim.port.reading.source_file import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
 

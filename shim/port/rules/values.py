@@ -9,9 +9,9 @@ import re
 import libcst as cst
 from libcst import matchers
 
-from shim.port.correspondences import rows_with
-from shim.port.reading import FOUND, Kinds, passed
-from shim.port.reading.expressions import flag_of
+from shim.port.correspondences.table import rows_with
+from shim.port.reading.expressions import flag_of, passed
+from shim.port.reading.groups import FOUND, Kinds
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import is_module
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
 from shim.port.correspondences.members import GROUP_MEMBERS
-from shim.port.correspondences.returning import Returning, primitive, returned
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.returning import primitive, returned
+from shim.port.correspondences.table import Form, form_for, forms_of, recorded, rows_with
 from shim.port.plan import Left
-from shim.port.reading import GROUP_CLASSES, literal_name
+from shim.port.reading.groups import GROUP_CLASSES
+from shim.port.reading.source_file import literal_name
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
@@ -153,70 +155,48 @@ class Walk(cst.CSTVisitor):
         return name is not None and (is_module(self.port.source, name) or name.endswith(".ReduceOp"))
 
     def _of_variable(self, node: cst.Call, name: str) -> None:
-        port_call(
-            self.port,
-            node,
-            node.args,
-            name,
-            rows_with(name, self.port.plan.source),
-            lambda other: self._spelled(node, other),
-        )
+        rows = rows_with(name, self.port.plan.source)
+        port_call(self.port, node, node.args, name, rows, lambda other: self._spelled(node, other))
         self.port.places += 1
 
     def _visit_call(
         self, node: cst.Call, function: cst.BaseExpression, name: str, arguments: Sequence[cst.Arg] | None = None
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
-        returning = returned(name, self.port.plan.source)
-        if returning is not None and arguments is None and self.port.between_frameworks:
-            self.port.done.add(function)
-            self.port.attempt(node, lambda: self._port_returning(node, function, returning))
-            return
-        if name == SPAWN and arguments is None and self.port.between_frameworks:
-            self.port.done.add(function)
-            self.port.attempt(node, lambda: self._port_spawn(node, function))
-            return
-        if not rows:
-            if name in GROUP_CLASSES:
-                self._leave_group(node, name)
-                self.port.done.add(function)
-            return
+        port, given = self.port, node.args if arguments is None else arguments
+        is_whole = arguments is None and port.between_frameworks
+        returning = returned(name, port.plan.source) if is_whole else None
+        if returning is not None:
+            self._port_by(node, function, lambda spell: port_returning(port, node, returning, spell))
+        elif is_whole and name == SPAWN:
+            port.done.add(function)
+            port.attempt(node, lambda: self._port_spawn(node, function))
+        elif not rows and name in GROUP_CLASSES:
+            port.done.add(function)
+            why = f"{name} is called, and the frameworks' groups are not made from the same arguments"
+            port.left(node, "no-equivalent", why, "Make the group with new_group, and port again.")
+        elif rows and arguments is None and rows[0][0] in GROUP_MEMBERS and not forms_of(rows[0][0], port.plan.target):
+            port.done.add(function)
+            port.attempt(node, lambda: self._port_asking(node, function, rows[0]))
+        elif rows:
+            self._port_by(node, function, lambda spell: port_call(port, node, given, name, rows, spell))
+
+    def _port_by(
+        self, node: cst.Call, function: cst.BaseExpression, change: Callable[[Callable[[str], str]], str]
+    ) -> None:
+        """Port the call of *function* by *change*, which takes how to spell a name in the function's place and returns the target's function."""
+
+        def ported() -> None:
+            target = change(lambda other: self._spelled(function, other))
+            self._write(function, self._spelled(function, target))
+
         self.port.done.add(function)
-        if arguments is None and rows[0][0] in GROUP_MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
-            self.port.attempt(node, lambda: self._port_asking(node, function, rows[0]))
-        else:
-            self.port.attempt(node, lambda: self._port_call(node, function, name, rows, arguments))
+        self.port.attempt(node, ported)
 
     def _port_spawn(self, node: cst.Call, function: cst.BaseExpression) -> None:
-        place = (
-            function if isinstance(function, cst.Name) else node
-        )  # torch.multiprocessing itself is no module of the API
+        """Port a call of ``torch.multiprocessing.spawn``, whose module is none of the API: only a name of its own is imported with it."""
         target = port_spawn(self.port, node, lambda other: self._spelled(node, other))
-        self._write(function, self._spelled(place, target))
-
-    def _port_returning(self, node: cst.Call, function: cst.BaseExpression, source: Returning) -> None:
-        target = port_returning(self.port, node, source, lambda other: self._spelled(function, other))
-        self._write(function, self._spelled(function, target))
-
-    def _leave_group(self, node: cst.Call, name: str) -> None:
-        self.port.left(
-            node,
-            "no-equivalent",
-            f"{name} is called, and the frameworks' groups are not made from the same arguments",
-            "Make the group with new_group, and port again.",
-        )
-
-    def _port_call(
-        self,
-        node: cst.Call,
-        function: cst.BaseExpression,
-        name: str,
-        rows: Sequence[tuple[str, Form]],
-        arguments: Sequence[cst.Arg] | None,
-    ) -> None:
-        given = node.args if arguments is None else arguments
-        target = port_call(self.port, node, given, name, rows, lambda other: self._spelled(function, other))
-        self._write(function, self._spelled(function, target))
+        self._write(function, self._spelled(function if isinstance(function, cst.Name) else node, target))
 
     def _port_asking(self, node: cst.Call, function: cst.BaseExpression, row: tuple[str, Form]) -> None:
         """Port a function that tells something of a group, where the target has a member of the group for that."""

@@ -6,9 +6,8 @@ import ast
 
 import libcst as cst
 
-from shim.port.correspondences import Form, Parameter
 from shim.port.correspondences.names import dtype_of
-from shim.port.correspondences.table import TENSORS
+from shim.port.correspondences.table import TENSORS, Form, Parameter
 from shim.port.plan import Left
 from shim.port.reading.expressions import is_list, literal_of
 from shim.port.rules.port import Port

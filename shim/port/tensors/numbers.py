@@ -10,8 +10,7 @@ import libcst as cst
 
 from shim.port.correspondences.names import dtype_of, tensor_name_for
 from shim.port.correspondences.table import tensor_row
-from shim.port.reading import passed
-from shim.port.reading.expressions import is_closed, literal_of
+from shim.port.reading.expressions import is_closed, literal_of, passed
 from shim.port.rules.port import Port
 from shim.port.rules.rewriting import Rewriting
 from shim.port.tensors.members import match, report_unknown

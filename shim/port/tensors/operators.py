@@ -7,11 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 import libcst as cst
 
 from shim.port.correspondences.members import templates_of
-from shim.port.reading import SourceFile
 from shim.port.reading.evidence import has_plain_index
 from shim.port.reading.expressions import is_closed
-from shim.port.reading.flows import Definitions
-from shim.port.reading.source_file import below
+from shim.port.reading.flows import Definitions, bound
+from shim.port.reading.source_file import SourceFile, below
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.port import Port
 from shim.port.tensors.members import match
@@ -111,20 +110,13 @@ class _Arguments:
 
     def add(self, call: cst.Call, parameters: Sequence[cst.Name], is_ported: bool) -> bool:
         """Add the parameters to which *call* passes what may be a tensor. Returns whether there are more of them now."""
-        names = {each.value: each for each in parameters}
         before = len(self._tensors), len(self._lists)
-        for position, argument in enumerate(call.args):
-            if argument.star:
-                break
-            word = argument.keyword.value if argument.keyword is not None else None
-            name = names.get(word) if word else parameters[position] if position < len(parameters) else None
-            if name is None:
-                continue
-            kind = self._kinds.of(argument.value)
+        for value, name in bound(call.args, parameters):
+            kind = self._kinds.of(value)
             may_be = is_ported and kind in ("tensor", "tensors", None)
-            if may_be or self._is_one(argument.value):
+            if may_be or self._is_one(value):
                 self._tensors.add(self._evidence.variable(name))
-            if (is_ported and kind == "tensors") or self._evidence.variable(argument.value) in self._lists:
+            if (is_ported and kind == "tensors") or self._evidence.variable(value) in self._lists:
                 self._lists.add(self._evidence.variable(name))
         return before != (len(self._tensors), len(self._lists))
 

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, rows_with
+from shim.port.correspondences.table import Form, rows_with
 from shim.port.plan import Left
-from shim.port.reading import passed
 from shim.port.reading.evidence import Evidence
+from shim.port.reading.expressions import passed
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.port import Port
 

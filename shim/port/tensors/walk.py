@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from shim.port.correspondences import rows_with
 from shim.port.correspondences.members import templates_of
 from shim.port.correspondences.names import tensor_name_for
-from shim.port.correspondences.table import tensor_row
+from shim.port.correspondences.table import rows_with, tensor_row
 from shim.port.reading.evidence import CollectiveCallers, outermost
 from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
@@ -222,6 +221,11 @@ class _Walk(cst.CSTVisitor):
         if target is None:
             report_unknown(self.port, node, name)
         else:
+            if target.rpartition(".")[2].startswith("_"):
+                why = f"{target} is private in {self.port.target.framework}, which has no public name for it"
+                self.port.changed(
+                    node, "private-name", why, "Look whether it is there after each update of the framework."
+                )
             self.port.attempt(node, lambda: self._write(node, target))
         return False
 
@@ -229,14 +233,6 @@ class _Walk(cst.CSTVisitor):
         return self.port.source.is_collective(name) or bool(rows_with(name, self.port.plan.source))
 
     def _write(self, node: cst.CSTNode, target: str) -> None:
-        last = target.rpartition(".")[2]
-        if last.startswith("_"):
-            self.port.changed(
-                node,
-                "private-name",
-                f"{target} is private in {self.port.target.framework}, which has no public name for it",
-                "Look whether it is there after each update of the framework.",
-            )
         self.port.edits.replace(*self.port.file.span(node), self.port.framework.spell(target))
         self.port.places += 1
 
@@ -248,45 +244,39 @@ def _is_of_text(node: cst.Call) -> bool:
     )
 
 
-_NAMED = 3
+_NAMED = 3  # of the names that each uses
 
 
 @dataclass
 class UnportedFunctions:
-    """``uses`` has the names that each of them uses; a class is one of them if none of its methods calls a collective."""
+    """The functions that use the framework's tensors and call no collective: what converts models has to port these.
 
-    uses: dict[cst.CSTNode, tuple[str, dict[str, None]]] = field(default_factory=dict)
+    ``uses`` has for the name of each its place, how it is called, and the names that it uses; for None those of the module itself. A class is one of them
+    if none of its methods calls a collective.
+    """
+
+    uses: dict[cst.Name | None, tuple[cst.CSTNode, str, dict[str, None]]] = field(default_factory=dict)
 
     def add(
         self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, callers: CollectiveCallers
     ) -> None:
         """Add the use of *name* by *node*, which is in the functions and classes *outer*."""
-        owner: cst.CSTNode | None = None
-        said = ""
+        owner, said = None, ""
         for each in outer:
             said = f"{said}.{each.name.value}".lstrip(".")
             owner = each.name
             if isinstance(each, cst.FunctionDef) or not any(part in callers.functions for part in each.body.body):
                 break
-        place = owner if owner is not None else node
-        known = self.uses.setdefault(place if owner is not None else _MODULE, (said, {}))[1]
-        if owner is None and not known:
-            self.first = node
-        known[name] = None
-
-    first: cst.CSTNode | None = None
+        place = node if owner is None else owner
+        self.uses.setdefault(owner, (place, said, {}))[2][name] = None
 
     def report(self, port: Port) -> None:
         """Report each with the first of its names."""
-        for owner, (said, names) in self.uses.items():
+        for place, said, names in self.uses.values():
             shown = ", ".join(list(names)[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
-            place = self.first if owner is _MODULE and self.first is not None else owner
             port.left(
                 place,
                 "for-model-converter",
                 f"{said or 'code outside of functions'} uses {shown} and calls no collective",
                 "Port it by a converter of models, or by hand, before tensors pass between it and the ported functions.",
             )
-
-
-_MODULE = cst.Module(body=[])
