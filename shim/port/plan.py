@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # left: the code is as it was, and does not run on the target before somebody changes it.
 # changed: the code is ported, and something about it differs that the author has to know.
@@ -37,9 +37,8 @@ class Plan:
     onto: Onto = "shim"
     scope: Scope = "collectives"
     in_package: bool = False  # the file is a module of a package, which imports what is beside it by a dot
-    reexports: Sequence[
-        tuple[str, str]
-    ] = ()  # dotted names that the file imports from other files, with the API's names that they are there
+    # Dotted names that the file imports from other files, with the API's names that they are there.
+    reexports: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,20 @@ class Ported:
     entries: Sequence[Entry]
 
 
+class Note(NamedTuple):
+    """What an entry says: its rule, why, and what to do."""
+
+    rule: str
+    why: str
+    advice: str
+
+
 class Left(Exception):
-    """A place that cannot be ported. ``rule``, ``why`` and ``advice`` are those of its entry."""
+    """A place that cannot be ported, and stays as it is. ``note`` is what its entry says."""
 
     def __init__(self, rule: str, why: str, advice: str) -> None:
         super().__init__(why)
-        self.rule = rule
-        self.why = why
-        self.advice = advice
+        self.note = Note(rule, why, advice)
 
 
 @dataclass(frozen=True, order=True)

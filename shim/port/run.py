@@ -16,7 +16,6 @@ from shim.port.files.selection import ChosenFile, Kind, select_files
 from shim.port.files.text import NotText, create_file, decode_python, decode_text, replace_content
 from shim.port.glue import GLUE_FILE, needs_glue, with_glue
 from shim.port.launch_lines.texts import port_launch_lines
-from shim.port.notebooks.notebook import NotANotebook
 from shim.port.notebooks.porting import port_notebook
 from shim.port.plan import FileResult, Finding, Plan, Ported, Problem, Result
 from shim.port.porting import PortFunction, port_python, port_source
@@ -40,7 +39,7 @@ def port_file(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) 
     """Return *content*, the bytes of *file*, ported. Whatever is wrong with the file is a problem of the result; nothing is raised."""
     try:
         return _port(file, content, plan, port)
-    except (NotText, NotANotebook) as error:
+    except NotText as error:
         problem = Problem(str(error), error.advice)
     except SyntaxError as error:
         what = f"it is not Python 3, line {error.lineno}" if error.lineno else "it was not understood as Python 3"

@@ -160,9 +160,8 @@ def files_in_repository(folder: Path) -> list[str] | None:
 
 def _ask_git(folder: Path, *arguments: str) -> bytes | None:
     """Return what git prints, None where it ends with another status than 0."""
-    own = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
-    }  # those of a hook mean another repository
+    # The variables of a hook mean another repository.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
             [*_GIT, "-C", str(folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=own, check=False, timeout=_GIT_DEADLINE

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shim.port.launch_lines.launch import Edit, Launch, Refused, Word, entry_at
+from shim.port.launch_lines.launch import Edit, Launch, Word, entry_at
 from shim.port.launch_lines.launchers import Launcher, Route, written_for
 from shim.port.launch_lines.options import local_rank_notes, read_launch
-from shim.port.plan import Entry
+from shim.port.plan import Entry, Left
 
 # One piece of a word. Quotes and substitutions may have blanks; braces are those of format strings and of templates. What is quoted may go on
 # over lines that a backslash joins.
@@ -85,8 +85,8 @@ def port_commands(text: str, start: int, end: int, route: Route) -> Iterator[Edi
                 continue
             _check_outer(text, found.start)
             edit = _edit(text, found, launch, words, route)
-        except Refused as refusal:
-            yield entry_at(text, found.start, "left", refusal.note)
+        except Left as left:
+            yield entry_at(text, found.start, "left", left.note)
             continue
         yield edit
         notes = [*launch.notes, *local_rank_notes(found.module, [word.word for word in words])]
@@ -107,7 +107,7 @@ def _find(text: str, start: int, end: int, route: Route) -> Found | None:
 def _check_outer(text: str, start: int) -> None:
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if outer := _OUTER.search(line):
-        raise Refused("launch-nodes", f"{outer[1]} starts the launcher", "start the ranks on one host: shim run -n N")
+        raise Left("launch-nodes", f"{outer[1]} starts the launcher", "start the ranks on one host: shim run -n N")
 
 
 def _edit(text: str, found: Found, launch: Launch, words: list[PlacedWord], route: Route) -> Edit:
@@ -146,8 +146,8 @@ def port_arguments(text: str, words: Sequence[PlacedWord], route: Route) -> Iter
         if launch is None:
             return
         written = written_for(route.target, launch, through_module)
-    except Refused as refusal:
-        yield entry_at(text, words[first].start, "left", refusal.note)
+    except Left as left:
+        yield entry_at(text, words[first].start, "left", left.note)
         return
     quote = '"' if words[first].word.source.endswith('"') else "'"
     elements = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from shim.port.plan import Entry, Kind, Ported
+from shim.port.plan import Entry, Kind, Note, Ported
 
 
 class Word(NamedTuple):
@@ -15,14 +15,6 @@ class Word(NamedTuple):
 
     text: str | None
     source: str
-
-
-class Note(NamedTuple):
-    """A reason to report a launch line, as in ``Entry``."""
-
-    rule: str
-    why: str
-    advice: str
 
 
 @dataclass
@@ -37,14 +29,6 @@ class Launch:
     variables: list[str] = field(default_factory=list)
     program: int = 0
     notes: list[Note] = field(default_factory=list)
-
-
-class Refused(Exception):
-    """The line stays as it is, for the reason that ``note`` gives."""
-
-    def __init__(self, rule: str, why: str, advice: str) -> None:
-        super().__init__(why)
-        self.note = Note(rule, why, advice)
 
 
 @dataclass(frozen=True, order=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from shim.port.launch_lines.launch import Launch, Refused
-from shim.port.plan import Plan
+from shim.port.launch_lines.launch import Launch
+from shim.port.plan import Left, Plan
 
 
 @dataclass(frozen=True)
@@ -113,20 +113,20 @@ LAUNCHERS = {
 def written_for(target: str, launch: Launch, through_module: bool) -> list[str]:
     """Return the words with which *target*, a launcher's name, starts *launch*, up to the program. With *through_module* they follow ``python -m``.
 
-    Raises Refused for what the launcher cannot do.
+    Raises Left for what the launcher cannot do.
     """
     if target == "shim":
         restarts = ["--max-restarts", launch.restarts] * bool(launch.restarts)
         variables = [word for variable in launch.variables for word in ("--env", variable)]
         return ["shim", "run", "-n", launch.ranks, *restarts, *variables, *["-m"] * launch.is_module]
     if launch.variables:
-        raise Refused("launch-option", f"{target}'s launcher sets no variables", "set them before the command")
+        raise Left("launch-option", f"{target}'s launcher sets no variables", "set them before the command")
     if target == "torch":
         start = ["torch.distributed.run" if through_module else "torchrun", "--nproc-per-node", launch.ranks]
         return [*start, *["--max-restarts", launch.restarts] * bool(launch.restarts), *["-m"] * launch.is_module]
     if launch.is_module or launch.restarts:
         what = "starts no modules" if launch.is_module else "counts no restarts of ranks on one host"
-        raise Refused("launch-option", f"{target}'s launcher {what}", "give it a script, without this option")
+        raise Left("launch-option", f"{target}'s launcher {what}", "give it a script, without this option")
     if target == "paddle":
         start = [] if through_module else ["python", "-m"]
         return [*start, "paddle.distributed.launch", "--nproc_per_node", launch.ranks]

@@ -11,9 +11,9 @@ from itertools import accumulate
 
 from shim.port.files.text import parse
 from shim.port.launch_lines.commands import PlacedWord, port_arguments, port_commands, port_lists_of_strings
-from shim.port.launch_lines.launch import Edit, Launched, Note, Word, apply_edits, entry_at
+from shim.port.launch_lines.launch import Edit, Launched, Word, apply_edits, entry_at
 from shim.port.launch_lines.launchers import Route, route_of
-from shim.port.plan import Entry, Plan
+from shim.port.plan import Entry, Note, Plan
 
 _OVER_LINES = Note("launch-incomplete", "the command goes on in the list's next lines", "change the launcher by hand")
 

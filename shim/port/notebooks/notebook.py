@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shim.port.files.text import split_lines
+from shim.port.files.text import NotText, split_lines
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRINGS = json.JSONDecoder()
@@ -85,12 +85,11 @@ def _after_blank(text: str, position: int) -> int:
     return blank.end()
 
 
-class NotANotebook(ValueError):
+class NotANotebook(NotText):
     """The file is no notebook that can be read. ``advice`` says what to do."""
 
     def __init__(self, why: str, advice: str = "open it in Jupyter and save it again") -> None:
-        super().__init__(why)
-        self.advice = advice
+        super().__init__(why, advice)
 
 
 @dataclass(frozen=True)

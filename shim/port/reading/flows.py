@@ -28,9 +28,8 @@ class Definitions:
         self._file, nodes = file, file.nodes
         self._methods = {(owner, node.name.value): node for node, owner in nodes.of(cst.FunctionDef)}
         self._roots: dict[cst.ClassDef, cst.ClassDef] = {}
-        self._class_of: dict[
-            Hashable, cst.ClassDef | None
-        ] = {}  # of places that hold an object of a class, None where they may hold others
+        # Of places that hold an object of a class; None where they may hold others.
+        self._class_of: dict[Hashable, cst.ClassDef | None] = {}
         for parameter, _ in nodes.of(cst.Param):
             if parameter.annotation is not None:
                 self._holds(parameter.name, self._annotated(parameter.annotation))
@@ -151,12 +150,8 @@ def _parameters(function: cst.FunctionDef) -> tuple[cst.Name, ...]:
 
 
 EACH = -1  # a step of a path: every element
-_ADD_ONE = {
-    "append": 0,
-    "add": 0,
-    "insert": 1,
-    "setdefault": 1,
-}  # methods of containers, and the argument that they add
+# Methods of containers, and the argument that they add.
+_ADD_ONE = {"append": 0, "add": 0, "insert": 1, "setdefault": 1}
 _ADD_ALL = ("extend", "update")
 
 

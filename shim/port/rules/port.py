@@ -89,7 +89,7 @@ class Port:
         except Left as left:
             self.edits.undo(edits)
             del self.entries[entries:]
-            self.left(node, left.rule, left.why, left.advice)
+            self.left(node, *left.note)
             return False
         return True
 

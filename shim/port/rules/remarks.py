@@ -34,7 +34,7 @@ def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
         )
         return
     left = left_without(port, name)
-    port.left(node, left.rule, left.why, left.advice)
+    port.left(node, *left.note)
 
 
 def _is_still_there(port: Port, name: str) -> bool:

@@ -20,9 +20,8 @@ class Import:
 
     statement: cst.Import | cst.ImportFrom
     added: dict[str, str] = field(default_factory=dict)  # the target's module or name to the local name
-    used: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # local name to the target's names, each with its local name
+    # Local name to the target's names, each with its local name.
+    used: dict[str, dict[str, str]] = field(default_factory=dict)
     is_spare: bool = False  # another statement, which always runs, imports what is added
 
 

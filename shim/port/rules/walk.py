@@ -100,9 +100,7 @@ class Walk(cst.CSTVisitor):
         self.port.done.add(node.func)
         if self.port.attempt(node, lambda: port_primitive(self.port, node, known, self._spelled)):
             return True
-        self.port.done.update(
-            argument.value for argument in node.args if self.port.is_op(argument.value)
-        )  # they stay with it
+        self.port.done.update(each.value for each in node.args if self.port.is_op(each.value))  # they stay with it
         return False
 
     def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
