@@ -251,11 +251,14 @@ class SourceFile:
         return frozenset(statement for line in lines for statement in line.body)
 
     @cached_property
+    def _globals(self) -> metadata.Scope | None:
+        return next((scope.globals for scope in self._scopes.values() if scope is not None), None)
+
+    @cached_property
     def top_level_imports(self) -> Sequence[Imported]:
         """What the file's top level imports by a name of its own, unlike ``import torch.distributed``, which binds ``torch``."""
-        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
         found = []
-        for each in scope.globals.assignments if scope is not None else ():
+        for each in self._globals.assignments if self._globals is not None else ():
             statement = getattr(each, "node", None)
             if isinstance(statement, (cst.Import, cst.ImportFrom)) and _has_own_name(statement, each.name):
                 found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
@@ -263,8 +266,8 @@ class SourceFile:
 
     def uses_of(self, local: str) -> int:
         """Return how often the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
-        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
-        return max((len(assignment.references) for assignment in scope.globals[local]), default=0) if scope else 0
+        bound = self._globals[local] if self._globals is not None else ()
+        return max((len(assignment.references) for assignment in bound), default=0)
 
     def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
         """Return the statements that bind the local *name*."""
@@ -343,10 +346,5 @@ def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:
     """Tell whether *statement* binds *name* itself, and not the first package of a dotted path."""
     if isinstance(statement, cst.ImportFrom):
         return True
-    return any(
-        _name(alias.asname.name if alias.asname is not None else alias.name) == name for alias in statement.names
-    )
-
-
-def _name(node: cst.CSTNode) -> str:
-    return node.value if isinstance(node, cst.Name) else ""
+    names = (alias.asname.name if alias.asname is not None else alias.name for alias in statement.names)
+    return any(isinstance(each, cst.Name) and each.value == name for each in names)

@@ -45,10 +45,10 @@ def port_call(
     if before is not None:
         port.check_statement(node)
     in_background = _in_background(port, given, row, target)
+    rewriting = Rewriting(port, node, arguments, given, source, in_background or target, spell)
+    port_arguments(rewriting, settled="background" if in_background is not None else "")
     if in_background is not None:
-        port_arguments(Rewriting(port, node, arguments, given, source, in_background, spell), settled="background")
         return in_background.name
-    port_arguments(Rewriting(port, node, arguments, given, source, target, spell))
     if before is not None:
         port.insert_before(before)
     remark(port, node, row, source, target)

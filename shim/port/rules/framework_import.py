@@ -29,11 +29,8 @@ class FrameworkImport:
     def spell(self, name: str) -> str:
         """Return how to write the target's *name*, which is a full name."""
         if not self._is_known and self._anchor() is None:
-            raise Left(
-                "no-import",
-                f"this file has no import to which that of {self._target} could be added",
-                "Import it, and port again.",
-            )
+            why = f"this file has no import to which that of {self._target} could be added"
+            raise Left("no-import", why, "Import it, and port again.")
         self._needed = True
         return self._local + name.removeprefix(self._target)
 

@@ -58,11 +58,8 @@ def port_member(
     """Write *node* as the target has it. *parts* are the expressions of the group, if it is given, and of the rank, in the order of the source."""
     template = member_for(row, port.plan.target)
     if template is None:
-        raise Left(
-            "no-equivalent",
-            f"groups of {port.target.framework} do not tell this",
-            "Keep it in a variable when the group is made.",
-        )
+        why = f"groups of {port.target.framework} do not tell this"
+        raise Left("no-equivalent", why, "Keep it in a variable when the group is made.")
     if template.startswith("{group}") and port.file.code(parts[0]) == "None":
         write_template(port, node, template.replace("{group}", spell(_WORLD)), parts[1:])
     else:
@@ -84,17 +81,14 @@ _NAME = re.compile(r"(?:.*_)?(?:group|pg)", re.IGNORECASE)
 
 def report_possible_group(port: Port, node: cst.Attribute, call: cst.Call | None) -> None:
     """Report *node*, the function of *call* or an attribute that is read, if it has the name of a group's member and is of what is named like one."""
-    target = port.target.framework
-    if port.source.framework == target or node.value in port.groups or member_row(port, node, call) is None:
+    is_certain = node.value in port.groups
+    if not port.between_frameworks or is_certain or member_row(port, node, call) is None:
         return
-    if not _NAME.fullmatch(_last_name(node.value)):
-        return
-    port.left(
-        node,
-        "may-be-group",
-        f"{port.file.code(node.value)} is named like a group, and groups of {target} have no {node.attr.value}",
-        "If it is one, ask with the target's functions of groups, such as get_world_size(group).",
-    )
+    if _NAME.fullmatch(_last_name(node.value)):
+        code, target = port.file.code(node.value), port.target.framework
+        why = f"{code} is named like a group, and groups of {target} have no {node.attr.value}"
+        advice = "If it is one, ask with the target's functions of groups, such as get_world_size(group)."
+        port.left(node, "may-be-group", why, advice)
 
 
 def _last_name(node: cst.BaseExpression) -> str:

@@ -124,22 +124,18 @@ class Walk(cst.CSTVisitor):
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
             self.port.attempt(node, lambda: self._visit_hasattr(node))
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
-            self.port.left(
-                node,
-                "name-at-run-time",
-                f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
-                "Write the target's name by hand.",
-            )
+            module = self.port.file.code(node.args[0].value)
+            why = f"{function.value} asks {module} for a name while the program runs"
+            self.port.left(node, "name-at-run-time", why, "Write the target's name by hand.")
 
     def _visit_hasattr(self, node: cst.Call) -> None:
         """Port ``hasattr(module, "name")``."""
         module, asked = (argument.value for argument in node.args[:2])
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
-        self.port.done.add(module)
         if is_module(self.port.source, name) and not self.port.between_frameworks:
-            self.port.done.discard(module)
             return
+        self.port.done.add(module)
         if is_module(self.port.source, name) or target is None or "." not in target or "(" in target:
             report_unknown(self.port, node, name)
             return
@@ -217,11 +213,8 @@ class Walk(cst.CSTVisitor):
             node = node.args[0].value  # of getattr
         text = self.spelling.spell(node, name)
         if text is None:
-            raise Left(
-                "no-import",
-                f"this file has no import to which that of {name} could be added",
-                "Import it, and port again.",
-            )
+            why = f"this file has no import to which that of {name} could be added"
+            raise Left("no-import", why, "Import it, and port again.")
         return text
 
     def _write(self, node: cst.BaseExpression, text: str) -> None:
@@ -255,12 +248,9 @@ class Walk(cst.CSTVisitor):
             )
         elif node not in self.port.done and self.port.between_frameworks:
             self.port.done.add(node)
-            self.port.left(
-                whole,
-                "group-member",
-                f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}",
-                "Write by hand, with the target's functions of groups, what the code asks.",
-            )
+            why = f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}"
+            advice = "Write by hand, with the target's functions of groups, what the code asks."
+            self.port.left(whole, "group-member", why, advice)
 
     def _visit_name(self, node: cst.Name | cst.Attribute | cst.Call) -> bool:
         """Port a name of the API. Returns whether there is anything else in *node*."""
@@ -289,12 +279,8 @@ class Walk(cst.CSTVisitor):
         names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):
             return False
-        self.port.left(
-            node,
-            "several-imports",
-            f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs",
-            "Have the name mean one thing, and port again.",
-        )
+        why = f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs"
+        self.port.left(node, "several-imports", why, "Have the name mean one thing, and port again.")
         return True
 
     def _is_of_api(self, name: str) -> bool:

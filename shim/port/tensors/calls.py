@@ -22,11 +22,8 @@ def port_tensor_call(port: Port, node: cst.Call, row: str, source: Form) -> None
     """Port *node*, a call of the function or, where *row* begins with a dot, the method of *row*. Raises Left, and changes nothing, where it cannot."""
     forms = TENSORS.forms_of(row, port.plan.target)
     if not forms:
-        raise Left(
-            "no-equivalent",
-            f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}",
-            "Write by hand what the code needs of it.",
-        )
+        why = f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}"
+        raise Left("no-equivalent", why, "Write by hand what the code needs of it.")
     target, given = forms[0], bind(port, node.args, source)
     rewriting = Rewriting(port, node, node.args, given, source, target, port.framework.spell)
     rule = _RULES.get(row.lstrip("."))
@@ -58,18 +55,13 @@ def _target_of(rewriting: Rewriting, given: Given) -> Parameter | None:
     if found is not None:
         return found
     if parameter.role == "device":
-        rewriting.report(
-            given.argument,
-            "device-not-given",
-            f"{name} makes the tensor on the current device, and {parameter.name}={code} was left out",
-            "Have the program set the device of each rank once, when it starts.",
-        )
+        why = f"{name} makes the tensor on the current device, and {parameter.name}={code} was left out"
+        advice = "Have the program set the device of each rank once, when it starts."
+        rewriting.report(given.argument, "device-not-given", why, advice)
         return None
-    raise Left(
-        "no-equivalent-argument",
-        f"{name} has no parameter for {parameter.name}={code}",
-        f"Write the call without {parameter.name}, or do by other calls what it does.",
-    )
+    why = f"{name} has no parameter for {parameter.name}={code}"
+    advice = f"Write the call without {parameter.name}, or do by other calls what it does."
+    raise Left("no-equivalent-argument", why, advice)
 
 
 def _convert_dtype(rewriting: Rewriting, given: Given) -> None:
