@@ -6,8 +6,7 @@ byte as it is. What has no equivalent, or cannot be decided from the source, is 
 
 from __future__ import annotations
 
-from shim.port.entries import Entry
-from shim.port.plan import Plan, Ported
+from shim.port.plan import Entry, Plan, Ported
 from shim.port.porting import port_source
 
 __all__ = ["Entry", "Plan", "Ported", "port_source"]

@@ -93,25 +93,17 @@ APIS = {
                 "torch.utils.data.distributed",
             ),
         ),
-        Api(
-            "paddle_2",
-            "paddle",
-            "paddle-2.6.2",
-            "shim.frontends.paddle_2",
-            "paddle.distributed",
-            _PADDLE_SAME,
-            (),
-            _PADDLE_NAMES,
-        ),
-        Api(
-            "paddle_3",
-            "paddle",
-            "paddle-3.3.1",
-            "shim.frontends.paddle_3",
-            "paddle.distributed",
-            _PADDLE_SAME,
-            (),
-            _PADDLE_NAMES,
+        *(
+            Api(
+                f"paddle_{version[0]}",
+                "paddle",
+                f"paddle-{version}",
+                f"shim.frontends.paddle_{version[0]}",
+                "paddle.distributed",
+                _PADDLE_SAME,
+                names=_PADDLE_NAMES,
+            )
+            for version in ("2.6.2", "3.3.1")
         ),
         Api(
             "mindspore",

@@ -11,25 +11,19 @@ from collections.abc import Sequence
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences import Form, Parameter
-from shim.port.plan import Plan
-from shim.port.results import FileResult, Problem
+from shim.port.correspondences.table import Form, tensor_form_of
+from shim.port.plan import FileResult, Plan, Problem
 
 GLUE_MODULE = "shim_port_glue"
 GLUE_FILE = f"{GLUE_MODULE}.py"
 _IMPORT = re.compile(rf"\bfrom \.?{GLUE_MODULE} import (\w+)".encode())
 _DEFINITION = re.compile(r"^def (\w+)", re.MULTILINE)
 _HEAD = '"""What {framework} lacks, written by `shim port --to {api}`, which writes it anew: remove this line to keep changes of yours."""\n\n'
-# By row: the APIs that lack it, the parameters with their roles and defaults, the function's text.
+# By row: the APIs that lack it, the parameters with their roles and defaults as a form of tensors has them, the function's text.
 FUNCTIONS = {
     "gather_object": (
         ("paddle_2", "paddle_3"),
-        (
-            ("obj", "object", None),
-            ("object_gather_list", "objects", "None"),
-            ("dst", "root", "0"),
-            ("group", "group", "None"),
-        ),
+        "obj:object, object_gather_list:objects=None, dst:root=0, group=None",
         '''
 def gather_object(obj, object_gather_list=None, dst=0, group=None):
     """Gather the objects of a group's ranks into a list on rank *dst* of the world."""
@@ -41,7 +35,7 @@ def gather_object(obj, object_gather_list=None, dst=0, group=None):
     ),
     "receive_objects": (
         ("paddle_2",),
-        (("object_list", "objects", None), ("src", "peer", None), ("group", "group", "None")),
+        "object_list:objects, src:peer, group=None",
         '''
 def recv_object_list(object_list, src, group=None):
     """Receive an object for each place of a list, from rank *src* of the world."""
@@ -55,7 +49,7 @@ def recv_object_list(object_list, src, group=None):
     ),
     "send_objects": (
         ("paddle_2",),
-        (("object_list", "objects", None), ("dst", "peer", "0"), ("group", "group", "None")),
+        "object_list:objects, dst:peer=0, group=None",
         '''
 def send_object_list(object_list, dst=0, group=None):
     """Send the objects of a list to rank *dst* of the world, which receives them by recv_object_list."""
@@ -71,11 +65,8 @@ def send_object_list(object_list, dst=0, group=None):
 @cache
 def glue_form(row: str, api: str) -> Form | None:
     """Return the form of the function that stands for *row* on the framework of *api* itself; None where there is none."""
-    apis, parameters, text = FUNCTIONS.get(row, ((), (), ""))
-    if api not in apis:
-        return None
-    name = f"{GLUE_MODULE}.{_name(text)}"
-    return Form(api, name, tuple(Parameter(own, role, False, default) for own, role, default in parameters))
+    apis, parameters, text = FUNCTIONS.get(row, ((), "", ""))
+    return tensor_form_of(f"{GLUE_MODULE}.{_name(text)}({parameters})", api) if api in apis else None
 
 
 def module_text(names: Sequence[str], api: str) -> str:

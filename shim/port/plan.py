@@ -1,12 +1,28 @@
-"""What to port, and what came of it."""
+"""What to port, what is reported of a place in the source, and what came of the files of a port."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from shim.port.entries import Entry
+# left: the code is as it was, and does not run on the target before somebody changes it.
+# changed: the code is ported, and something about it differs that the author has to know.
+Kind = Literal["left", "changed"]
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """One line of the report. ``line`` and ``column`` count from 1, in the source before the port; ``rule`` is a stable name of the reason."""
+
+    line: int
+    column: int
+    kind: Kind
+    rule: str
+    why: str
+    advice: str
+
 
 Onto = Literal["shim", "native"]
 Scope = Literal["collectives", "statements"]
@@ -21,9 +37,8 @@ class Plan:
     onto: Onto = "shim"
     scope: Scope = "collectives"
     in_package: bool = False  # the file is a module of a package, which imports what is beside it by a dot
-    reexports: Sequence[
-        tuple[str, str]
-    ] = ()  # dotted names that the file imports from other files, with the API's names that they are there
+    # Dotted names that the file imports from other files, with the API's names that they are there.
+    reexports: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -33,3 +48,85 @@ class Ported:
     text: str
     places: int
     entries: Sequence[Entry]
+
+
+class Note(NamedTuple):
+    """What an entry says: its rule, why, and what to do."""
+
+    rule: str
+    why: str
+    advice: str
+
+
+class Left(Exception):
+    """A place that cannot be ported, and stays as it is. ``note`` is what its entry says."""
+
+    def __init__(self, rule: str, why: str, advice: str) -> None:
+        super().__init__(why)
+        self.note = Note(rule, why, advice)
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """An entry, and the line of the file at which it stands. In a notebook ``entry.line`` counts within *cell*, from 1; elsewhere *cell* is 0."""
+
+    file_line: int
+    entry: Entry
+    cell: int = 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a file was not ported, and what to do."""
+
+    why: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """One file: its bytes before and after, which are equal where nothing is ported, and its text as a reader sees it."""
+
+    path: Path
+    target: Path
+    before: bytes = b""
+    after: bytes = b""
+    encoding: str = "utf-8"
+    places: int = 0
+    findings: Sequence[Finding] = ()
+    problem: Problem | None = None
+    is_new: bool = False  # there is no such file before
+
+    @property
+    def is_changed(self) -> bool:
+        return self.before != self.after
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The text before and after, for showing: bytes that are no text are replaced."""
+        return self.before.decode(self.encoding, "replace"), self.after.decode(self.encoding, "replace")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole port: ``files`` are those with something to tell, ``searched`` is the number of all that were looked at."""
+
+    plan: Plan
+    files: Sequence[FileResult]
+    searched: int
+
+    @property
+    def places(self) -> int:
+        return sum(file.places for file in self.files)
+
+    @property
+    def changed(self) -> list[FileResult]:
+        return [file for file in self.files if file.is_changed]
+
+    @property
+    def unported(self) -> list[FileResult]:
+        return [file for file in self.files if file.problem is not None]
+
+    def count(self, kind: str) -> int:
+        """Return the number of entries of *kind*."""
+        return sum(finding.entry.kind == kind for file in self.files for finding in file.findings)

@@ -32,10 +32,8 @@ def for_each(
     while remaining:
         suspects: list[tuple[int, _Task]] = []
         yield from _in_pool(function, remaining, min(jobs, len(remaining)), suspects)
-        for (
-            number,
-            task,
-        ) in suspects:  # a process has died: which of these it worked on shows when each has a process of its own
+        # A process has died: which of these it worked on shows when each has a process of its own.
+        for number, task in suspects:
             alone, again = [(number, task)], list[tuple[int, _Task]]()
             yield from _in_pool(function, alone, 1, again)
             if again:

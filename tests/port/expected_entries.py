@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shim.port.entries import Entry
+from shim.port.plan import Entry
 
 # The ways round, by the API in which a script is written.
 ROUNDS = {

@@ -6,8 +6,7 @@ import ast
 import os
 import re
 
-from shim.port.entries import Entry
-from shim.port.plan import Plan, Ported
+from shim.port.plan import Entry, Plan, Ported
 
 IMPORT = "import torch.distributed as dist"
 PORTED = "import shim.frontends.torch.distributed as dist"

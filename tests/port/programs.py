@@ -9,8 +9,8 @@ import ast
 import re
 
 from shim.port.apis import APIS
-from shim.port.correspondences import Form, forms_of
 from shim.port.correspondences.members import member_for
+from shim.port.correspondences.table import Form, forms_of
 
 # The ways to write a program: with arguments by position, all by keyword, with the API's second and third function for a row.
 VARIANTS = ("positions", "keywords", "other functions", "third functions")

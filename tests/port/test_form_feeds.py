@@ -6,8 +6,8 @@ import pytest
 from port_functions import IMPORT, port_imports
 
 from shim.port import port_source
-from shim.port.form_feeds import FormFeedLost, with_form_feeds
 from shim.port.plan import Plan, Ported
+from shim.port.porting import FormFeedLost, with_form_feeds
 
 PLAN = Plan("torch", "paddle_3")
 CALL = "dist.all_to_all_single(x, y, async_op=True)"

@@ -14,8 +14,7 @@ import pytest
 
 from shim.conformance.examples.adapting import free_ports
 from shim.port.glue import FUNCTIONS, module_text
-from shim.port.plan import Plan
-from shim.port.results import Result
+from shim.port.plan import Plan, Result
 from shim.port.run import port_paths, write_files
 
 SOURCE = """\

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from shim.port.launch_lines import port_launch_lines, port_launch_lines_in_python
+from shim.port.launch_lines.texts import port_launch_lines, port_launch_lines_in_python
 from shim.port.plan import Plan
 
 APIS = ("torch", "paddle_2", "paddle_3", "mindspore")

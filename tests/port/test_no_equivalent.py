@@ -8,11 +8,11 @@ import pytest
 
 from shim.port import Plan, port_source
 from shim.port.apis import APIS
-from shim.port.correspondences import declared, forms_of, name_for, rows_with
-from shim.port.correspondences.members import MEMBERS, member_for
-from shim.port.correspondences.no_equivalent import all_declared
-from shim.port.correspondences.primitives import primitive
-from shim.port.correspondences.returning import returned
+from shim.port.correspondences.members import GROUP_MEMBERS, member_for
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.no_equivalent import all_declared, declared
+from shim.port.correspondences.returning import primitive, returned
+from shim.port.correspondences.table import forms_of, rows_with
 from shim.record import read
 
 DIRECTIONS = [(source, target) for source in APIS for target in APIS if source != target]
@@ -32,7 +32,7 @@ def recorded_names(api: str) -> Iterator[str]:
 
 def has_equivalent(name: str, source: str, target: str) -> bool:
     rows = rows_with(name, source)
-    if any(forms_of(row, target) or (row in MEMBERS and member_for(row, target)) for row, _ in rows):
+    if any(forms_of(row, target) or (row in GROUP_MEMBERS and member_for(row, target)) for row, _ in rows):
         return True
     returning = returned(name, source) or primitive(name, source)
     if returning is not None:

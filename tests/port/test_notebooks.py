@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from port_functions import IMPORT, PORTED, port_imports
 
-from shim.port.notebooks import NotANotebook, port_notebook
+from shim.port.notebooks.notebook import NotANotebook
+from shim.port.notebooks.porting import port_notebook
 from shim.port.plan import Plan
 
 PLAN = Plan("torch", "mindspore")

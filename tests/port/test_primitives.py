@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shim.port import Plan, port_source
-from shim.port.correspondences.primitives import PRIMITIVES
+from shim.port.correspondences.returning import PRIMITIVES
 
 HEAD = "import mindspore.mint.distributed as dist\nimport mindspore.ops as ops\n"
 BODY = "    result = tensor.copy()\n    dist.all_reduce(result{})\n    return result\n"

@@ -13,10 +13,8 @@ from recorded_runs import Runs, assert_equal_calls
 
 from shim.port import Plan, port_source
 from shim.port.apis import APIS
-from shim.port.correspondences import forms_of
-from shim.port.correspondences.collectives import COLLECTIVES
-from shim.port.correspondences.objects import OBJECTS
-from shim.port.correspondences.point_to_point import POINT_TO_POINT
+from shim.port.correspondences.functions import COLLECTIVES, OBJECTS, POINT_TO_POINT
+from shim.port.correspondences.table import forms_of
 
 # What has no equivalent, and why: all of these programs are left, with an entry.
 WITHOUT = {

@@ -17,8 +17,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from shim.cli.conformance.options import check_writable, console_of
 
 if TYPE_CHECKING:
-    from shim.port.plan import Plan
-    from shim.port.results import Result
+    from shim.port.plan import Plan, Result
 
 _APIS = {
     "torch": "torch",

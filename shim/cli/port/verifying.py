@@ -24,8 +24,7 @@ import typer
 from shim.cli.trace.diff import lines_of
 
 if TYPE_CHECKING:
-    from shim.port.plan import Plan
-    from shim.port.results import FileResult, Result
+    from shim.port.plan import FileResult, Plan, Result
     from shim.trace.calls import Recording
 
 _LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "node_modules")

@@ -1,4 +1,4 @@
-"""Names that are no functions: reduce ops, classes, modules."""
+"""Names that are no functions: reduce ops, classes, modules; and tensors' types, dtypes and devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from shim.port.apis import APIS
-from shim.port.correspondences.forms import recorded
+from shim.port.correspondences.table import recorded
 
 # Each line: torch, Paddle, MindSpore; - where there is none. A name may be written with a call after it.
 NAMES = """
@@ -37,23 +37,72 @@ torch.distributed.Backend.NCCL        "nccl"                                    
 torch.distributed.Backend.GLOO        "gloo"                                       "hccl"
 """
 
+TENSOR_NAMES = """
+torch.Tensor             paddle.Tensor             mindspore.Tensor
+torch.bool               paddle.bool               mindspore.bool_
+torch.uint8              paddle.uint8              mindspore.uint8
+torch.int8               paddle.int8               mindspore.int8
+torch.int16              paddle.int16              mindspore.int16
+torch.int32              paddle.int32              mindspore.int32
+torch.int64              paddle.int64              mindspore.int64
+torch.float16            paddle.float16            mindspore.float16
+torch.bfloat16           paddle.bfloat16           mindspore.bfloat16
+torch.float32            paddle.float32            mindspore.float32
+torch.float64            paddle.float64            mindspore.float64
+torch.complex64          paddle.complex64          mindspore.complex64
+torch.complex128         paddle.complex128         mindspore.complex128
+torch.no_grad            paddle.no_grad            mindspore._no_grad
+torch.autograd.Function  paddle.autograd.PyLayer   mindspore._Function
+torch.cuda.synchronize   paddle.device.synchronize mindspore.runtime.synchronize
+"""
+
+_OTHER_PATHS = {
+    "torch.long": "torch.int64",
+    "torch.int": "torch.int32",
+    "torch.short": "torch.int16",
+    "torch.half": "torch.float16",
+    "torch.float": "torch.float32",
+    "torch.double": "torch.float64",
+    "torch.cfloat": "torch.complex64",
+    "torch.cdouble": "torch.complex128",
+    "mindspore.bool": "mindspore.bool_",
+    "mindspore.common.tensor.Tensor": "mindspore.Tensor",
+    "paddle.autograd.py_layer.PyLayer": "paddle.autograd.PyLayer",
+}
+_DTYPE_MODULES = ("mindspore.common.dtype.", "mindspore.dtype.")
+
+AUTOGRAD_CLASSES = frozenset(("torch.autograd.Function", "paddle.autograd.PyLayer", "mindspore._Function"))
+
 
 def name_for(name: str, source: str, target: str) -> str | None:
     """Return what *target* calls what *source* calls *name*, a canonical path; None where the table has nothing.
 
     What another version of the same framework has as well, with the same signature, keeps its name.
     """
-    found = _translations(source, target).get(name)
+    found = _translations(NAMES, source, target).get(name)
     if found is None and APIS[source].framework == APIS[target].framework:
         one, other = recorded(name, source), recorded(name, target)
         return name if one is not None and one == other else None
     return found
 
 
+def tensor_name_for(name: str, source: str, target: str) -> str | None:
+    """Return what *target* calls what *source* calls *name*; None where the table has nothing."""
+    for module in _DTYPE_MODULES:
+        if name.startswith(module):
+            name = f"mindspore.{name.removeprefix(module)}"
+    return _translations(TENSOR_NAMES, source, target).get(_OTHER_PATHS.get(name, name))
+
+
+def dtype_of(word: str, target: str) -> str | None:
+    """Return *target*'s name of the dtype that Paddle calls by the string *word*; None where it is none."""
+    return _translations(TENSOR_NAMES, "paddle_3", target).get(f"paddle.{word}") if word.islower() else None
+
+
 @cache
-def _translations(source: str, target: str) -> Mapping[str, str]:
+def _translations(names: str, source: str, target: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
-    for line in NAMES.strip().splitlines():
+    for line in names.strip().splitlines():
         cells = line.split()
         one, other = _cell(cells, source), _cell(cells, target)
         if one and other:

@@ -53,9 +53,8 @@ def mentions_launcher(content: bytes | mmap, framework: str) -> bool:
 def _words(framework: str) -> re.Pattern[bytes]:
     """Return what a file that uses the API of *framework* has besides the framework's name."""
     own = [name for api in APIS.values() if api.framework == framework for name in api.names]
-    single = {name.rpartition(".")[2].encode() for name in own} - {
-        b"distributed"
-    }  # a module's name, which prose has too
+    # Without a module's name, which prose has too.
+    single = {name.rpartition(".")[2].encode() for name in own} - {b"distributed"}
     words = _WORDS[framework] + rb"|\b(?:" + b"|".join(sorted(single)) + rb")\b"
     if framework != "mindspore":
         return re.compile(words)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from shim.port.files.text import parse
 
 _FROM = re.compile(rb"^[ \t]*from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n;#]*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
@@ -128,10 +129,8 @@ def _imports(content: bytes) -> Iterator[_Import]:
 def _imported_at_top(content: bytes) -> list[_Import]:
     """Return what the module with *content* imports outside of functions and classes, by names that it binds in no other way."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the user's own text
-            tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(content)
+    except (SyntaxError, RecursionError, MemoryError):
         return []
     found: list[_Import] = []
     others: set[str] = set()

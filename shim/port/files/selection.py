@@ -1,14 +1,46 @@
-"""Which files the paths of a command line mean, and what git says of them."""
+"""Which files the paths of a command line mean, what a port does with each by its name, and what git says of them."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from shim.port.files.kinds import Kind, kind_by_name, kind_of
+# python: code and launch lines; notebook: the same in its cells; text: launch lines alone.
+Kind = Literal["python", "notebook", "text"]
+
+_BY_SUFFIX: dict[str, Kind] = {
+    ".py": "python",
+    ".pyi": "python",
+    ".ipynb": "notebook",
+    ".sh": "text",
+    ".md": "text",
+    ".rst": "text",
+    ".txt": "text",
+    ".yml": "text",
+    ".yaml": "text",
+}
+_TEXTS = re.compile(r"Dockerfile(\..+)?|.+\.[Dd]ockerfile|(GNU)?[Mm]akefile|.+\.mk")
+_PYTHON_SCRIPT = re.compile(rb"#![^\n]*\bpython[\d.]*\b")
+
+
+def kind_by_name(path: Path) -> Kind | None:
+    """Return the kind of the file *path* among others of its folder, None where a port passes it over."""
+    if path.suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[path.suffix]
+    return "text" if _TEXTS.fullmatch(path.name) else None
+
+
+def kind_of(path: Path, content: bytes) -> Kind:
+    """Return the kind of a file that the user has named, whatever its name: *content* is its beginning."""
+    if (kind := kind_by_name(path)) is not None:
+        return kind
+    return "python" if path.suffix == ".pyw" or _PYTHON_SCRIPT.match(content) else "text"
+
 
 _GIT_DEADLINE = 60  # seconds
 # A repository's own settings may name programs to be run; listing files must run none of them.
@@ -128,9 +160,8 @@ def files_in_repository(folder: Path) -> list[str] | None:
 
 def _ask_git(folder: Path, *arguments: str) -> bytes | None:
     """Return what git prints, None where it ends with another status than 0."""
-    own = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
-    }  # those of a hook mean another repository
+    # The variables of a hook mean another repository.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
             [*_GIT, "-C", str(folder), *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=own, check=False, timeout=_GIT_DEADLINE

@@ -1,13 +1,20 @@
-"""A file's bytes as text and back, so that what a port does not touch stays byte for byte as it is."""
+"""A file's bytes as text and back, so that what a port does not touch stays byte for byte as it is; Python's own parser for the text."""
 
 from __future__ import annotations
 
+import ast
 import codecs
+import contextlib
 import difflib
 import io
+import os
 import re
+import shutil
+import tempfile
 import tokenize
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -96,3 +103,68 @@ def _with_line_ends(before: Decoded, ported: str) -> str:
             pairs = min(min(a_end, len(ends)) - a, b_end - b)
             chosen[b : b + pairs] = ends[a : a + pairs]
     return "".join(line[:-1] + end if line.endswith("\n") else line for line, end in zip(new, chosen, strict=True))
+
+
+class ChangedMeanwhile(OSError):
+    """Somebody else has written the file since it was read."""
+
+
+def replace_content(target: Path, before: bytes, after: bytes) -> None:
+    """Give *target* the content *after*, if it still has the content *before*. Its permissions stay, and its owner where that is allowed.
+
+    At every moment the file has one content or the other: the new one is written beside it and then takes its name. *target* is no
+    symbolic link. Raises OSError, ChangedMeanwhile among them, and then leaves the file and its folder as they were.
+    """
+    if target.read_bytes() != before:
+        raise ChangedMeanwhile("it has changed since it was read")
+    if not os.access(target, os.W_OK):
+        raise PermissionError("it is write-protected")
+    number, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".port", dir=target.parent)
+    try:
+        with open(number, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(number)
+        status = target.stat()
+        with contextlib.suppress(PermissionError):
+            os.chown(name, status.st_uid, status.st_gid)
+        shutil.copymode(target, name)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def create_file(target: Path, content: bytes) -> None:
+    """Make the file *target* with *content*, all of it at once. Raises OSError, FileExistsError among them, and then leaves the folder as it was."""
+    number, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".port", dir=target.parent)
+    try:
+        with open(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.link(name, target)
+    finally:
+        os.unlink(name)
+
+
+def parse(text: str | bytes) -> ast.Module:
+    """Return the syntax tree of *text*, without warnings: a port is not the place for remarks on other people's string escapes. Raises SyntaxError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except ValueError as error:  # lone surrogates, zero bytes
+            raise SyntaxError(str(error)) from None
+
+
+def is_python(text: str) -> bool:
+    """Whether *text* is a module of Python 3."""
+    try:
+        parse(text)
+    except SyntaxError:
+        return False
+    return True

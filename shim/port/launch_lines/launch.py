@@ -1,9 +1,13 @@
-"""What a launch line says, whichever launcher it is for."""
+"""What a launch line says, whichever launcher it is for, and the changes of the text that it stands in."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from shim.port.plan import Entry, Kind, Note, Ported
 
 
 class Word(NamedTuple):
@@ -11,14 +15,6 @@ class Word(NamedTuple):
 
     text: str | None
     source: str
-
-
-class Note(NamedTuple):
-    """A reason to report a launch line, as in ``Entry``."""
-
-    rule: str
-    why: str
-    advice: str
 
 
 @dataclass
@@ -35,9 +31,43 @@ class Launch:
     notes: list[Note] = field(default_factory=list)
 
 
-class Refused(Exception):
-    """The line stays as it is, for the reason that ``note`` gives."""
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace the text from ``start`` to ``end``."""
 
-    def __init__(self, rule: str, why: str, advice: str) -> None:
-        super().__init__(why)
-        self.note = Note(rule, why, advice)
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass(frozen=True)
+class Launched(Ported):
+    """A text with its launch lines ported. ``joined`` has a pair for each place at which lines were joined: the line of the
+    new text, and how many lines of the old text are missing up to there."""
+
+    joined: Sequence[tuple[int, int]] = ()
+
+    def line_before(self, line: int) -> int:
+        """Return the line of the old text that is *line* of the new one."""
+        place = bisect_left(self.joined, (line, 0))
+        return line + (self.joined[place - 1][1] if place else 0)
+
+
+def apply_edits(text: str, edits: Sequence[Edit], entries: Sequence[Entry]) -> Launched:
+    """Return *text* with all *edits*, which do not overlap, made."""
+    pieces, joined = [], []
+    position, line, lost = 0, 1, 0
+    for edit in sorted(edits):
+        pieces += [text[position : edit.start], edit.replacement]
+        line += text.count("\n", position, edit.start) + edit.replacement.count("\n")
+        if missing := text.count("\n", edit.start, edit.end) - edit.replacement.count("\n"):
+            lost += missing
+            joined.append((line, lost))
+        position = edit.end
+    return Launched("".join([*pieces, text[position:]]), len(edits), sorted(entries), joined)
+
+
+def entry_at(text: str, position: int, kind: Kind, note: Note) -> Entry:
+    """Return the entry for what stands at *position* of *text*."""
+    begin = text.rfind("\n", 0, position) + 1
+    return Entry(text.count("\n", 0, position) + 1, position - begin + 1, kind, *note)

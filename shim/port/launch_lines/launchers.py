@@ -1,12 +1,14 @@
-"""The launchers: how each is recognised, what its options mean, and how a launch is written for it."""
+"""The launchers: how each is recognised, what its options mean, how a launch is written for it, and which a port changes into which."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from shim.port.launch_lines.launch import Launch, Refused
+from shim.port.launch_lines.launch import Launch
+from shim.port.plan import Left, Plan
 
 
 @dataclass(frozen=True)
@@ -111,20 +113,20 @@ LAUNCHERS = {
 def written_for(target: str, launch: Launch, through_module: bool) -> list[str]:
     """Return the words with which *target*, a launcher's name, starts *launch*, up to the program. With *through_module* they follow ``python -m``.
 
-    Raises Refused for what the launcher cannot do.
+    Raises Left for what the launcher cannot do.
     """
     if target == "shim":
         restarts = ["--max-restarts", launch.restarts] * bool(launch.restarts)
         variables = [word for variable in launch.variables for word in ("--env", variable)]
         return ["shim", "run", "-n", launch.ranks, *restarts, *variables, *["-m"] * launch.is_module]
     if launch.variables:
-        raise Refused("launch-option", f"{target}'s launcher sets no variables", "set them before the command")
+        raise Left("launch-option", f"{target}'s launcher sets no variables", "set them before the command")
     if target == "torch":
         start = ["torch.distributed.run" if through_module else "torchrun", "--nproc-per-node", launch.ranks]
         return [*start, *["--max-restarts", launch.restarts] * bool(launch.restarts), *["-m"] * launch.is_module]
     if launch.is_module or launch.restarts:
         what = "starts no modules" if launch.is_module else "counts no restarts of ranks on one host"
-        raise Refused("launch-option", f"{target}'s launcher {what}", "give it a script, without this option")
+        raise Left("launch-option", f"{target}'s launcher {what}", "give it a script, without this option")
     if target == "paddle":
         start = [] if through_module else ["python", "-m"]
         return [*start, "paddle.distributed.launch", "--nproc_per_node", launch.ranks]
@@ -137,3 +139,44 @@ def written_for(target: str, launch: Launch, through_module: bool) -> list[str]:
 def normal_name(option: str) -> str:
     """Return the name of *option* without its dashes, in one spelling."""
     return re.sub(r"^--?", "", option).replace("_", "-")
+
+
+# A launcher is a command where it is no part of a path or a longer name, and words follow it.
+_FORM = r"(?<![\w./-])(?:(?P<command>{commands})|(?P<python>[^\s`'\"|;&(!@]+)(?:[ \t]+-[uBO])*[ \t]+-m[ \t]+(?P<module>{modules}))(?=[ \t]|\\{{1,2}}[ \t]*\n)"
+
+
+@dataclass(frozen=True)
+class Route:
+    """``target`` is the name of the launcher that the port writes; ``sources`` are those it replaces."""
+
+    sources: tuple[Launcher, ...]
+    target: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What a launcher looks like in a text."""
+        commands = [re.escape(one).replace(r"\ ", r"[ \t]+") for each in self.sources for one in each.commands]
+        modules = [re.escape(one).replace(r"\ ", r"[ \t]+") for each in self.sources for one in each.modules]
+        return re.compile(_FORM.format(commands="|".join(commands), modules="|".join(modules) or "(?!)"))
+
+    def launcher_of(self, written: str) -> Launcher:
+        """Return the launcher whose command or module is *written*."""
+        name = " ".join(written.split())
+        return next(each for each in self.sources if name in each.commands or name in each.modules)
+
+
+def route_of(plan: Plan) -> Route:
+    """Return the route of *plan*.
+
+    mpirun's lines stay on the way onto shim, which finds its ranks there as well; only MindSpore's own way to start ranks is replaced.
+    """
+    source, goal = _family(plan.source), _family(plan.target)
+    if plan.onto == "shim":
+        names = [source, *["mpi"] * (source == "mindspore")]
+        return Route(tuple(LAUNCHERS[name] for name in names), "shim")
+    names = [*[source] * (source != goal), *["mpi"] * (goal != "mindspore"), "shim"]
+    return Route(tuple(LAUNCHERS[name] for name in names), goal)
+
+
+def _family(api: str) -> str:
+    return "paddle" if api.startswith("paddle") else api

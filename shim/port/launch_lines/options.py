@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from shim.port.launch_lines.launch import Launch, Note, Refused, Word
+from shim.port.launch_lines.launch import Launch, Word
 from shim.port.launch_lines.launchers import Launcher, normal_name
+from shim.port.plan import Left, Note
 
 _VARIABLE = re.compile(r".*[$<{].*")
 _SCRIPT = re.compile(r"""[^\s"']+\.py|.*[$<{].*""")
@@ -24,7 +25,7 @@ _BY_HAND = "start the ranks on each host by hand, or on one host only: shim run 
 def read_launch(launcher: Launcher, words: Sequence[Word], in_list: bool = False) -> Launch | None:
     """Return what *words*, which follow *launcher*, say; None where they are no launch line, but the launcher's name in a text.
 
-    *in_list*: they are a list of arguments, in which any expression may be the script. Raises Refused for a launch line that is to stay.
+    *in_list*: they are a list of arguments, in which any expression may be the script. Raises Left for a launch line that is to stay.
     """
     launch = Launch()
     position, local_ranks = 0, ""
@@ -46,13 +47,13 @@ def read_launch(launcher: Launcher, words: Sequence[Word], in_list: bool = False
     if program is None:
         if position == 0:
             return None
-        raise Refused("launch-incomplete", "the program is not in this line", "change the launcher by hand")
+        raise Left("launch-incomplete", "the program is not in this line", "change the launcher by hand")
     launch.program = program
     launch.ranks = launch.ranks or launcher.default_ranks
     if launcher.name == "mindspore" and (local_ranks or launcher.default_ranks) != launch.ranks:
-        raise Refused("launch-nodes", "not all ranks are on this host", _BY_HAND)
+        raise Left("launch-nodes", "not all ranks are on this host", _BY_HAND)
     if not launch.ranks:
-        raise Refused("launch-ranks", "the line does not say how many ranks there are", "write shim run -n N by hand")
+        raise Left("launch-ranks", "the line does not say how many ranks there are", "write shim run -n N by hand")
     return launch
 
 
@@ -72,11 +73,11 @@ def _option(launcher: Launcher, launch: Launch, words: Sequence[Word], position:
     if name in launcher.flags and not equals:
         return name, "", position + 1
     if name not in launcher.options:
-        raise Refused("launch-option", f"{given} has no equivalent", "change the line by hand")
+        raise Left("launch-option", f"{given} has no equivalent", "change the line by hand")
     if equals:
         return name, _value_after_equals(launch, word, value), position + 1
     if position + 1 == len(words):
-        raise Refused("launch-incomplete", f"the value of {given} is not in this line", "change the launcher by hand")
+        raise Left("launch-incomplete", f"the value of {given} is not in this line", "change the launcher by hand")
     if launcher.options[name] == "ranks":
         launch.ranks_are_expression = words[position + 1].text is None
     return name, words[position + 1].source, position + 2
@@ -117,7 +118,7 @@ def _plain(value: str) -> str:
 
 def _ranks(launch: Launch, name: str, value: str) -> None:
     if not (launch.ranks_are_expression or re.fullmatch(r"\d+|[A-Z_]+", _plain(value)) or _VARIABLE.fullmatch(value)):
-        raise Refused("launch-ranks", f"{_plain(value)!r} is no number of ranks", "write the number: shim run -n N")
+        raise Left("launch-ranks", f"{_plain(value)!r} is no number of ranks", "write the number: shim run -n N")
     launch.ranks = value if launch.ranks_are_expression or not _plain(value).isdecimal() else _plain(value)
 
 
@@ -130,25 +131,23 @@ def _must_be(wanted: Sequence[str]) -> Callable[[Launch, str, str], None]:
 
 
 def _refuse_nodes(launch: Launch, name: str, value: str) -> None:
-    raise Refused("launch-nodes", f"--{name} is for ranks on several hosts", _BY_HAND)
+    raise Left("launch-nodes", f"--{name} is for ranks on several hosts", _BY_HAND)
 
 
 def _refuse_logs(launch: Launch, name: str, value: str) -> None:
     advice = "choose what to write: shim run --log-dir D writes each rank's output to D/rank0.stdout, D/rank0.stderr and so on"
-    raise Refused("launch-log-folder", f"--{name}: the files of another launcher have other names", advice)
+    raise Left("launch-log-folder", f"--{name}: the files of another launcher have other names", advice)
 
 
 def _restarts(launch: Launch, name: str, value: str) -> None:
     if not (_plain(value).isdecimal() or _VARIABLE.fullmatch(value)):
-        raise Refused(
-            "launch-option", f"--{name} {value} is no number that can be read here", "change the line by hand"
-        )
+        raise Left("launch-option", f"--{name} {value} is no number that can be read here", "change the line by hand")
     launch.restarts = _plain(value) if _plain(value).isdecimal() else value
 
 
 def _variable(launch: Launch, name: str, value: str) -> None:
     if "=" not in value:
-        raise Refused("launch-option", f"-{name} {value} passes a variable on", "remove it: ranks get all variables")
+        raise Left("launch-option", f"-{name} {value} passes a variable on", "remove it: ranks get all variables")
     launch.variables.append(value)
 
 
@@ -160,7 +159,7 @@ def _port(launch: Launch, name: str, value: str) -> None:
 def _devices(launch: Launch, name: str, value: str) -> None:
     devices = _plain(value)
     if not re.fullmatch(r"\d+(,\d+)*", devices):
-        raise Refused(
+        raise Left(
             "launch-ranks", f"--{name} {devices} does not say how many ranks there are", "write shim run -n N by hand"
         )
     numbers = devices.split(",")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shim.port.syntax import is_python
+from shim.port.files.text import is_python
 
 _LINE = re.compile(r"(?P<indent>[ \t]*)(?:[%!?]|[\w.]+\?{1,2}[ \t]*$|[\w., \t*]+=[ \t]*[%!](?!=))")
 _COMMAND = re.compile(r"^[ \t]*(?:[\w., \t*]+=[ \t]*)?!(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)

@@ -7,13 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shim.port.entries import Entry
-from shim.port.launch_lines import Launched, port_launch_lines
+from shim.port.launch_lines.launch import Launched
+from shim.port.launch_lines.texts import port_launch_lines
 from shim.port.notebooks.magics import PlainCell, cell_magic, is_shell, plain_cell, restored, shell_commands
 from shim.port.notebooks.notebook import Cell, NotANotebook, code_cells, line_in_file, with_sources
-from shim.port.plan import Plan
-from shim.port.python_files import PortFunction, port_python
-from shim.port.results import Finding
+from shim.port.plan import Entry, Finding, Plan, Ported
+from shim.port.porting import PortFunction, port_python
 
 _MARK = "# shim port: cell "
 _MARKS = re.compile(rf"^{_MARK}(\d+)\n", re.MULTILINE)
@@ -65,26 +64,15 @@ def port_notebook(text: str, plan: Plan, port: PortFunction) -> tuple[str, int, 
 def _port_other_cell(notebook: _Notebook, cell: Cell, magic: str) -> None:
     """Port a cell that is commands of a shell, or the text of a Python file."""
     first, newline, rest = cell.source.partition("\n")
-    done: Launched | None = None
+    done: Ported | None = None
     if is_shell(magic):
-        launched = port_launch_lines(rest, notebook.plan)
-        done = Launched(launched.text, launched.places, launched.entries)
+        done = port_launch_lines(rest, notebook.plan)
     elif magic == "writefile" and re.search(r"\.pyw?['\"]?\s*$", first):
         try:
-            ported = port_python(rest, notebook.plan, notebook.port)
-            done = Launched(ported.text, ported.places, ported.entries)
+            done = port_python(rest, notebook.plan, notebook.port)
         except SyntaxError as error:
-            notebook.report(
-                cell,
-                Entry(
-                    (error.lineno or 1) + 1,
-                    1,
-                    "left",
-                    "cell-not-python",
-                    f"the file is not Python 3: {error.msg}",
-                    _ADVICE,
-                ),
-            )
+            line, why = (error.lineno or 1) + 1, f"the file is not Python 3: {error.msg}"
+            notebook.report(cell, Entry(line, 1, "left", "cell-not-python", why, _ADVICE))
     if done is not None:
         notebook.keep(cell, first + newline + done.text)
         notebook.places += done.places

@@ -1,16 +1,81 @@
-"""A parsed Python file: where its nodes are in the text, and which names of an API its expressions mean."""
+"""A parsed Python file: its nodes by type, where they are in the text, and which names of an API its expressions mean."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import libcst as cst
 from libcst import metadata
 
 from shim.port.apis import Api
-from shim.port.reading.nodes import Nodes
+
+_Owner = cst.ClassDef | cst.FunctionDef | cst.Lambda | None
+_LAYOUT = (
+    cst.BaseParenthesizableWhitespace,
+    cst.Comma,
+    cst.EmptyLine,
+    cst.LeftParen,
+    cst.RightParen,
+    cst.TrailingWhitespace,
+)
+_Node = TypeVar("_Node", bound=cst.CSTNode)
+
+
+class Nodes:
+    """The nodes below *module*, layout left out, without the slow visits of LibCST, which make each node anew."""
+
+    def __init__(self, module: cst.Module) -> None:
+        self._owners: dict[cst.CSTNode, _Owner] = {}
+        self._by_type: Mapping[type[cst.CSTNode], list[tuple[cst.CSTNode, _Owner]]] = defaultdict(list)
+        self._add(module)
+
+    def of(self, kind: type[_Node]) -> Iterator[tuple[_Node, _Owner]]:
+        """Yield the nodes of this very type, outer ones first, each with the class, function or lambda around it."""
+        yield from self._by_type.get(kind, ())  # type: ignore[misc]  # by their type
+
+    def outer(self, owner: _Owner) -> list[cst.ClassDef | cst.FunctionDef]:
+        """Return *owner*, which is around a node, and the classes and functions around that, outer ones first; lambdas are left out."""
+        found = []
+        while owner is not None:
+            found += [owner] if not isinstance(owner, cst.Lambda) else []
+            owner = self._owners[owner]
+        return found[::-1]
+
+    def _add(self, module: cst.Module) -> None:
+        waiting: list[tuple[cst.CSTNode, _Owner]] = [(module, None)]
+        by_type = self._by_type
+        while waiting:
+            node, owner = waiting.pop()
+            by_type[type(node)].append((node, owner))
+            if isinstance(node, (cst.ClassDef, cst.FunctionDef, cst.Lambda)):
+                self._owners[node] = owner
+                owner = node
+            found: list[tuple[cst.CSTNode, _Owner]] = []
+            for name in _parts(type(node)):
+                value = getattr(node, name)
+                if isinstance(value, cst.CSTNode):
+                    if not isinstance(value, _LAYOUT):
+                        found.append((value, owner))
+                elif isinstance(value, (list, tuple)):
+                    found += [
+                        (each, owner)
+                        for each in value
+                        if isinstance(each, cst.CSTNode) and not isinstance(each, _LAYOUT)
+                    ]
+            found.reverse()
+            waiting += found
+
+
+@cache
+def _parts(kind: type[cst.CSTNode]) -> Sequence[str]:
+    """Return the fields of a type of node in which other nodes are."""
+    without = ("lpar", "rpar", "header", "footer", "leading_lines", "lines_after_decorators", "comma")
+    return [each.name for each in fields(kind) if each.name not in without and "whitespace" not in each.name]
+
 
 SOMETHING_ELSE = "something else"  # than an import binds a name
 
@@ -28,6 +93,13 @@ class Imported(NamedTuple):
     local: str
     name: str
     statement: cst.Import | cst.ImportFrom
+
+
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield *node* and all that is in it, outer nodes first. For a whole module this is slow."""
+    yield node
+    for each in node.children:
+        yield from below(each)
 
 
 class SourceFile:
@@ -82,15 +154,21 @@ class SourceFile:
         """Return the scope in which *node* is, None for the parts of a name."""
         return self._scopes.get(node)
 
+    def variable(self, name: cst.Name) -> Hashable:
+        """Return what is the same for all uses of the variable *name*; None where nothing binds it."""
+        scope = self.scope(name)
+        return frozenset(scope[name.value]) if scope is not None and scope[name.value] else None
+
+    def around(self, name: cst.Name) -> Hashable:
+        """Return the class in which *name* is; the file's scope where there is none."""
+        scope = self.scope(name)
+        while scope is not None and not isinstance(scope, (metadata.ClassScope, metadata.GlobalScope)):
+            scope = scope.parent
+        return scope.node if isinstance(scope, metadata.ClassScope) else scope
+
     def quoted(self, annotation: cst.CSTNode) -> list[cst.Module]:
         """Return the code of each string in *annotation*, where it is Python; its nodes have their places and scopes as if it stood there without quotes."""
-        strings: list[cst.SimpleString] = []
-
-        class Strings(cst.CSTVisitor):
-            def visit_SimpleString(self, node: cst.SimpleString) -> None:
-                strings.append(node)
-
-        annotation.visit(Strings())
+        strings = [node for node in below(annotation) if isinstance(node, cst.SimpleString)]
         for node in strings:
             if node not in self._quoted:
                 self._quoted[node] = self._parsed(node)
@@ -173,11 +251,14 @@ class SourceFile:
         return frozenset(statement for line in lines for statement in line.body)
 
     @cached_property
+    def _globals(self) -> metadata.Scope | None:
+        return next((scope.globals for scope in self._scopes.values() if scope is not None), None)
+
+    @cached_property
     def top_level_imports(self) -> Sequence[Imported]:
         """What the file's top level imports by a name of its own, unlike ``import torch.distributed``, which binds ``torch``."""
-        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
         found = []
-        for each in scope.globals.assignments if scope is not None else ():
+        for each in self._globals.assignments if self._globals is not None else ():
             statement = getattr(each, "node", None)
             if isinstance(statement, (cst.Import, cst.ImportFrom)) and _has_own_name(statement, each.name):
                 found += [Imported(each.name, name.name, statement) for name in each.get_qualified_names_for(each.name)]
@@ -185,8 +266,8 @@ class SourceFile:
 
     def uses_of(self, local: str) -> int:
         """Return how often the file itself uses what its top level imports as *local*: where it does not, others may import it from here."""
-        scope = next((scope for scope in self._scopes.values() if scope is not None), None)
-        return max((len(assignment.references) for assignment in scope.globals[local]), default=0) if scope else 0
+        bound = self._globals[local] if self._globals is not None else ()
+        return max((len(assignment.references) for assignment in bound), default=0)
 
     def imports_of(self, name: cst.Name) -> list[cst.Import | cst.ImportFrom]:
         """Return the statements that bind the local *name*."""
@@ -215,11 +296,11 @@ class SourceFile:
         scope = self._scopes.get(name)
         return max((len(each.references) for each in scope[name.value]), default=0) if scope is not None else 0
 
-    def definition(self, name: cst.Name) -> cst.FunctionDef | None:
-        """Return the function that the variable *name* is by its definition; None where anything else binds it, too."""
+    def definition(self, name: cst.Name) -> cst.ClassDef | cst.FunctionDef | None:
+        """Return the class or function that the variable *name* is by its definition; None where anything else binds it, too."""
         scope = self._scopes.get(name)
         bound = [getattr(each, "node", None) for each in scope[name.value]] if scope is not None else []
-        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
+        return bound[0] if len(bound) == 1 and isinstance(bound[0], (cst.ClassDef, cst.FunctionDef)) else None
 
     @cached_property
     def _assigned(self) -> dict[Any, cst.BaseExpression]:
@@ -265,10 +346,5 @@ def _has_own_name(statement: cst.Import | cst.ImportFrom, name: str) -> bool:
     """Tell whether *statement* binds *name* itself, and not the first package of a dotted path."""
     if isinstance(statement, cst.ImportFrom):
         return True
-    return any(
-        _name(alias.asname.name if alias.asname is not None else alias.name) == name for alias in statement.names
-    )
-
-
-def _name(node: cst.CSTNode) -> str:
-    return node.value if isinstance(node, cst.Name) else ""
+    names = (alias.asname.name if alias.asname is not None else alias.name for alias in statement.names)
+    return any(isinstance(each, cst.Name) and each.value == name for each in names)

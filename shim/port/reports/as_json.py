@@ -19,8 +19,8 @@ import dataclasses
 import json
 from typing import Any
 
+from shim.port.plan import FileResult, Result
 from shim.port.reports.wording import api_name, shown
-from shim.port.results import FileResult, Result
 
 VERSION = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from shim.port.plan import Result
 from shim.port.reports.wording import counted, place_of, shown, summary, title
-from shim.port.results import Result
 
 _KINDS = {
     "left": ("Left to you", "The code is as it was, and does not run on the target before you change it."),

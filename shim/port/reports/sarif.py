@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from shim import __version__
+from shim.port.plan import FileResult, Result
 from shim.port.reports.wording import relative
-from shim.port.results import FileResult, Result
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"  # the folder to which the addresses are relative; a viewer knows where that is

@@ -1,7 +1,9 @@
-"""The result for a reader at a terminal, or in a log."""
+"""The result for a reader at a terminal, or in a log; a file's change is a unified diff, which ``git apply`` and ``patch`` read."""
 
 from __future__ import annotations
 
+import difflib
+import os
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -9,9 +11,26 @@ from itertools import zip_longest
 from rich.console import Console
 from rich.text import Text
 
-from shim.port.reports.diff import diff_of
-from shim.port.reports.wording import place_of, shown, summary
-from shim.port.results import FileResult, Result
+from shim.port.plan import FileResult, Result
+from shim.port.reports.wording import place_of, relative, shown, summary
+
+_NO_END = b"\n\\ No newline at end of file\n"
+
+
+def diff_of(file: FileResult) -> bytes:
+    """Return the change of *file*, in the bytes of the file; nothing where it does not change."""
+    name = os.fsencode(relative(file.path))
+    names = (b"a/" + name, b"b/" + name) if not name.startswith(b"/") else (name, name)
+    if file.is_new:
+        names = (b"/dev/null", names[1])
+    lines = difflib.diff_bytes(difflib.unified_diff, _split(file.before), _split(file.after), *names)
+    return b"".join(line if line.endswith(b"\n") else line + _NO_END for line in lines)
+
+
+def _split(content: bytes) -> list[bytes]:
+    lines = content.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
+
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a file must not steer the terminal
 _STYLES = {"+++": "bold", "---": "bold", "@@": "cyan", "+": "green", "-": "red"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shim.port.results import FileResult, Finding, Result
+from shim.port.plan import FileResult, Finding, Result
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,22 +1,23 @@
-"""Calls of a collective."""
+"""Calls of a collective, also by functions of the API as values: in variables, in ``functools.partial``, in P2POp, in ``torch.multiprocessing.spawn``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import libcst as cst
 
-from shim.port.correspondences import Form, form_for, forms_of
+from shim.port.correspondences.table import Form, form_for, forms_of, rows_with
 from shim.port.glue import glue_form
+from shim.port.plan import Left, Plan
+from shim.port.reading.expressions import flag_of, is_list
+from shim.port.reading.source_file import SourceFile
 from shim.port.rules.arguments import port_arguments
-from shim.port.rules.filled_lists import before_call
-from shim.port.rules.given import Given, bind
-from shim.port.rules.left import Left
-from shim.port.rules.literals import flag_of, is_list
+from shim.port.rules.lists import before_call
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.remarks import remark
-from shim.port.rules.reporting.unknown_names import left_without
+from shim.port.rules.remarks import left_without, remark
+from shim.port.rules.rewriting import Given, Rewriting, bind
 
 # Rows whose calls go on in the background under another name.
 _IN_BACKGROUND = {"send": "send_in_background", "receive": "receive_in_background"}
@@ -44,10 +45,10 @@ def port_call(
     if before is not None:
         port.check_statement(node)
     in_background = _in_background(port, given, row, target)
+    rewriting = Rewriting(port, node, arguments, given, source, in_background or target, spell)
+    port_arguments(rewriting, settled="background" if in_background is not None else "")
     if in_background is not None:
-        port_arguments(port, node, given, source, in_background, spell, settled="background")
         return in_background.name
-    port_arguments(port, node, given, source, target, spell)
     if before is not None:
         port.insert_before(before)
     remark(port, node, row, source, target)
@@ -114,3 +115,128 @@ def _is_list(port: Port, given: Given) -> bool | None:
         answers = {is_list(each) for each in values or ()} - {None}
         return answers.pop() if len(answers) == 1 else None
     return is_list(value)
+
+
+class Functions:
+    """Knows the variables of *file* that hold functions of the API. The calls of those that are in one row are ported as calls of the function."""
+
+    def __init__(self, file: SourceFile, plan: Plan) -> None:
+        self._file = file
+        self._plan = plan
+        self._followed: set[cst.CSTNode] = set()
+        for node, _ in file.nodes.of(cst.Call):  # the values of variables that are called
+            if isinstance(node.func, cst.Name) and self.assigned_to(node.func) is not None:
+                self._followed.update(file.values_of(node.func) or ())
+
+    def assigned_to(self, variable: cst.Name) -> str | None:
+        """Return the source's function that *variable* holds, or one of several that do the same with the same parameters; None where that is not certain."""
+        if self._file.imported(variable) is not None:
+            return None
+        names = [
+            self._file.imported(value)
+            for value in self._file.values_of(variable) or ()
+            if not isinstance(value, cst.Name) or value.value != "None"
+        ]
+        return self._agreed(names)
+
+    def imported_in_several_ways(self, function: cst.CSTNode) -> str | None:
+        """Return one of the source's functions that imports bind to *function*, as in try and except, if all do the same with the same parameters."""
+        names = self._file.imports_meant(function)
+        return self._agreed(names) if len(names) > 1 else None
+
+    def _agreed(self, names: Sequence[str | None]) -> str | None:
+        """Return the first of *names* if all are functions of one row with the same parameters."""
+        rows = [rows_with(name, self._plan.source) if name else () for name in names]
+        if not rows or any(len(each) != 1 for each in rows):
+            return None
+        return names[0] if len({(row, _roles(form)) for ((row, form),) in rows}) == 1 else None
+
+    def partial_of(self, node: cst.Call) -> bool:
+        """Tell whether *node* is a ``functools.partial`` of a function of the API."""
+        called = self._file.code(node.func)
+        if (
+            called not in ("functools.partial", "partial")
+            or not node.args
+            or node.args[0].star
+            or node.args[0].keyword is not None
+        ):
+            return False
+        name = self._file.imported(node.args[0].value)
+        return name is not None and bool(rows_with(name, self._plan.source))
+
+    def may_be_value(self, node: cst.CSTNode, source: Form, target: Form) -> bool:
+        """Tell whether *target* can stand where *node* is *source*: its calls are ported, or mean the same as they are."""
+        return node in self._followed or _is_like(source, target)
+
+
+def _roles(form: Form) -> tuple[tuple[str, str, bool], ...]:
+    return tuple((parameter.name, parameter.role, parameter.inverted) for parameter in form.parameters)
+
+
+def _is_like(one: Form, other: Form) -> bool:
+    """Tell whether a call of *one* by positions, of the parameters that both have, means the same to *other*."""
+    shared = min(len(one.parameters), len(other.parameters))
+    return [(each.role, each.inverted) for each in one.parameters[:shared]] == [
+        (each.role, each.inverted) for each in other.parameters[:shared]
+    ]
+
+
+SPAWN = "torch.multiprocessing.spawn"
+_SPAWN_NAMES = ("fn", "args", "nprocs", "join", "daemon")  # in their order, which is Paddle's, too
+_COMMA = re.compile(rb"\s*,\s*")
+_PADDLES = {"fn": "func"}
+
+
+def port_spawn(port: Port, node: cst.Call, spell: Callable[[str], str]) -> str:
+    """Port the call *node*, have its function ask for the rank, and return Paddle's function. Raises Left, and changes nothing, where it cannot."""
+    given: dict[str, cst.Arg] = {}
+    for position, argument in enumerate(node.args):
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        if argument.star or (not keyword and position >= len(_SPAWN_NAMES)):
+            raise left_without(port, SPAWN)
+        given[keyword or _SPAWN_NAMES[position]] = argument
+    if port.target.framework != "paddle" or not given.keys() <= {*_SPAWN_NAMES, "start_method"} or "fn" not in given:
+        raise left_without(port, SPAWN)
+    function = _spawned_function(port, given["fn"].value)
+    rank = f"{spell(forms_of('rank', port.plan.target)[0].name)}()"
+    _have_it_ask(port, function, rank)
+    for name, argument in given.items():
+        if argument.keyword is not None and name in _PADDLES:
+            port.edits.replace(*port.file.span(argument.keyword), _PADDLES[name])
+    if "nprocs" not in given:
+        port.edits.insert_after(port.file.span(node.args[-1]).end, ", nprocs=1")
+    return "paddle.distributed.spawn"
+
+
+def _spawned_function(port: Port, value: cst.BaseExpression) -> cst.FunctionDef:
+    """Return the file's own function that *value* names, if nothing else uses it and its first parameter can be taken out."""
+    found = port.file.definition(value) if isinstance(value, cst.Name) and port.file.references(value) == 1 else None
+    if (
+        not isinstance(found, cst.FunctionDef)
+        or found.decorators
+        or not isinstance(found.body, cst.IndentedBlock)
+        or found.params.posonly_params
+        or not found.params.params
+        or found.params.params[0].default is not None
+    ):
+        raise Left(
+            "spawned-function",
+            f"{SPAWN} passes the rank to {port.file.code(value)} first, and paddle.distributed.spawn does not",
+            "Have it be a function of this file, used here alone, with a parameter for the rank; and port again.",
+        )
+    return found
+
+
+def _have_it_ask(port: Port, function: cst.FunctionDef, rank: str) -> None:
+    """Take the first parameter of *function* out, and have its body begin with asking for the *rank*."""
+    parameter = function.params.params[0]
+    start, end = port.file.span(parameter)
+    if parameter.annotation is not None:
+        end = port.file.outer_span(parameter.annotation.annotation).end
+    comma = _COMMA.match(port.file.text, end)
+    following = comma.end() if comma is not None else end
+    port.edits.remove(start, following)
+    body = function.body.body
+    first = body[1] if len(body) > 1 and function.get_docstring() is not None else body[0]
+    at = port.file.span(first).start
+    port.edits.insert(at, port.file.indented(at, [f"{parameter.name.value} = {rank}", ""]))

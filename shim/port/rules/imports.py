@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.rules.port import Port
-from shim.port.rules.reporting.unknown_names import report_unknown
+from shim.port.rules.remarks import report_unknown
 from shim.port.rules.spelling import Import, Spelling, is_module
 
 
@@ -28,18 +28,15 @@ def _port_import(port: Port, import_: Import, statement: cst.Import, lines: list
             continue
         if not is_module(port.source, name):
             report_unknown(port, alias, dotted)
-        elif alias.asname is not None:
-            port.edits.replace(*port.file.span(alias.name), port.written(port.target.main))
-            port.places += 1
-        elif lines:
-            port.edits.replace(*port.file.span(alias.name), port.source.framework)
-            port.places += 1
-        elif len(statement.names) == 1 and import_.is_spare:
+            continue
+        if alias.asname is None and not lines and len(statement.names) > 1:
+            continue
+        port.places += 1
+        if alias.asname is None and not lines and import_.is_spare:
             _remove(port, statement)
-            port.places += 1
-        elif len(statement.names) == 1:
-            port.edits.replace(*port.file.span(alias.name), port.written(port.target.main))
-            port.places += 1
+        else:
+            new = port.source.framework if alias.asname is None and lines else port.written(port.target.main)
+            port.edits.replace(*port.file.span(alias.name), new)
     _append(port, statement, lines)
 
 
@@ -48,16 +45,15 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
     module = port.source.canonical(dotted)
     if isinstance(statement.names, cst.ImportStar):
         if is_module(port.source, module) or any(name.startswith(f"{dotted}.") for name, _ in port.plan.reexports):
-            port.report(
+            port.left(
                 statement,
-                "left",
                 "star-import",
                 f"import * from {dotted} hides which names come from it",
                 "Import the names one by one, and port again.",
             )
         return
     is_of_others = not port.source.is_collective(module) and bool(port.plan.reexports)
-    if is_of_others and port.plan.onto == "native" and port.source.framework == port.target.framework:
+    if is_of_others and port.plan.onto == "native" and not port.between_frameworks:
         return  # the other file goes on importing what this one has from it
     if statement.relative and not any(
         port.source.is_collective(_imported(port, dotted, alias)) for alias in statement.names

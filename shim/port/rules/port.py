@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
 
 from shim.port.apis import APIS, Api
 from shim.port.edits import Edits
-from shim.port.entries import Entry, Kind
 from shim.port.glue import GLUE_MODULE
-from shim.port.plan import Plan
-from shim.port.reading import FOUND, Flows, Groups, Kinds, SourceFile, first_name
-from shim.port.rules.left import Left
+from shim.port.plan import Entry, Left, Plan
+from shim.port.reading.flows import Flows
+from shim.port.reading.groups import FOUND, Groups, Kinds
+from shim.port.reading.source_file import SourceFile, first_name
+from shim.port.reading.tensor_kinds import TensorKinds
+from shim.port.rules.framework_import import FrameworkImport
 
 
 class Port:
@@ -47,13 +50,48 @@ class Port:
         return Kinds(self.flows, lambda node: ".ReduceOp." in (self.file.imported(node) or ""), lambda node: False)
 
     @cached_property
+    def tensors(self) -> TensorKinds:
+        """The expressions that are tensors, and what else has to do with them."""
+        return TensorKinds(self.file, self.plan.source)
+
+    @cached_property
+    def framework(self) -> FrameworkImport:
+        """The import of the target framework, by which names of its tensors are written."""
+        return FrameworkImport(self.file, self.edits, self.target)
+
+    @cached_property
     def flows(self) -> Flows:
         """What flows into the file's variables."""
         return Flows(self.file)
 
-    def report(self, node: cst.CSTNode, kind: Kind, rule: str, why: str, advice: str) -> None:
-        """Add an entry for *node*."""
-        self.entries.append(Entry(*self.file.place(node), kind, rule, why, advice))
+    def left(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report that *node* is as it was, and does not run on the target."""
+        self.entries.append(Entry(*self.file.place(node), "left", rule, why, advice))
+
+    def changed(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
+        """Report that *node* is ported, and that something about it differs."""
+        self.entries.append(Entry(*self.file.place(node), "changed", rule, why, advice))
+
+    @property
+    def between_frameworks(self) -> bool:
+        """Whether the target is another framework, and not another version of the same."""
+        return self.source.framework != self.target.framework
+
+    def to_or_from(self, framework: str) -> bool:
+        """Tell whether either the source or the target is *framework*, and not both."""
+        return (self.source.framework == framework) != (self.target.framework == framework)
+
+    def attempt(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
+        """Make the *change* of *node*, or take back what is made of it and report why it is left. Returns whether it is made."""
+        edits, entries = self.edits.mark(), len(self.entries)
+        try:
+            change()
+        except Left as left:
+            self.edits.undo(edits)
+            del self.entries[entries:]
+            self.left(node, *left.note)
+            return False
+        return True
 
     def check_statement(self, call: cst.Call) -> None:
         """Raise Left where no statement can be written before the one that *call* is in, as *call* is not all of it."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from shim.port.apis import Api
-from shim.port.correspondences import form_for, forms_of, name_for, rows_with
+from shim.port.correspondences.names import name_for
 from shim.port.correspondences.returning import returned
-from shim.port.reading import SOMETHING_ELSE, first_name
+from shim.port.correspondences.table import form_for, forms_of, rows_with
+from shim.port.reading.source_file import SOMETHING_ELSE, first_name
 from shim.port.rules.port import Port
 
 
@@ -19,9 +20,8 @@ class Import:
 
     statement: cst.Import | cst.ImportFrom
     added: dict[str, str] = field(default_factory=dict)  # the target's module or name to the local name
-    used: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # local name to the target's names, each with its local name
+    # Local name to the target's names, each with its local name.
+    used: dict[str, dict[str, str]] = field(default_factory=dict)
     is_spare: bool = False  # another statement, which always runs, imports what is added
 
 
@@ -157,7 +157,7 @@ class Spelling:
             form = form_for(*rows[0], self.port.plan.target)
             return form.name if form is not None else None
         returning = returned(name, self.port.plan.source)
-        if returning is not None and self.port.source.framework != self.port.target.framework:
+        if returning is not None and self.port.between_frameworks:
             forms = forms_of(returning.row, self.port.plan.target)
             return forms[0].name if forms else None
         return name_for(name, self.port.plan.source, self.port.plan.target)

@@ -6,24 +6,20 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from shim.port.correspondences import Form, form_for, forms_of, name_for, recorded, rows_with
-from shim.port.correspondences.members import MEMBERS
-from shim.port.correspondences.primitives import primitive
-from shim.port.correspondences.returning import Returning, returned
-from shim.port.reading import GROUP_CLASSES, literal_name
-from shim.port.rules.calls import port_call
-from shim.port.rules.functions import Functions
-from shim.port.rules.left import Left
-from shim.port.rules.members import exchange, member_row, port_member
+from shim.port.correspondences.members import GROUP_MEMBERS
+from shim.port.correspondences.names import name_for
+from shim.port.correspondences.returning import primitive, returned
+from shim.port.correspondences.table import Form, form_for, forms_of, recorded, rows_with
+from shim.port.plan import Left
+from shim.port.reading.groups import GROUP_CLASSES
+from shim.port.reading.source_file import literal_name
+from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
+from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
-from shim.port.rules.primitives import port_primitive
-from shim.port.rules.reporting.launcher_variables import report_launcher_variable
-from shim.port.rules.reporting.possible_groups import report_possible_group
-from shim.port.rules.reporting.unknown_names import report_unknown
-from shim.port.rules.reporting.values import BY_NAME, report_values
-from shim.port.rules.returned_tensors import port_returning
-from shim.port.rules.spawned_functions import SPAWN, port_spawn
+from shim.port.rules.remarks import report_unknown
+from shim.port.rules.returned_tensors import port_primitive, port_returning
 from shim.port.rules.spelling import Spelling, is_module
+from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
 
 
 class Walk(cst.CSTVisitor):
@@ -93,20 +89,18 @@ class Walk(cst.CSTVisitor):
         if target is None or text == target:
             return False
         function = call.func
-        self._port(node, lambda: self._write(node, self._spelled(function, target)))
+        self.port.attempt(node, lambda: self._write(node, self._spelled(function, target)))
         return True
 
     def _port_object(self, node: cst.Call) -> bool:
         """Port a call that makes an object of a primitive. Returns whether it is one, and is ported."""
         known = primitive(self.port.file.imported(node.func) or "", self.port.plan.source)
-        if known is None or self.port.source.framework == self.port.target.framework:
+        if known is None or not self.port.between_frameworks:
             return False
         self.port.done.add(node.func)
-        if self._port(node, lambda: port_primitive(self.port, node, known, self._spelled)):
+        if self.port.attempt(node, lambda: port_primitive(self.port, node, known, self._spelled)):
             return True
-        self.port.done.update(
-            argument.value for argument in node.args if self.port.is_op(argument.value)
-        )  # they stay with it
+        self.port.done.update(each.value for each in node.args if self.port.is_op(each.value))  # they stay with it
         return False
 
     def _visit_call_of(self, node: cst.Call, function: cst.BaseExpression) -> None:
@@ -126,27 +120,22 @@ class Walk(cst.CSTVisitor):
     def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
         name = self._functions.assigned_to(function)
         if name is not None:
-            self._port(node, lambda: self._of_variable(node, name))
+            self.port.attempt(node, lambda: self._of_variable(node, name))
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
-            self._port(node, lambda: self._visit_hasattr(node))
+            self.port.attempt(node, lambda: self._visit_hasattr(node))
         elif function.value in BY_NAME and node.args and self._is_api(node.args[0].value):
-            self.port.report(
-                node,
-                "left",
-                "name-at-run-time",
-                f"{function.value} asks {self.port.file.code(node.args[0].value)} for a name while the program runs",
-                "Write the target's name by hand.",
-            )
+            module = self.port.file.code(node.args[0].value)
+            why = f"{function.value} asks {module} for a name while the program runs"
+            self.port.left(node, "name-at-run-time", why, "Write the target's name by hand.")
 
     def _visit_hasattr(self, node: cst.Call) -> None:
         """Port ``hasattr(module, "name")``."""
         module, asked = (argument.value for argument in node.args[:2])
         name = self.port.source.canonical(f"{self.port.file.imported(module)}.{literal_name(node)}")
         target = self.spelling.translated(name)
-        self.port.done.add(module)
-        if is_module(self.port.source, name) and self.port.source.framework == self.port.target.framework:
-            self.port.done.discard(module)
+        if is_module(self.port.source, name) and not self.port.between_frameworks:
             return
+        self.port.done.add(module)
         if is_module(self.port.source, name) or target is None or "." not in target or "(" in target:
             report_unknown(self.port, node, name)
             return
@@ -160,71 +149,48 @@ class Walk(cst.CSTVisitor):
         return name is not None and (is_module(self.port.source, name) or name.endswith(".ReduceOp"))
 
     def _of_variable(self, node: cst.Call, name: str) -> None:
-        port_call(
-            self.port,
-            node,
-            node.args,
-            name,
-            rows_with(name, self.port.plan.source),
-            lambda other: self._spelled(node, other),
-        )
+        rows = rows_with(name, self.port.plan.source)
+        port_call(self.port, node, node.args, name, rows, lambda other: self._spelled(node, other))
         self.port.places += 1
 
     def _visit_call(
         self, node: cst.Call, function: cst.BaseExpression, name: str, arguments: Sequence[cst.Arg] | None = None
     ) -> None:
         rows = rows_with(name, self.port.plan.source)
-        returning = returned(name, self.port.plan.source)
-        if returning is not None and arguments is None and self.port.source.framework != self.port.target.framework:
-            self.port.done.add(function)
-            self._port(node, lambda: self._port_returning(node, function, returning))
-            return
-        if name == SPAWN and arguments is None and self.port.source.framework != self.port.target.framework:
-            self.port.done.add(function)
-            self._port(node, lambda: self._port_spawn(node, function))
-            return
-        if not rows:
-            if name in GROUP_CLASSES:
-                self._leave_group(node, name)
-                self.port.done.add(function)
-            return
+        port, given = self.port, node.args if arguments is None else arguments
+        is_whole = arguments is None and port.between_frameworks
+        returning = returned(name, port.plan.source) if is_whole else None
+        if returning is not None:
+            self._port_by(node, function, lambda spell: port_returning(port, node, returning, spell))
+        elif is_whole and name == SPAWN:
+            port.done.add(function)
+            port.attempt(node, lambda: self._port_spawn(node, function))
+        elif not rows and name in GROUP_CLASSES:
+            port.done.add(function)
+            why = f"{name} is called, and the frameworks' groups are not made from the same arguments"
+            port.left(node, "no-equivalent", why, "Make the group with new_group, and port again.")
+        elif rows and arguments is None and rows[0][0] in GROUP_MEMBERS and not forms_of(rows[0][0], port.plan.target):
+            port.done.add(function)
+            port.attempt(node, lambda: self._port_asking(node, function, rows[0]))
+        elif rows:
+            self._port_by(node, function, lambda spell: port_call(port, node, given, name, rows, spell))
+
+    def _port_by(
+        self, node: cst.Call, function: cst.BaseExpression, change: Callable[[Callable[[str], str]], str]
+    ) -> None:
+        """Port the call of *function* by *change*, which takes how to spell a name in the function's place and returns the target's function."""
+
+        def ported() -> None:
+            target = change(lambda other: self._spelled(function, other))
+            self._write(function, self._spelled(function, target))
+
         self.port.done.add(function)
-        if arguments is None and rows[0][0] in MEMBERS and not forms_of(rows[0][0], self.port.plan.target):
-            self._port(node, lambda: self._port_asking(node, function, rows[0]))
-        else:
-            self._port(node, lambda: self._port_call(node, function, name, rows, arguments))
+        self.port.attempt(node, ported)
 
     def _port_spawn(self, node: cst.Call, function: cst.BaseExpression) -> None:
-        place = (
-            function if isinstance(function, cst.Name) else node
-        )  # torch.multiprocessing itself is no module of the API
+        """Port a call of ``torch.multiprocessing.spawn``, whose module is none of the API: only a name of its own is imported with it."""
         target = port_spawn(self.port, node, lambda other: self._spelled(node, other))
-        self._write(function, self._spelled(place, target))
-
-    def _port_returning(self, node: cst.Call, function: cst.BaseExpression, source: Returning) -> None:
-        target = port_returning(self.port, node, source, lambda other: self._spelled(function, other))
-        self._write(function, self._spelled(function, target))
-
-    def _leave_group(self, node: cst.Call, name: str) -> None:
-        self.port.report(
-            node,
-            "left",
-            "no-equivalent",
-            f"{name} is called, and the frameworks' groups are not made from the same arguments",
-            "Make the group with new_group, and port again.",
-        )
-
-    def _port_call(
-        self,
-        node: cst.Call,
-        function: cst.BaseExpression,
-        name: str,
-        rows: Sequence[tuple[str, Form]],
-        arguments: Sequence[cst.Arg] | None,
-    ) -> None:
-        given = node.args if arguments is None else arguments
-        target = port_call(self.port, node, given, name, rows, lambda other: self._spelled(function, other))
-        self._write(function, self._spelled(function, target))
+        self._write(function, self._spelled(function if isinstance(function, cst.Name) else node, target))
 
     def _port_asking(self, node: cst.Call, function: cst.BaseExpression, row: tuple[str, Form]) -> None:
         """Port a function that tells something of a group, where the target has a member of the group for that."""
@@ -242,28 +208,13 @@ class Walk(cst.CSTVisitor):
         port_member(self.port, node, name, parts, lambda other: self._spelled(function, other))
         self.port.forget(function)
 
-    def _port(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
-        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
-        edits, entries = self.port.edits.mark(), len(self.port.entries)
-        try:
-            change()
-        except Left as left:
-            self.port.edits.undo(edits)
-            del self.port.entries[entries:]
-            self.port.report(node, "left", left.rule, left.why, left.advice)
-            return False
-        return True
-
     def _spelled(self, node: cst.CSTNode, name: str) -> str:
         if isinstance(node, cst.Call) and self.port.file.imported(node) is not None:
             node = node.args[0].value  # of getattr
         text = self.spelling.spell(node, name)
         if text is None:
-            raise Left(
-                "no-import",
-                f"this file has no import to which that of {name} could be added",
-                "Import it, and port again.",
-            )
+            why = f"this file has no import to which that of {name} could be added"
+            raise Left("no-import", why, "Import it, and port again.")
         return text
 
     def _write(self, node: cst.BaseExpression, text: str) -> None:
@@ -292,18 +243,14 @@ class Walk(cst.CSTVisitor):
         if row is not None:
             self.port.done.add(node)
             parts = [node.value, *(argument.value for argument in (call.args if call is not None else ()))]
-            self._port(
+            self.port.attempt(
                 whole, lambda: port_member(self.port, whole, row, parts, lambda other: self._spelled(whole, other))
             )
-        elif node not in self.port.done and self.port.source.framework != self.port.target.framework:
+        elif node not in self.port.done and self.port.between_frameworks:
             self.port.done.add(node)
-            self.port.report(
-                whole,
-                "left",
-                "group-member",
-                f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}",
-                "Write by hand, with the target's functions of groups, what the code asks.",
-            )
+            why = f"groups of {self.port.target.framework} have no counterpart of {node.attr.value}"
+            advice = "Write by hand, with the target's functions of groups, what the code asks."
+            self.port.left(whole, "group-member", why, advice)
 
     def _visit_name(self, node: cst.Name | cst.Attribute | cst.Call) -> bool:
         """Port a name of the API. Returns whether there is anything else in *node*."""
@@ -332,13 +279,8 @@ class Walk(cst.CSTVisitor):
         names = self.port.file.imports_meant(node) if node not in self._targets else []
         if len(names) < 2 or not any(self._is_of_api(name) for name in names):
             return False
-        self.port.report(
-            node,
-            "left",
-            "several-imports",
-            f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs",
-            "Have the name mean one thing, and port again.",
-        )
+        why = f"{self.port.file.code(node)} is {' or '.join(names)}, as the program runs"
+        self.port.left(node, "several-imports", why, "Have the name mean one thing, and port again.")
         return True
 
     def _is_of_api(self, name: str) -> bool:
@@ -356,9 +298,8 @@ class Walk(cst.CSTVisitor):
                 return False
             target = form.name
             if not self._functions.may_be_value(node, rows[0][1], form):
-                self.port.report(
+                self.port.left(
                     node,
-                    "left",
                     "function-as-value",
                     f"{name} is used as a value, and {target} has its parameters in another order or with another meaning",
                     "Call it by name, or write a function that calls it with the target's parameters.",
@@ -366,5 +307,5 @@ class Walk(cst.CSTVisitor):
                 return True
         if target is None:
             return False
-        self._port(node, lambda: self._write(node, self._spelled(node, target)))
+        self.port.attempt(node, lambda: self._write(node, self._spelled(node, target)))
         return True

@@ -6,75 +6,116 @@ import ast
 
 import libcst as cst
 
-from shim.port.rules.left import Left
-from shim.port.rules.literals import is_list, literal_of
-from shim.port.tensors.arguments import Context, Rewriting, bind
-from shim.port.tensors.integers import port_sum
+from shim.port.correspondences.names import dtype_of
+from shim.port.correspondences.table import TENSORS, Form, Parameter
+from shim.port.plan import Left
+from shim.port.reading.expressions import is_list, literal_of
+from shim.port.rules.port import Port
+from shim.port.rules.rewriting import Given, Rewriting, bind
+from shim.port.tensors.numbers import port_sum
 from shim.port.tensors.shapes import port_zeros
-from shim.port.tensors.table import Form, forms_of
 
 _LISTS_ALONE = ("mindspore.ops.full",)
 
 
-def port_tensor_call(context: Context, node: cst.Call, row: str, source: Form) -> None:
+def port_tensor_call(port: Port, node: cst.Call, row: str, source: Form) -> None:
     """Port *node*, a call of the function or, where *row* begins with a dot, the method of *row*. Raises Left, and changes nothing, where it cannot."""
-    port = context.port
-    forms = forms_of(row, port.plan.target)
+    forms = TENSORS.forms_of(row, port.plan.target)
     if not forms:
-        raise Left(
-            "no-equivalent",
-            f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}",
-            "Write by hand what the code needs of it.",
-        )
-    target = forms[0]
-    rewriting = Rewriting(context, node, source, target, bind(port, node.args, source))
-    _port_shape(rewriting)
+        why = f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}"
+        raise Left("no-equivalent", why, "Write by hand what the code needs of it.")
+    target, given = forms[0], bind(port, node.args, source)
+    rewriting = Rewriting(port, node, node.args, given, source, target, port.framework.spell)
     rule = _RULES.get(row.lstrip("."))
     frameworks = {port.source.framework, port.target.framework}
     if rule is not None and len(frameworks) == 2 and ("paddle" in frameworks or rule is _port_full):
         rule(rewriting)
-    rewriting.port_arguments()
+    _port_shape(rewriting)
+    rewriting.place_arguments(
+        lambda given: _target_of(rewriting, given), lambda given, _: _convert_dtype(rewriting, given)
+    )
     if target.name.startswith("."):
-        assert isinstance(node.func, cst.Attribute)
-        rewriting.replace(node.func.attr, target.name[1:])
+        rewriting.replace(cst.ensure_type(node.func, cst.Attribute).attr, target.name[1:])
     else:
-        rewriting.replace(node.func, context.imports.spell(target.name))
+        rewriting.replace(node.func, port.framework.spell(target.name))
     rewriting.make()
+    port.done |= rewriting.dropped
     port.places += 1
+
+
+def _target_of(rewriting: Rewriting, given: Given) -> Parameter | None:
+    """Return the target's parameter for the argument, None to drop it. Raises Left where its loss would change what the call does."""
+    parameter, name = given.parameter, rewriting.target.name.lstrip(".")
+    found = rewriting.target.of_role(parameter.role)
+    code = rewriting.port.file.code(given.value)
+    if parameter.default is not None and literal_of(code) == literal_of(parameter.default):
+        other = None if found is None else found.default
+        if other is None or literal_of(other) != literal_of(parameter.default):
+            return None
+    if found is not None:
+        return found
+    if parameter.role == "device":
+        why = f"{name} makes the tensor on the current device, and {parameter.name}={code} was left out"
+        advice = "Have the program set the device of each rank once, when it starts."
+        rewriting.report(given.argument, "device-not-given", why, advice)
+        return None
+    why = f"{name} has no parameter for {parameter.name}={code}"
+    advice = f"Write the call without {parameter.name}, or do by other calls what it does."
+    raise Left("no-equivalent-argument", why, advice)
+
+
+def _convert_dtype(rewriting: Rewriting, given: Given) -> None:
+    """Name a dtype that Paddle calls by a string."""
+    port, value = rewriting.port, given.value
+    is_from_paddle = port.source.framework == "paddle" != port.target.framework
+    if given.parameter.role != "dtype" or not is_from_paddle:
+        return
+    code, kind = port.file.code(value), port.tensors.of(value)
+    literal = literal_of(code)
+    name = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+    if name is not None:
+        rewriting.replace(value, port.framework.spell(name))
+    elif kind == "text":
+        why = f"{code} is a string, and {port.target.framework} takes dtypes alone"
+        raise Left("dtype-as-string", why, f"Name the dtype of {port.target.framework}.")
+    elif kind is None and port.file.imported(value) is None and not code.endswith(".dtype") and code != "None":
+        why = f"{code} may be a string, and {port.target.framework} takes dtypes alone"
+        rewriting.report(given.argument, "dtype-as-string", why, "Have it be a dtype of the framework.")
 
 
 def _port_shape(rewriting: Rewriting) -> None:
     """Put brackets round a shape whose numbers stand side by side, or that is one number, where the target wants a list."""
-    context, target = rewriting.context, rewriting.target
-    shape = [argument for argument, parameter in rewriting.given if parameter.role == "shape"]
+    port, target = rewriting.port, rewriting.target
+    shape = [each.argument for each in rewriting.given if each.parameter.role == "shape"]
     if not shape or target.is_variadic:
         return
-    is_number = context.kinds.of(shape[0].value) == "number"
+    is_number = port.tensors.of(shape[0].value) == "number"
     side_by_side = rewriting.source.is_variadic and (len(shape) > 1 or bool(shape[0].star))
     if side_by_side or is_number:
-        rewriting.around(shape[0] if shape[0].keyword is None else shape[0].value, shape[-1], "[", "]")
+        first = shape[0] if shape[0].keyword is None else shape[0].value
+        rewriting.around(port.file.span(first).start, port.file.span(shape[-1]).end, "[", "]")
         # from here on they are one argument, the first
         rewriting.given = [rewriting.given[0], *rewriting.given[len(shape) :]]
-    elif target.name in _LISTS_ALONE or context.port.plan.target == "paddle_2":
-        kind = context.kinds.of(shape[0].value)
+    elif target.name in _LISTS_ALONE or port.plan.target == "paddle_2":
+        kind = port.tensors.of(shape[0].value)
         if kind is None and not is_list(shape[0].value):
             rewriting.report(
                 shape[0],
                 "shape-may-be-number",
-                f"{target.name.lstrip('.')} takes a list of numbers, and {context.port.file.code(shape[0])} may be one number",
+                f"{target.name.lstrip('.')} takes a list of numbers, and {port.file.code(shape[0])} may be one number",
                 "Put it into brackets if it is a number.",
             )
 
 
 def _port_split(rewriting: Rewriting) -> None:
     """Port the parts, which are sizes or, in Paddle, a number of parts where others have the size of each."""
-    context = rewriting.context
+    port = rewriting.port
     parts = rewriting.value("parts")
     if parts is None:
         return
-    kind = "list" if is_list(parts) else context.kinds.of(parts)
+    kind = "list" if is_list(parts) else port.tensors.of(parts)
     if kind in ("list", "shape"):
-        if "-1" in context.port.file.code(parts):
+        if "-1" in port.file.code(parts):
             raise Left("size-or-number", "a part of size -1 is the rest in Paddle alone", "Write its size.")
         return
     axis = rewriting.code("axis") or "0"
@@ -83,21 +124,19 @@ def _port_split(rewriting: Rewriting) -> None:
     if tensor is None or kind != "number" or not simple:
         raise Left(
             "size-or-number",
-            f"{context.port.file.code(parts)} is the size of each part in torch and MindSpore, and the number of parts in Paddle, if it is no list",
+            f"{port.file.code(parts)} is the size of each part in torch and MindSpore, and the number of parts in Paddle, if it is no list",
             "Keep the tensor in a variable and write a list of sizes.",
         )
-    length, count = f"{context.port.file.code(tensor)}.shape[{axis}]", context.port.file.code(parts)
-    if context.port.target.framework == "paddle":
-        at = "at"
-        while at in context.port.file.words:
-            at += "_"
+    length, count = f"{port.file.code(tensor)}.shape[{axis}]", port.file.code(parts)
+    if port.target.framework == "paddle":
+        at = port.new_name("at")
         rewriting.replace(parts, f"[min({count}, {length} - {at}) for {at} in range(0, {length}, {count})]")
     else:
         rewriting.replace(parts, f"{length} // {count}")
 
 
 def _port_chunk(rewriting: Rewriting) -> None:
-    if rewriting.context.port.target.framework == "paddle":
+    if rewriting.port.target.framework == "paddle":
         rewriting.report(
             rewriting.node,
             "chunk-must-be-even",
@@ -111,7 +150,7 @@ _DTYPES = {"bool": "bool", "int": "int64", "float": "float32"}
 
 def _port_full(rewriting: Rewriting) -> None:
     """Write the dtype, which the frameworks choose in different ways where it is left out."""
-    port = rewriting.context.port
+    port = rewriting.port
     if rewriting.value("dtype") is not None:
         return
     literal = literal_of(rewriting.code("value") or "")
@@ -124,22 +163,20 @@ def _port_full(rewriting: Rewriting) -> None:
             "Name the dtype, and port again.",
         )
     word = "bool_" if name == "bool" and port.target.framework == "mindspore" else name
-    rewriting.added.append(f"dtype={rewriting.context.imports.spell(f'{port.target.framework}.{word}')}")
+    rewriting.added.append(f"dtype={rewriting.port.framework.spell(f'{port.target.framework}.{word}')}")
 
 
 def _port_pad(rewriting: Rewriting) -> None:
     """Keep the order of dimensions: Paddle counts from the first one on if all are given, others always from the last one back."""
-    port = rewriting.context.port
+    port = rewriting.port
     if port.target.name == "paddle_3" and port.source.framework != "paddle":
         rewriting.added.append("pad_from_left_axis=False")
         return
     pad = rewriting.value("pad")
     last_alone = isinstance(pad, (cst.List, cst.Tuple)) and len(pad.elements) == 2
-    first = next(
-        ((argument, parameter) for argument, parameter in rewriting.given if parameter.role == "first_axis_first"), None
-    )
-    if first is not None and port.file.code(first[0].value) == "False":
-        rewriting.drop(first[0])
+    first = next((each for each in rewriting.given if each.parameter.role == "first_axis_first"), None)
+    if first is not None and port.file.code(first.value) == "False":
+        rewriting.dropped.add(first.argument)
     elif port.target.name == "paddle_2" or not last_alone:
         raise Left(
             "pad-order",

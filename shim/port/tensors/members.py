@@ -1,199 +1,148 @@
-"""Methods and attributes of tensors.
-
-``METHODS`` have forms, as functions do. ``MEMBERS`` have templates: ``{tensor}`` is the tensor, other places are the arguments, all of which a call has
-to give; what begins with a framework's name is a function.
-"""
+"""Methods and attributes of tensors that have templates, also attributes that a statement assigns, and what is reported of them."""
 
 from __future__ import annotations
 
-METHODS = {
-    "chunk": (
-        "tensors",
-        "torch: .chunk(chunks, dim:axis=0)",
-        "paddle: .chunk(chunks, axis=0)",
-        "mindspore: .chunk(chunks, dim:axis=0)",
-    ),
-    "mean": (
-        "tensor",
-        "torch: .mean(dim:axis=None, keepdim=False)",
-        "paddle: .mean(axis=None, keepdim=False)",
-        "mindspore: .mean(axis=None, keep_dims:keepdim=False)",
-    ),
-    "new_zeros": (
-        "tensor",
-        "torch: .new_zeros(*size:shape, *, dtype=None, device=None)",
-        "paddle_3: .new_zeros(*size:shape, *, dtype=None)",
-        "mindspore: .new_zeros(size:shape, *, dtype=None)",
-    ),
-    "new_empty": (
-        "tensor",
-        "torch: .new_empty(*size:shape, *, dtype=None, device=None)",
-        "paddle_3: .new_empty(*size:shape, *, dtype=None)",
-        "mindspore: .new_empty(size:shape, *, dtype=None)",
-    ),
-    "reshape": (
-        "tensor",
-        "torch: .reshape(*shape)",
-        "paddle: .reshape(shape)",
-        "mindspore: .reshape(*shape)",
-    ),
-    "split": (
-        "tensors",
-        "torch: .split(split_size:parts, dim:axis=0)",
-        "paddle: .split(num_or_sections:parts, axis=0)",
-        "mindspore: .split(split_size_or_sections:parts, axis=0)",
-    ),
-    "sum": (
-        "tensor",
-        "torch: .sum(dim:axis=None, keepdim=False, *, dtype=None)",
-        "paddle: .sum(axis=None, dtype=None, keepdim=False)",
-        "mindspore: .sum(axis=None, dtype=None, keepdims:keepdim=False)",
-    ),
-    "view": (
-        "tensor",
-        "torch: .view(*shape)",
-        "paddle_3: .view(shape)",
-        "paddle_2: .reshape(shape)",
-        "mindspore: .view(*shape)",
-    ),
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from shim.port.correspondences.members import templates_of, tensor_templates
+from shim.port.correspondences.names import dtype_of, tensor_name_for
+from shim.port.plan import Left
+from shim.port.reading.expressions import flag_of, is_closed, literal_of
+from shim.port.rules.port import Port
+from shim.port.rules.templates import matched, write_member
+
+
+def report_not_certain(port: Port, node: cst.CSTNode, member: cst.Attribute) -> None:
+    """Report that *node* uses a *member* of what may be a tensor."""
+    port.left(
+        node,
+        "may-be-tensor",
+        f"{port.file.code(member.value)} may be a tensor, whose {member.attr.value} {port.target.framework} has in another form, or not at all",
+        "Annotate it as a tensor, and port again; or change this by hand if it is one.",
+    )
+
+
+def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
+    """Report that *node* uses *name*, which the tables lack."""
+    port.left(
+        node,
+        "tensor-function",
+        f"{name} is not in the table of what the frameworks' tensors have in common",
+        f"Look up what {port.target.framework} has in its place.",
+    )
+
+
+_OPPOSITE = re.compile(r"\(not \{tensor\}\.(?P<name>\w+)\)")
+_ADVICE = {
+    **{
+        (row, "mindspore"): "MindSpore moves tensors between devices by itself: leave the call out."
+        for row in ("cpu", "cuda", "place")
+    },
+    ("grad", "mindspore"): "mindspore.value_and_grad returns the gradients: call the collective on those.",
 }
 
-MEMBERS = {
-    "T": ("tensor", "torch: {tensor}.T", "paddle: {tensor}.T", "mindspore: {tensor}.T"),
-    "abs": ("tensor", "torch: {tensor}.abs()", "paddle: {tensor}.abs()", "mindspore: {tensor}.abs()"),
-    "all": ("tensor", "torch: {tensor}.all()", "paddle: {tensor}.all()", "mindspore: {tensor}.all()"),
-    "any": ("tensor", "torch: {tensor}.any()", "paddle: {tensor}.any()", "mindspore: {tensor}.any()"),
-    "clone": (
-        "tensor",
-        "torch: {tensor}.clone()",
-        "paddle: {tensor}.clone()",
-        "mindspore: {tensor}.copy()",
-        "mindspore: {tensor}.clone()",
-    ),
-    "contiguous": (
-        "tensor",
-        "torch: {tensor}.contiguous()",
-        "paddle: {tensor}.contiguous()",
-        "mindspore: {tensor}.contiguous()",
-    ),
-    "copy_": (
-        "tensor",
-        "torch: {tensor}.copy_({other})",
-        "paddle: {tensor}.copy_({other})",
-        "mindspore: {tensor}.copy_({other})",
-    ),
-    "cpu": ("tensor", "torch: {tensor}.cpu()", "paddle: {tensor}.cpu()"),
-    "cuda": ("tensor", "torch: {tensor}.cuda()", "paddle: {tensor}.cuda()"),
-    "detach": (
-        "tensor",
-        "torch: {tensor}.detach()",
-        "paddle: {tensor}.detach()",
-        "mindspore: mindspore.ops.stop_gradient({tensor})",
-    ),
-    "dtype": ("dtype", "torch: {tensor}.dtype", "paddle: {tensor}.dtype", "mindspore: {tensor}.dtype"),
-    "flatten": ("tensor", "torch: {tensor}.flatten()", "paddle: {tensor}.flatten()", "mindspore: {tensor}.flatten()"),
-    "float": (
-        "tensor",
-        "torch: {tensor}.float()",
-        "paddle: {tensor}.astype('float32')",
-        "mindspore: {tensor}.float()",
-        "paddle_3: {tensor}.float()",
-    ),
-    "grad": ("tensor", "torch: {tensor}.grad", "paddle: {tensor}.grad"),
-    "is_contiguous": (
-        "flag",
-        "torch: {tensor}.is_contiguous()",
-        "paddle: {tensor}.is_contiguous()",
-        "mindspore: {tensor}.is_contiguous()",
-    ),
-    "is_cuda": ("flag", "torch: {tensor}.is_cuda", "paddle_3: {tensor}.is_cuda"),
-    "is_leaf": ("flag", "torch: {tensor}.is_leaf", "paddle: {tensor}.is_leaf"),
-    "item": ("number", "torch: {tensor}.item()", "paddle: {tensor}.item()", "mindspore: {tensor}.item()"),
-    "itemsize": (
-        "number",
-        "torch: {tensor}.itemsize",
-        "paddle_3: {tensor}.itemsize",
-        "mindspore: {tensor}.itemsize",
-    ),
-    "mT": ("tensor", "torch: {tensor}.mT", "paddle_3: {tensor}.mT", "mindspore: {tensor}.mT"),
-    "max": ("tensor", "torch: {tensor}.max()", "paddle: {tensor}.max()", "mindspore: {tensor}.max()"),
-    "max_along": (
-        "tensor",
-        "torch: {tensor}.max(dim={axis}).values",
-        "paddle: {tensor}.max(axis={axis})",
-        "mindspore: {tensor}.max(axis={axis})",
-    ),
-    "min": ("tensor", "torch: {tensor}.min()", "paddle: {tensor}.min()", "mindspore: {tensor}.min()"),
-    "nbytes": ("number", "torch: {tensor}.nbytes", "mindspore: {tensor}.nbytes"),
-    "ndim": (
-        "number",
-        "torch: {tensor}.ndim",
-        "paddle: {tensor}.ndim",
-        "mindspore: {tensor}.ndim",
-        "torch: {tensor}.dim()",
-        "mindspore: {tensor}.dim()",
-    ),
-    "numel": (
-        "number",
-        "torch: {tensor}.numel()",
-        "paddle: {tensor}.size",
-        "mindspore: {tensor}.size",
-        "mindspore: {tensor}.numel()",
-    ),
-    "numpy": (
-        "array",
-        "torch: {tensor}.numpy()",
-        "paddle: {tensor}.numpy()",
-        "mindspore: {tensor}.asnumpy()",
-        "mindspore: {tensor}.numpy()",
-    ),
-    "place": ("device", "torch: {tensor}.device", "paddle: {tensor}.place"),
-    "requires_grad": (
-        "flag",
-        "torch: {tensor}.requires_grad",
-        "paddle_2: (not {tensor}.stop_gradient)",
-        "paddle_3: {tensor}.requires_grad",
-    ),
-    "shape": (
-        "shape",
-        "torch: {tensor}.shape",
-        "paddle: {tensor}.shape",
-        "mindspore: {tensor}.shape",
-        "torch: {tensor}.size()",
-    ),
-    "size_along": (
-        "number",
-        "torch: {tensor}.size({axis})",
-        "paddle: {tensor}.shape[{axis}]",
-        "mindspore: {tensor}.shape[{axis}]",
-    ),
-    "squeeze": (
-        "tensor",
-        "torch: {tensor}.squeeze({axis})",
-        "paddle: {tensor}.squeeze({axis})",
-        "mindspore: {tensor}.squeeze({axis})",
-    ),
-    "stop_gradient": ("flag", "torch: (not {tensor}.requires_grad)", "paddle: {tensor}.stop_gradient"),
-    "to_dtype": (
-        "tensor",
-        "torch: {tensor}.to({dtype})",
-        "paddle: {tensor}.astype({dtype})",
-        "mindspore: {tensor}.astype({dtype})",
-        "mindspore: {tensor}.to({dtype})",
-    ),
-    "tolist": ("list", "torch: {tensor}.tolist()", "paddle: {tensor}.tolist()", "mindspore: {tensor}.tolist()"),
-    "unsqueeze": (
-        "tensor",
-        "torch: {tensor}.unsqueeze({axis})",
-        "paddle: {tensor}.unsqueeze({axis})",
-        "mindspore: {tensor}.unsqueeze({axis})",
-    ),
-    "values": (
-        "tensor",
-        "torch: {tensor}.data",
-        "paddle: {tensor}.detach()",
-        "mindspore: mindspore.ops.stop_gradient({tensor})",
-        "paddle: {tensor}.data",
-        "mindspore: {tensor}.data",
-    ),
-}
+
+def match(port: Port, node: cst.BaseExpression) -> tuple[str, list[cst.BaseExpression]] | None:
+    """Return the row of the member that *node* is, with the expressions in its places, the tensor first; None where it is none.
+
+    Whether the first expression is a tensor is not looked at.
+    """
+    for row, template in tensor_templates(port.plan.source):
+        parts = matched(port, template, node)
+        if parts is not None:
+            return row, parts
+    return None
+
+
+def port_member(port: Port, node: cst.BaseExpression, row: str, parts: Sequence[cst.BaseExpression]) -> None:
+    """Write *node*, which is of *row*, as the target has it. Raises Left, and changes nothing, where it cannot."""
+    templates = templates_of(row, port.plan.target)
+    if not templates:
+        raise Left(
+            "no-equivalent",
+            f"tensors of {port.target.framework} have no counterpart of {port.file.code(node)}",
+            _ADVICE.get((row, port.target.framework), "Write by hand what the code needs of it."),
+        )
+    template = templates[0]
+    if port.between_frameworks:
+        if row == "to_dtype":
+            _port_dtype(port, parts[1])
+        if row == "contiguous" and isinstance(parts[0], (cst.Name, cst.Attribute)):
+            template = _contiguous(port, node, template)
+    write_member(port, node, template, parts, port.framework.spell)
+
+
+def _port_dtype(port: Port, value: cst.BaseExpression) -> None:
+    """Write a dtype that Paddle calls by a string. Raises Left for what is not certain to be a dtype: ``to`` takes devices and tensors, too."""
+    literal = literal_of(port.file.code(value))
+    word = dtype_of(literal.strip("'"), port.plan.target) if literal is not None else None
+    if word is not None and port.source.framework == "paddle":
+        port.edits.replace(*port.file.span(value), port.framework.spell(word))
+        return
+    name = port.file.imported(value)
+    known = name is not None and tensor_name_for(name, port.plan.source, port.plan.target) is not None
+    if not known and port.tensors.of(value) != "dtype":
+        raise Left(
+            "dtype-or-device",
+            f"{port.file.code(value)} may be a dtype or a device",
+            "Convert to a dtype by the target's function; leave out a move to the rank's own device.",
+        )
+
+
+def _contiguous(port: Port, node: cst.BaseExpression, template: str) -> str:
+    """Keep the meaning of ``contiguous``, which changes the tensor itself in Paddle and makes a copy elsewhere."""
+    if port.target.framework == "paddle":
+        return "({tensor} if {tensor}.is_contiguous() else {tensor}.clone())"
+    if port.source.framework == "paddle":
+        port.changed(
+            node,
+            "contiguous-in-place",
+            f"contiguous changes the tensor itself in Paddle, and makes a copy in {port.target.framework}",
+            "Assign the result to the variable if the code goes on with it.",
+        )
+    return template
+
+
+def targets_of(node: cst.BaseExpression) -> Iterator[cst.Attribute]:
+    """Yield the attributes that an assignment to *node* sets."""
+    if isinstance(node, cst.Attribute):
+        yield node
+    elif isinstance(node, (cst.List, cst.Tuple)):
+        for element in node.elements:
+            yield from targets_of(element.value)
+
+
+def port_assigned(port: Port, node: cst.Assign, target: cst.Attribute) -> None:
+    """Port the assignment of *target*, an attribute, if it is one of a tensor. Raises Left, and changes nothing, where it cannot."""
+    kind = port.tensors.of(target.value)
+    found = match(port, target)
+    if found is None:
+        if kind == "tensor":
+            report_unknown(port, target, f"{target.attr.value} of a tensor")
+        return
+    templates = templates_of(found[0], port.plan.target)
+    if kind not in ("tensor", None) or f"{{tensor}}.{target.attr.value}" in templates:
+        return
+    if kind is None:
+        report_not_certain(port, target, target)
+        return
+    opposite = _OPPOSITE.fullmatch(templates[0]) if templates else None
+    if opposite is None or len(node.targets) != 1 or node.targets[0].target is not target:
+        raise Left(
+            "no-equivalent",
+            f"tensors of {port.target.framework} have no {target.attr.value} that could be assigned so",
+            "Write by hand what the code needs of it.",
+        )
+    port.edits.replace(*port.file.span(target.attr), opposite["name"])
+    flag = flag_of(node.value)
+    start, end = port.file.outer_span(node.value)
+    if flag is not None:
+        port.edits.replace(start, end, str(not flag))
+    else:
+        bracketed = is_closed(node.value)
+        port.edits.insert(start, "not " if bracketed else "not (")
+        port.edits.insert_after(end, "" if bracketed else ")")
+    port.places += 1

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import libcst as cst
 
-from shim.port.correspondences import rows_with
-from shim.port.rules import Port
-from shim.port.rules.left import Left
-from shim.port.tensors.arguments import Context
-from shim.port.tensors.arrays import report_shared_memory
-from shim.port.tensors.attributes import port_assigned, targets_of
+from shim.port.correspondences.members import templates_of
+from shim.port.correspondences.names import tensor_name_for
+from shim.port.correspondences.table import rows_with, tensor_row
+from shim.port.reading.evidence import CollectiveCallers, outermost
+from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
-from shim.port.tensors.changed_arguments import operators_on_arguments
-from shim.port.tensors.formats import port_format
-from shim.port.tensors.imports import Imports
-from shim.port.tensors.inference.collective_callers import CollectiveCallers, outermost
-from shim.port.tensors.inference.kinds import TensorKinds
-from shim.port.tensors.inference.unported_functions import UnportedFunctions
-from shim.port.tensors.names import name_of
-from shim.port.tensors.operators import port_in_place, report_in_place
-from shim.port.tensors.remarks import report_not_certain, report_unknown
+from shim.port.tensors.members import match, port_assigned, port_member, report_not_certain, report_unknown, targets_of
+from shim.port.tensors.numbers import port_format
+from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
-from shim.port.tensors.table import Form, method_row, row_of, templates_of
-from shim.port.tensors.templates import match, port_member
-from shim.port.tensors.views import check_views, report_copy, written_parts
+from shim.port.tensors.views import check_views, report_copy, report_shared_memory, written_parts
 
 
 def port_statements(port: Port) -> None:
@@ -35,27 +27,24 @@ def port_statements(port: Port) -> None:
     port.file.module.visit(walk)
     walk.report_changed_arguments()
     walk.unported.report(port)
-    walk.context.imports.write()
+    port.framework.write()
 
 
 class _Walk(cst.CSTVisitor):
     def __init__(self, port: Port) -> None:
         self.port = port
-        self.context = Context(port, TensorKinds(port.file, port.plan.source), Imports(port))
         self.callers = CollectiveCallers(port.file, port.plan.source)
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
-        self._parts = written_parts(port, self.context.kinds)
+        self._parts = written_parts(port, port.tensors)
         self._calls: list[cst.Call] = []
         self._operators_outside: list[cst.AugAssign] = []
 
     def report_changed_arguments(self) -> None:
         """Report the operators in place by which other functions of the file change tensors of the ported ones."""
-        if (self.port.source.framework == "torch") != (self.port.target.framework == "torch"):
-            for node in operators_on_arguments(
-                self.port.file, self.context.kinds, self._calls, self._operators_outside
-            ):
-                report_in_place(self.context, node)
+        if self.port.to_or_from("torch"):
+            for node in operators_on_arguments(self.port.file, self.port.tensors, self._calls, self._operators_outside):
+                report_in_place(self.port, node)
 
     @property
     def _is_inside(self) -> bool:
@@ -77,10 +66,7 @@ class _Walk(cst.CSTVisitor):
 
     def _port_class(self, node: cst.ClassDef) -> None:
         """Port a class of autograd, with its base; if that cannot be, leave it as it is, with its methods."""
-        try:
-            port_autograd(self.context, node)
-        except Left as left:
-            self.port.report(node.name, "left", left.rule, left.why, left.advice)
+        if not self.port.attempt(node.name, lambda: port_autograd(self.port, node)):
             self.callers.functions -= set(node.body.body)
             self.callers.classes.discard(node)
 
@@ -94,40 +80,41 @@ class _Walk(cst.CSTVisitor):
         return False
 
     def visit_Arg(self, node: cst.Arg) -> bool:
-        return node not in self.context.done
+        return node not in self.port.done
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for each in node.targets:
             if self._is_inside and isinstance(each.target, cst.Subscript):
-                report_changed_shape(self.context, each.target)
+                report_changed_shape(self.port, each.target)
         for target in (found for each in node.targets for found in targets_of(each.target)):
-            self.context.done.add(target)
-            if self._is_inside and target not in self.port.done:
-                self._try(target, lambda target=target: port_assigned(self.context, node, target))  # type: ignore[misc]
+            is_new = target not in self.port.done
+            self.port.done.add(target)
+            if self._is_inside and is_new:
+                self.port.attempt(target, lambda target=target: port_assigned(self.port, node, target))  # type: ignore[misc]
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self.context.done.add(node.target)
+        self.port.done.add(node.target)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if self._is_inside:
             value = None if isinstance(node.target, cst.Subscript) else node.value
-            report_changed_shape(self.context, node.target, value)
-            port_in_place(self.context, node)
+            report_changed_shape(self.port, node.target, value)
+            port_in_place(self.port, node)
         else:
             self._operators_outside.append(node)
 
     def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
         if self._is_inside:
-            port_format(self.context, node)
+            port_format(self.port, node)
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         if self._is_inside and isinstance(node.operator, cst.Add):
-            port_joined_shapes(self.context, node.left, node.right)
+            port_joined_shapes(self.port, node.left, node.right)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
         compared = [each for each in node.comparisons if isinstance(each.operator, (cst.Equal, cst.NotEqual))]
         if self._is_inside and len(node.comparisons) == len(compared) == 1:
-            port_joined_shapes(self.context, node.left, node.comparisons[0].comparator)
+            port_joined_shapes(self.port, node.left, node.comparisons[0].comparator)
 
     def visit_Call(self, node: cst.Call) -> None:
         if not self._is_inside:
@@ -136,42 +123,39 @@ class _Walk(cst.CSTVisitor):
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return
-        if node in self._parts and not self._try(node, lambda: check_views(self.port, node)):
-            self.context.done.add(node.func)
+        if node in self._parts and not self.port.attempt(node, lambda: check_views(self.port, node)):
+            self.port.done.add(node.func)
             return
-        if report_copy(self.context, node):
-            self.context.done.add(node.func)
+        if report_copy(self.port, node):
+            self.port.done.add(node.func)
             return
-        if name is not None and (found := row_of(name, self.port.plan.source)) is not None:
+        if name is not None and (found := tensor_row(name, self.port.plan.source)) is not None:
             row, form = found
-            self.context.done.add(node.func)
-            self._try(node, lambda: self._port_call(node, row, form))
+            self.port.done.add(node.func)
+            self.port.attempt(node, lambda: port_tensor_call(self.port, node, row, form))
         elif name is not None:
             self._member(node, certain=True)
-        elif isinstance(node.func, cst.Attribute) and node.func not in self.context.done | self.port.done:
+        elif isinstance(node.func, cst.Attribute) and node.func not in self.port.done:
             self._visit_method(node, node.func)
 
-    def _port_call(self, node: cst.Call, row: str, form: Form) -> None:
-        port_tensor_call(self.context, node, row, form)
-
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
-        kind = self.context.kinds.of(function.value)
-        found = method_row(function.attr.value, self.port.plan.source)
+        kind = self.port.tensors.of(function.value)
+        found = tensor_row(f".{function.attr.value}", self.port.plan.source)
         if kind == "tensor" and found is not None:
             row, form = found
-            self.context.done.add(function)
-            self._try(node, lambda: self._port_call(node, row, form))
+            self.port.done.add(function)
+            self.port.attempt(node, lambda: port_tensor_call(self.port, node, row, form))
         elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
-            self.context.done.add(function)
+            self.port.done.add(function)
             report_unknown(self.port, node, f"{function.attr.value} of a tensor, called so,")
         elif kind is None and found is not None and not _is_of_text(node) and self._differs(function.attr.value):
-            self.context.done.add(function)
+            self.port.done.add(function)
             report_not_certain(self.port, node, function)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        if self._is_inside and node not in self.context.done | self.port.done and self.port.file.imported(node) is None:
-            of_gradient = node.attr.value == "grad" and self.context.kinds.of(node) == "tensor"
-            certain = of_gradient or self.context.kinds.of(node.value) == "tensor"
+        if self._is_inside and node not in self.port.done and self.port.file.imported(node) is None:
+            of_gradient = node.attr.value == "grad" and self.port.tensors.of(node) == "tensor"
+            certain = of_gradient or self.port.tensors.of(node.value) == "tensor"
             if not self._member(node, certain) and certain:
                 report_unknown(self.port, node, f"{node.attr.value} of a tensor")
         return self._visit_name(node)
@@ -181,7 +165,7 @@ class _Walk(cst.CSTVisitor):
 
     def _member(self, node: cst.Attribute | cst.Call, certain: bool) -> bool:
         """Port a member of a tensor. Returns whether *node* is one."""
-        found = match(self.context, node)
+        found = match(self.port, node)
         if found is None:
             return False
         row, parts = found
@@ -193,13 +177,13 @@ class _Walk(cst.CSTVisitor):
         )
         function = inner.func if isinstance(inner, cst.Call) else inner
         if row == "max_along":
-            certain = self.context.kinds.of(tensor) == "tensor"
-        self.context.done |= {function, inner}
+            certain = self.port.tensors.of(tensor) == "tensor"
+        self.port.done |= {function, inner}
         if certain:
             if row == "numpy":
                 report_shared_memory(self.port, node, tensor)
-            self._try(node, lambda: port_member(self.context, node, row, parts))
-        elif self.context.kinds.of(tensor) is None and isinstance(function, cst.Attribute):
+            self.port.attempt(node, lambda: port_member(self.port, node, row, parts))
+        elif self.port.tensors.of(tensor) is None and isinstance(function, cst.Attribute):
             if self._row_differs(row):
                 report_not_certain(self.port, node, function)
             elif row == "numpy":
@@ -214,8 +198,8 @@ class _Walk(cst.CSTVisitor):
         )
 
     def _differs(self, name: str) -> bool:
-        other = method_row(name, self.port.plan.target)
-        own = method_row(name, self.port.plan.source)
+        other = tensor_row(f".{name}", self.port.plan.target)
+        own = tensor_row(f".{name}", self.port.plan.source)
         return (
             own is None
             or other is None
@@ -228,42 +212,29 @@ class _Walk(cst.CSTVisitor):
         name = self.port.file.imported(node)
         if name is None:
             return True
-        if node in self.context.done or node in self.port.done or self._is_collective(name):
+        if node in self.port.done or self._is_collective(name):
             return False
         if not self._is_inside and not (self._outer and self._outer[-1] in self.callers.classes):
             self.unported.add(self._outer, node, name, self.callers)
             return False
-        target = name_of(name, self.port.plan.source, self.port.plan.target)
+        target = tensor_name_for(name, self.port.plan.source, self.port.plan.target)
         if target is None:
             report_unknown(self.port, node, name)
         else:
-            self._try(node, lambda: self._write(node, target))
+            if target.rpartition(".")[2].startswith("_"):
+                why = f"{target} is private in {self.port.target.framework}, which has no public name for it"
+                self.port.changed(
+                    node, "private-name", why, "Look whether it is there after each update of the framework."
+                )
+            self.port.attempt(node, lambda: self._write(node, target))
         return False
 
     def _is_collective(self, name: str) -> bool:
         return self.port.source.is_collective(name) or bool(rows_with(name, self.port.plan.source))
 
     def _write(self, node: cst.CSTNode, target: str) -> None:
-        last = target.rpartition(".")[2]
-        if last.startswith("_"):
-            self.port.report(
-                node,
-                "changed",
-                "private-name",
-                f"{target} is private in {self.port.target.framework}, which has no public name for it",
-                "Look whether it is there after each update of the framework.",
-            )
-        self.port.edits.replace(*self.port.file.span(node), self.context.imports.spell(target))
+        self.port.edits.replace(*self.port.file.span(node), self.port.framework.spell(target))
         self.port.places += 1
-
-    def _try(self, node: cst.CSTNode, change: Callable[[], None]) -> bool:
-        """Make the *change* of *node*, or report why it is left. Returns whether it is made."""
-        try:
-            change()
-        except Left as left:
-            self.port.report(node, "left", left.rule, left.why, left.advice)
-            return False
-        return True
 
 
 def _is_of_text(node: cst.Call) -> bool:
@@ -271,3 +242,41 @@ def _is_of_text(node: cst.Call) -> bool:
     return not node.args or any(
         isinstance(argument.value, (cst.SimpleString, cst.FormattedString)) for argument in node.args
     )
+
+
+_NAMED = 3  # of the names that each uses
+
+
+@dataclass
+class UnportedFunctions:
+    """The functions that use the framework's tensors and call no collective: what converts models has to port these.
+
+    ``uses`` has for the name of each its place, how it is called, and the names that it uses; for None those of the module itself. A class is one of them
+    if none of its methods calls a collective.
+    """
+
+    uses: dict[cst.Name | None, tuple[cst.CSTNode, str, dict[str, None]]] = field(default_factory=dict)
+
+    def add(
+        self, outer: Sequence[cst.FunctionDef | cst.ClassDef], node: cst.CSTNode, name: str, callers: CollectiveCallers
+    ) -> None:
+        """Add the use of *name* by *node*, which is in the functions and classes *outer*."""
+        owner, said = None, ""
+        for each in outer:
+            said = f"{said}.{each.name.value}".lstrip(".")
+            owner = each.name
+            if isinstance(each, cst.FunctionDef) or not any(part in callers.functions for part in each.body.body):
+                break
+        place = node if owner is None else owner
+        self.uses.setdefault(owner, (place, said, {}))[2][name] = None
+
+    def report(self, port: Port) -> None:
+        """Report each with the first of its names."""
+        for place, said, names in self.uses.values():
+            shown = ", ".join(list(names)[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+            port.left(
+                place,
+                "for-model-converter",
+                f"{said or 'code outside of functions'} uses {shown} and calls no collective",
+                "Port it by a converter of models, or by hand, before tensors pass between it and the ported functions.",
+            )

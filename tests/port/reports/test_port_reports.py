@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from shim.port.entries import Entry
-from shim.port.plan import Plan
+from shim.port.plan import Entry, FileResult, Finding, Plan, Problem, Result
 from shim.port.reports.as_json import VERSION, as_json
-from shim.port.reports.diff import diff_of
 from shim.port.reports.markdown import as_markdown
 from shim.port.reports.sarif import as_sarif
-from shim.port.reports.terminal import print_diff, print_entries, print_summary
-from shim.port.results import FileResult, Finding, Problem, Result
+from shim.port.reports.terminal import diff_of, print_diff, print_entries, print_summary
 
 LEFT = Entry(3, 5, "left", "no-equivalent", "there is no `x` | y", "use <b>z</b>\nor w")
 CHANGED = Entry(7, 1, "changed", "other-meaning", "the order differs", "look at it")

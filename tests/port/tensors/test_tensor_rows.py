@@ -11,9 +11,9 @@ from tensor_programs import EXPRESSIONS, HEAD
 
 from shim.port import Plan, port_source
 from shim.port.apis import APIS
-from shim.port.tensors.functions import FUNCTIONS
-from shim.port.tensors.members import MEMBERS, METHODS
-from shim.port.tensors.names import NAMES
+from shim.port.correspondences.members import TENSOR_MEMBERS
+from shim.port.correspondences.names import TENSOR_NAMES
+from shim.port.correspondences.tensor_functions import FUNCTIONS, METHODS
 
 # Rows whose functions need a device that is not here, or a class, and what torch has under another name: their text is tested in test_statements.py.
 BY_TEXT = {"cuda", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
@@ -37,8 +37,8 @@ REMARKS = {
 
 
 def test_each_row_has_an_expression() -> None:
-    names = {line.split()[0] for line in NAMES.strip().splitlines()}
-    assert {*FUNCTIONS, *(f".{row}" for row in METHODS), *MEMBERS, *names} == EXPRESSIONS.keys() | BY_TEXT
+    names = {line.split()[0] for line in TENSOR_NAMES.strip().splitlines()}
+    assert {*FUNCTIONS, *(f".{row}" for row in METHODS), *TENSOR_MEMBERS, *names} == EXPRESSIONS.keys() | BY_TEXT
 
 
 TARGETS = ["paddle_2", "paddle_3", "mindspore"]

@@ -1,0 +1,96 @@
+"""What the author has to know of names for which the table has nothing, and of ported calls: what they returned or told, and the target's do not."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shim.port.correspondences.no_equivalent import declared
+from shim.port.correspondences.table import Form, recorded
+from shim.port.plan import Left
+from shim.port.rules.port import Port
+
+
+def left_without(port: Port, name: str) -> Left:
+    """Return why the source's *name* is left: as it is declared, if it is."""
+    known = declared(name, port.plan.source, port.plan.target)
+    why = f"{port.target.framework} has no equivalent of {name}"
+    if known is not None:
+        return Left("no-equivalent", f"{why}: {known.why}", known.advice)
+    return Left(
+        "no-equivalent", why, "Write by hand what the code needs of it; or keep this file on the source's frontend."
+    )
+
+
+def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
+    """Report that *name*, at *node*, is left. Classes that communicate by themselves do so in their own framework's world, which the port no longer starts."""
+    if port.plan.onto == "native" and not port.between_frameworks and _is_still_there(port, name):
+        return
+    if name.startswith(port.source.names) and name.rpartition(".")[2][:1].isupper():
+        port.left(
+            node,
+            "communicates-itself",
+            f"{name} communicates through the groups of {port.source.framework} itself, which the ported program does not start",
+            f"Use what {port.target.framework} has in its place, or reduce the gradients by collectives.",
+        )
+        return
+    left = left_without(port, name)
+    port.left(node, *left.note)
+
+
+def _is_still_there(port: Port, name: str) -> bool:
+    """Tell whether another version of the same framework has *name*, as far as is recorded: what has never been recorded is none of its collectives."""
+    return recorded(name, port.plan.source) is None or recorded(name, port.plan.target) is not None
+
+
+def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> None:
+    """Report what is different about the call *node* of *source*'s function, which becomes one of *target*'s."""
+    if not port.between_frameworks:
+        return
+    if row == "backend_of":
+        port.changed(
+            node,
+            "backend-name",
+            f"{target.name} returns a backend's name of {port.target.framework}",
+            "Check what the code compares it with.",
+        )
+    elif row == "receive" and port.source.framework == "torch" and not _is_statement(port, node):
+        port.changed(
+            node,
+            "result-used",
+            f"{source.name} returns the rank that sent, and {target.name} does not",
+            "Use the rank that the call names.",
+        )
+    elif "paddle" in (port.source.framework, port.target.framework) and _is_synchronous(node, source):
+        if not _is_statement(port, node):
+            port.changed(
+                node,
+                "result-used",
+                "a call that does not go on in the background returns a task in Paddle, and None elsewhere",
+                "Ask for it to go on in the background, or leave its result alone.",
+            )
+    elif source.name == "torch.distributed.monitored_barrier" and port.plan.onto == "native":
+        port.changed(
+            node,
+            "missing-ranks",
+            f"{source.name} names the ranks that have not come, and {target.name} does not",
+            "Run the program on shim's frontend to find such ranks.",
+        )
+
+
+def _is_synchronous(node: cst.Call, source: Form) -> bool:
+    """Tell whether *node* calls a function that can go on in the background, and does not ask for it."""
+    flag = source.of_role("background")
+    if flag is None or any(argument.star for argument in node.args):
+        return False
+    by_position = sum(argument.keyword is None for argument in node.args) > source.parameters.index(flag)
+    return not by_position and all(
+        argument.keyword is None or argument.keyword.value != flag.name for argument in node.args
+    )
+
+
+def _is_statement(port: Port, node: cst.Call) -> bool:
+    """Tell whether nothing is done with what *node* returns: it is a statement, or is no call itself, as in ``functools.partial``."""
+    statement = port.statement
+    if statement is None or node.func not in port.done:
+        return True
+    return any(isinstance(each, cst.Expr) and each.value is node for each in statement.body)

@@ -1,1 +1,0 @@
-"""What the port reports and does not change."""

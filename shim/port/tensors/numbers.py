@@ -1,0 +1,103 @@
+"""Tensors of integers and numbers: sums of small integers are int64 in torch and MindSpore, and stay as small as they are in Paddle; formats of
+tensors in strings, which MindSpore refuses, where others format the number that the tensor holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import libcst as cst
+
+from shim.port.correspondences.names import dtype_of, tensor_name_for
+from shim.port.correspondences.table import tensor_row
+from shim.port.reading.expressions import is_closed, literal_of, passed
+from shim.port.rules.port import Port
+from shim.port.rules.rewriting import Rewriting
+from shim.port.tensors.members import match, report_unknown
+
+_SMALL = ("uint8", "int8", "int16")
+_KEEP = """
+T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values
+"""
+_CHANGE = (".mean", ".sum", "arange")
+
+
+def port_sum(rewriting: Rewriting) -> None:
+    """Name the dtype of the sum, where the source shows that the tensor's integers are small."""
+    tensor, target = rewriting.tensor(), rewriting.port.target.framework
+    if tensor is None or rewriting.value("dtype") is not None:
+        return
+    small = _small(rewriting.port, tensor)
+    if small is not None:
+        name = "int64" if target == "paddle" else small
+        rewriting.added.append(f"dtype={rewriting.port.framework.spell(f'{target}.{name}')}")
+
+
+def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset()) -> str | None:
+    """Return the small dtype of the tensor, or of the tensors in the list, *node*; None where it is none, or not shown."""
+    if isinstance(node, (cst.List, cst.Tuple)):
+        found = {_small(port, element.value, seen) for element in node.elements}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
+        return _of_call(port, node, node.func, seen)
+    if isinstance(node, cst.Attribute) and (member := match(port, node)) is not None:
+        return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
+    evidence = port.tensors.evidence
+    variable = evidence.variable(node)
+    if variable is not None and variable not in seen:
+        ways = [each for each in evidence.assignments(variable) if each[0] != "added"]
+        found = {_small(port, value, seen | {variable}) if how in ("value", "element") else None for how, value in ways}
+        if len(found) == 1 and (small := found.pop()) is not None:
+            return small
+    return _small(port, node.value, seen) if isinstance(node, cst.Subscript) else None
+
+
+def _of_call(port: Port, node: cst.Call, function: cst.Name | cst.Attribute, seen: frozenset[Hashable]) -> str | None:
+    name = port.file.imported(function)
+    found = tensor_row(name, port.plan.source) if name is not None else None
+    if found is None and isinstance(function, cst.Attribute):
+        found = tensor_row(f".{function.attr.value}", port.plan.source)
+    if found is None or found[0] in _CHANGE:
+        member = match(port, node)
+        if member is None:
+            return None
+        if member[0] == "to_dtype":
+            return _dtype(port, member[1][1])
+        return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
+    given = {parameter.role: value for value, parameter in passed(node, found[1])}
+    if "dtype" in given:
+        return _dtype(port, given["dtype"])
+    if found[0].startswith(".") and isinstance(function, cst.Attribute):
+        return _small(port, function.value, seen)
+    tensor = given.get("tensor", given.get("tensors"))
+    return None if tensor is None else _small(port, tensor, seen)
+
+
+def _dtype(port: Port, node: cst.BaseExpression) -> str | None:
+    """Return the small dtype that *node* names."""
+    api = port.plan.source
+    literal, name = literal_of(port.file.code(node)), port.file.imported(node)
+    full = (
+        dtype_of(literal.strip("'"), api) if literal is not None else tensor_name_for(name, api, api) if name else None
+    )
+    word = (full or "").rpartition(".")[2]
+    return word if word in _SMALL else None
+
+
+def port_format(port: Port, node: cst.FormattedStringExpression) -> None:
+    """Format the number in a tensor for which *node* has a format; a tensor with a format holds a single one."""
+    value = node.expression
+    if port.target.framework != "mindspore" or port.source.framework == "mindspore":
+        return
+    if not node.format_spec or node.conversion is not None or port.tensors.of(value) != "tensor":
+        return
+    if node.equal is not None:
+        report_unknown(port, value, f"a format with = of {port.file.code(value)}, a tensor,")
+        return
+    start, end = port.file.outer_span(value)
+    if not is_closed(value):
+        port.edits.insert(start, "(")
+        port.edits.insert_after(end, ").item()")
+    else:
+        port.edits.insert_after(end, ".item()")
+    port.places += 1
