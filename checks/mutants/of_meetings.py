@@ -19,6 +19,10 @@ def _in_control(file: str, name: str, before: str, after: str, tests: tuple[str,
     return Mutant(f"core/control/{name}", f"shim/core/control/{file}", before, after, tests)
 
 
+def _in_sockets(file: str, name: str, before: str, after: str, tests: tuple[str, ...]) -> Mutant:
+    return Mutant(f"core/sockets/{name}", f"shim/core/sockets/{file}", before, after, tests)
+
+
 def _in_native(file: str, name: str, before: str, after: str, tests: tuple[str, ...]) -> Mutant:
     return Mutant(f"engine/meeting/{name}", f"native/meeting/{file}", before, after, tests)
 
@@ -74,21 +78,21 @@ MUTANTS = (
         _HELPERS,
     ),
     _in_control(
-        "door.py",
+        "handshakes.py",
         "mistake-told-to-one-rank-alone",
         "                self._mistaken(join.rank, text)",
         "                pass",
         _FAILING,
     ),
-    _in_control(
-        "door.py",
+    _in_sockets(
+        "listening.py",
         "looks-at-once-without-descriptors",
         "self._loop.call_later(_AFTER_TOO_MANY, self._reopen)",
         "self._loop.call_later(0, self._reopen)",
         _FAILING,
     ),
     _in_control(
-        "hosting.py",
+        "rank_zero.py",
         "late-ranks-not-told",
         "min(_FOR_LATE_RANKS, patience.left()) if isinstance(error, StateError) else 0",
         "0",
@@ -102,13 +106,13 @@ MUTANTS = (
         _FAILING,
     ),
     _in_control(
-        "joining.py",
+        "other_ranks.py",
         "interface-told-to-nobody",
         '        _say_why_not(replace(job, interface=""), error)\n',
         "",
         _FAILING,
     ),
-    _in_control(
+    _in_sockets(
         "connection.py",
         "gap-from-the-last-sign",
         "silence = now - max(connection.unanswered_since(), self._awake_since)",

@@ -14,6 +14,8 @@ from store_threads import SHORT, in_thread, nothing_leaks
 from shim.core.job.stores import TCPStore
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
 
+GREETING = b"\x08\x00\x00\x00\x00shim  v2"
+
 
 @pytest.fixture(autouse=True)
 def _leaks_nothing() -> Iterator[None]:
@@ -107,19 +109,27 @@ def test_something_else_than_a_store_is_told_apart() -> None:
     "sent",
     [
         b"GET / HTTP/1.0\r\n\r\n",
-        b"shim-store 1\n\xff\xff\xff\xff",
-        b"shim-store 1\n\x01\x00\x00\x00\x63",
-        b"shim-store 1\n\x06\x00\x00\x00\x01\x05\x00\x00\x00x",
-        b"shim-store 1\n\x07\x00\x00\x00\x03\x02\x00\x00\x0010",
+        b"shim-store 1\n",
+        GREETING + b"\xff\xff\xff\xff\x01",
+        GREETING + b"\x00\x00\x00\x00\x63",
+        GREETING + b"\x05\x00\x00\x00\x01\x05\x00\x00\x00x",
+        GREETING + b"\x06\x00\x00\x00\x03\x02\x00\x00\x0010",
     ],
-    ids=["another protocol", "a length beyond reason", "an unknown code", "a field cut off", "no time"],
+    ids=[
+        "another protocol",
+        "another version",
+        "a length beyond reason",
+        "an unknown code",
+        "a field cut off",
+        "no time",
+    ],
 )
 def test_a_server_closes_on_what_no_store_sends(sent: bytes) -> None:
     server = TCPStore("localhost", 0, 1, True, 20)
     with socket.create_connection(("localhost", server.port), 20) as other:
         other.sendall(sent)
         received = b"".join(iter(lambda: _received(other), b""))
-    assert received in (b"", b"shim-store 1\n")
+    assert received in (b"", GREETING)
     server.set("key", "value")
     assert server.get("key") == b"value"
     server.close()

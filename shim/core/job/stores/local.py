@@ -12,8 +12,9 @@ from functools import partial
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store, timed_out
 from shim.core.job.stores.connections import Connections
-from shim.core.job.stores.server import Server, is_mine
+from shim.core.job.stores.server import Server
 from shim.core.job.stores.table import MUTATING, Operation, Table
+from shim.core.sockets.listening import listening_at, stranger_at
 
 
 class LocalStore(Store):
@@ -61,16 +62,12 @@ class LocalStore(Store):
 
 def _serve(address: str) -> Server | None:
     """Return a server at *address*, None where another process serves there already."""
-    listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(address)
-        listener.listen(1024)
+        return Server([listening_at(socket.AF_UNIX, address)])
     except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRINUSE:
             return None
         raise
-    return Server([listener])
 
 
 def _connection_to(address: str, seconds: float) -> socket.socket:
@@ -78,7 +75,7 @@ def _connection_to(address: str, seconds: float) -> socket.socket:
     try:
         connection.settimeout(seconds)
         connection.connect(address)
-        if not is_mine(connection):
+        if stranger_at(connection):
             raise PermissionError("the store is served by another user")
     except BaseException:  # Ctrl-C too: nobody else would close what is half done
         connection.close()

@@ -1,4 +1,4 @@
-"""One end of a control connection: frames in and out over a socket that never blocks, and the signs that the other end is there."""
+"""One end of a connection: frames in and out over a socket that never blocks, and the signs that the other end is there."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from enum import IntEnum
+from typing import Generic, TypeVar
 
-from shim.core.control.frames import Kind, Opening, Sealing
-from shim.core.control.loop import Loop
-from shim.core.control.peers import How
+from shim.core.sockets.frames import Opening, Sealing
+from shim.core.sockets.loop import Loop
 
 _BEAT_EVERY = 1.0  # seconds
 _MOST_UNSENT = 256 << 20  # bytes; whoever lets so many wait has stopped reading
@@ -21,10 +22,20 @@ _CUT_OFF = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDO
 # Of tcp_info in linux/tcp.h: milliseconds since data and an ACK were sent, and came.
 _TCP_INFO_TIMES = struct.Struct("<4I")
 _TCP_INFO_OFFSET = 44
+_Kind = TypeVar("_Kind", bound=IntEnum)
 
 
-class Connection:
-    """A socket that *loop* serves.
+class How(IntEnum):
+    """How the other end went."""
+
+    LEFT = 0
+    DIED = 1
+    CUT_OFF = 2
+    BROKE = 3
+
+
+class Connection(Generic[_Kind]):
+    """A socket that *loop* serves, over which frames of *kinds* come. *keys* are for the frames sent and for those received.
 
     *on_frame* gets each frame, and *on_lost*, at most once, how the other end was lost and, for How.BROKE, why; both on the loop's thread.
     ``send`` may be called by any thread. After ``close``, or a loss, nothing is called any more, and what is sent is dropped.
@@ -34,13 +45,14 @@ class Connection:
         self,
         loop: Loop,
         sock: socket.socket,
+        kinds: type[_Kind],
         keys: tuple[bytes | None, bytes | None],
-        on_frame: Callable[[Kind, bytes], None],
+        on_frame: Callable[[_Kind, bytes], None],
         on_lost: Callable[[How, str], None],
     ) -> None:
         self._loop = loop
         self._socket = sock
-        self._sealing, self._opening = Sealing(keys[0]), Opening(keys[1])
+        self._sealing, self._opening = Sealing(keys[0]), Opening(kinds, keys[1])
         self._on_frame, self._on_lost = on_frame, on_lost
         self._lock = threading.Lock()  # held for the moments in which frames are made and put into the socket's buffer
         self._out: deque[memoryview] = deque()
@@ -57,7 +69,7 @@ class Connection:
         if already:
             self._take(already)
 
-    def send(self, kind: Kind, *pieces: bytes) -> None:
+    def send(self, kind: IntEnum, *pieces: bytes) -> None:
         """Send a frame, now or as soon as the socket takes it. Never waits."""
         with self._lock:
             if not self._is_open:
@@ -180,21 +192,23 @@ class Connection:
             self._on_lost(how, why)
 
 
-class Heart:
-    """Sends heartbeats on the connections of a loop when they are idle, and tells *on_silence* to which nothing was answered for *gap* seconds.
-
-    On the loop's thread.
+class Heart(Generic[_Kind]):
+    """Sends frames of the kind *beat* on the connections of a loop when they are idle, and tells *on_silence* to which nothing was answered
+    for *gap* seconds. On the loop's thread.
     """
 
-    def __init__(self, loop: Loop, gap: float, on_silence: Callable[[Connection, float], None]) -> None:
+    def __init__(
+        self, loop: Loop, beat: _Kind, gap: float, on_silence: Callable[[Connection[_Kind], float], None]
+    ) -> None:
         self._loop = loop
+        self._beat_kind = beat
         self._gap = gap
         self._on_silence = on_silence
-        self._connections: set[Connection] = set()
+        self._connections: set[Connection[_Kind]] = set()
         self._awake_since = self._last = time.monotonic()
         self._is_beating = False
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Connection[_Kind]) -> None:
         """Watch *connection*, where it needs that: of a unix socket the kernel tells at once when the other end dies."""
         if connection.crosses_network:
             self._connections.add(connection)
@@ -203,7 +217,7 @@ class Heart:
             self._awake_since = self._last = time.monotonic()
             self._loop.call_later(_BEAT_EVERY / 4, self._beat)
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: Connection[_Kind]) -> None:
         self._connections.discard(connection)
 
     def _beat(self) -> None:
@@ -213,7 +227,7 @@ class Heart:
         self._last = now
         for connection in list(self._connections):
             if now - connection.last_sent >= _BEAT_EVERY:
-                connection.send(Kind.BEAT)
+                connection.send(self._beat_kind)
             silence = now - max(connection.unanswered_since(), self._awake_since)
             if silence > self._gap:
                 self._on_silence(connection, silence)

@@ -1,4 +1,4 @@
-"""Rank 0's part in a meeting: it listens at the first free place, and waits in the hub for the others."""
+"""Rank 0's part in a meeting: it listens at the first free address, and waits in the hub for the others."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shim.core.control.addresses import Place, host_id
 from shim.core.control.authentication import hash_of_key
 from shim.core.control.control import Control
-from shim.core.control.door import listen_at, peer_user
-from shim.core.control.frames import Fields, Kind
+from shim.core.control.frames import Kind
 from shim.core.control.hub import Hub
-from shim.core.control.joining import told_error
-from shim.core.control.knocking import Knocking, shown_outcomes
+from shim.core.control.hub_search import HubSearch, shown_outcomes
 from shim.core.control.links import HubLink
-from shim.core.control.loop import Loop
-from shim.core.control.meeting import Meeting, Patience, hub_places, shown_hosts, too_late
+from shim.core.control.meeting import Meeting, Patience, hub_places, shown_hosts, told_error, too_late
 from shim.core.control.peers import Peer, shown_ranks
-from shim.core.control.places import Place, host_id
-from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
+from shim.core.job.hosts import addresses_of_interface, shown_interfaces
+from shim.core.sockets.frames import Fields
+from shim.core.sockets.listening import listening_at, peer_of
+from shim.core.sockets.loop import Loop
 from shim.errors import CollectiveTimeoutError, EngineError, ShimError, StateError
 
 _FOR_AN_ANSWER = 2.0  # seconds that this process's own hub may take
 _FOR_LATE_RANKS = 5.0  # seconds for which a meeting that has failed tells who comes
 
 
-def host(job: Meeting, patience: Patience) -> Control:
+def meet_as_rank_zero(job: Meeting, patience: Patience) -> Control:
     """Open the hub of *job* and wait for the other ranks. Raises StateError and CollectiveTimeoutError, which those that came are told."""
     _check_files(job.size)
     try:
@@ -123,7 +123,7 @@ def _warn_of(search: _Search, patience: Patience) -> None:
 def _listening_at(job: Meeting, place: Place, search: _Search) -> socket.socket | None:
     """Return a socket that listens at *place*; None, and a note in *search*, where it is taken. Raises StateError on another host."""
     try:
-        return listen_at(place)
+        return listening_at(place.family, place.address)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
             raise _not_here(job, place) from None
@@ -162,7 +162,7 @@ def _owner(place: Place) -> str:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.setblocking(False)
             if probe.connect_ex(place.address) == 0:
-                pid, uid = peer_user(probe)
+                pid, uid = peer_of(probe)
                 return f"process {pid} (uid {uid}) meets there, as rank 0 of a job of the same name"
     return "taken"
 
@@ -182,8 +182,10 @@ def _those_missing(job: Meeting, hub: Hub, search: _Search) -> tuple[str, list[i
 
 def _other_hubs(job: Meeting, search: _Search) -> list[str]:
     """Return where another rank 0 of this job waits: the others may have gone there."""
-    knocking = Knocking(hash_of_key(job.key), {})
-    found = knocking.until(time.monotonic() + 0.5, lambda: search.taken, lambda: None) if search.taken else None
+    search_for_others = HubSearch(hash_of_key(job.key), {})
+    found = (
+        search_for_others.until(time.monotonic() + 0.5, lambda: search.taken, lambda: None) if search.taken else None
+    )
     if found is None:
         return []
     sock, _ = found

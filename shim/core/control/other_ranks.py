@@ -10,23 +10,24 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shim.core.control.addresses import Place, address_of_interface, host_id
 from shim.core.control.authentication import PROTOCOL, REPLY_SIZE, Hello, Join, Reply, SessionKeys, Status, hash_of_key
 from shim.core.control.control import Control
-from shim.core.control.door import other_version
-from shim.core.control.frames import Fields, Kind, Sealing
-from shim.core.control.knocking import Knocking, shown_outcomes
+from shim.core.control.frames import Kind, packed_about
+from shim.core.control.handshakes import other_version
+from shim.core.control.hub_search import HubSearch, shown_outcomes
 from shim.core.control.links import RankLink
-from shim.core.control.loop import Loop
-from shim.core.control.meeting import Meeting, Patience, hub_places, too_late
-from shim.core.control.peers import packed_about, shown_ranks
-from shim.core.control.places import Place, address_of_interface, host_id
-from shim.errors import CollectiveTimeoutError, PeerLostError, ShimError, StateError
+from shim.core.control.meeting import Meeting, Patience, hub_places, told_error, too_late
+from shim.core.control.peers import shown_ranks
+from shim.core.sockets.frames import Fields, Sealing, receive
+from shim.core.sockets.loop import Loop
+from shim.errors import PeerLostError, ShimError, StateError
 
 _FOR_AN_ANSWER = 2.0  # seconds that the hub has to say who has not come
 _TO_SAY_WHY_NOT = 5.0  # seconds
 
 
-def join(job: Meeting, patience: Patience) -> Control:
+def meet_as_other_rank(job: Meeting, patience: Patience) -> Control:
     """Join the hub of *job* and wait for the other ranks. Raises StateError, CollectiveTimeoutError and PeerLostError."""
     _check_interface(job, patience)
     loop = Loop(f"shim control {job.rank}")
@@ -98,32 +99,20 @@ def _await_roster(job: Meeting, control: Control, link: RankLink, patience: Pati
     raise lost
 
 
-def told_error(fields: Fields, me: str) -> Exception:
-    """Return the error that the hub tells of."""
-    name, ranks, text = fields.text(), tuple(fields.ranks()), fields.rest().decode(errors="replace")
-    first, newline, rest = text.partition("\n")
-    text = f"{first} {me}{newline}{rest}"
-    if name == "StateError":
-        return StateError(text)
-    error = CollectiveTimeoutError(text) if name == "CollectiveTimeoutError" else PeerLostError(text)
-    error.ranks = ranks
-    return error
-
-
 def _joined(job: Meeting, patience: Patience) -> tuple[socket.socket, SessionKeys]:
     """Find the hub, and prove to each other that both are of this job."""
-    knocking = Knocking(hash_of_key(job.key), {})
+    search = HubSearch(hash_of_key(job.key), {})
 
     def places() -> Sequence[Place]:
-        found = hub_places(job, knocking.outcomes, patience)
+        found = hub_places(job, search.outcomes, patience)
         if job.interface and job.address and found:
-            knocking.sources = address_of_interface(job.interface, found)
+            search.sources = address_of_interface(job.interface, found)
         return found
 
     def warn() -> None:
-        patience.warn_if_due(lambda: f"it looks for rank 0{_searched(job, knocking)}")
+        patience.warn_if_due(lambda: f"it looks for rank 0{_searched(job, search)}")
 
-    while (found := knocking.until(patience.deadline, places, warn)) is not None:
+    while (found := search.until(patience.deadline, places, warn)) is not None:
         sock, hello = found
         try:
             return sock, _shaken_hands(job, sock, hello, patience)
@@ -134,13 +123,13 @@ def _joined(job: Meeting, patience: Patience) -> tuple[socket.socket, SessionKey
             sock.close()
             raise
     me = f"rank {job.rank} of {job.size}"
-    raise too_late(f"{me} did not find rank 0 within {patience.timeout:g} s{_searched(job, knocking)}", [0])
+    raise too_late(f"{me} did not find rank 0 within {patience.timeout:g} s{_searched(job, search)}", [0])
 
 
-def _searched(job: Meeting, knocking: Knocking) -> str:
-    source = ", ".join(knocking.sources.values())
+def _searched(job: Meeting, search: HubSearch) -> str:
+    source = ", ".join(search.sources.values())
     by = f" from {source} (SHIM_INTERFACE={job.interface})" if source else ""
-    outcomes = shown_outcomes(knocking.outcomes)
+    outcomes = shown_outcomes(search.outcomes)
     return f" at {job.address or 'its unix socket'}{by}, from host {socket.gethostname()}\n  {outcomes}"
 
 
@@ -155,8 +144,8 @@ def _shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Pat
     keys = SessionKeys(job.secret, hello, join)
     sock.settimeout(min(5.0, max(0.1, patience.left())))
     sock.sendall(join.packed() + keys.proof_of_member)
-    reply = Reply.unpacked(_received(sock, REPLY_SIZE))
-    text = _received(sock, reply.length_of_text).decode(errors="replace")
+    reply = Reply.unpacked(receive(sock, REPLY_SIZE))
+    text = receive(sock, reply.length_of_text).decode(errors="replace")
     if reply.status == Status.WRONG_SECRET or not hmac.compare_digest(reply.proof, keys.proof_of_hub):
         raise StateError(_other_secret(job, hello, f"rank 0 at {_shown_peer(sock)}"))
     if reply.status != Status.WELCOME:
@@ -179,13 +168,3 @@ def _shown_peer(sock: socket.socket) -> str:
         return "a unix socket of this host"
     ip, port = sock.getpeername()[:2]
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
-
-
-def _received(sock: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        more = sock.recv(count - len(data))
-        if not more:
-            raise ConnectionResetError("rank 0 closed the connection")
-        data += more
-    return data

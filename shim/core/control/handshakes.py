@@ -1,52 +1,22 @@
-"""Where rank 0 lets the others in: the listening socket of a meeting, and the handshake with whoever comes."""
+"""Rank 0's side of the handshakes with whoever comes to its meeting."""
 
 from __future__ import annotations
 
-import errno
 import hmac
 import os
 import socket
-import struct
 from collections.abc import Callable
 
 from shim.core.control.authentication import JOIN_SIZE, PROTOCOL, Hello, Join, Reply, SessionKeys, Status
-from shim.core.control.loop import Loop
 from shim.core.control.peers import shown_ranks
-from shim.core.control.places import Place
+from shim.core.sockets.listening import Listener
+from shim.core.sockets.loop import Loop
 
 _PATIENCE = 10.0  # seconds for a handshake
-_BACKLOG = 4096
-_AFTER_TOO_MANY = 0.2  # seconds without a look at who comes, where the process has no descriptor for them
-_PEER_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: see unix(7)
 
 
-def listen_at(place: Place) -> socket.socket:
-    """Return a socket that listens at *place*. Raises OSError."""
-    listener = socket.socket(place.family, socket.SOCK_STREAM)
-    try:
-        if place.family != socket.AF_UNIX:
-            # An earlier meeting's connections may still have the port; two listeners cannot share it in spite of this.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if place.family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind(place.address)
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def peer_user(sock: socket.socket) -> tuple[int, int]:
-    """Return pid and uid of the process at the other end of a unix socket."""
-    data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    pid, uid, _ = _PEER_CREDENTIALS.unpack(data)
-    return pid, uid
-
-
-class Door:
-    """Accepts connections on *listener*, and hands those to *welcome* that have proved to be ranks of this job.
+class Handshakes:
+    """Greets who connects to *listener*, and hands those to *welcome* that have proved to be ranks of this job.
 
     *welcome* gets the rank, the socket, the other end's address, the frames' keys and the bytes that came already. *mistaken* gets the rank
     that the job cannot have as it was started, though it has the secret, and why. ``notes`` say who was turned away.
@@ -63,54 +33,21 @@ class Door:
         welcome: Callable[[int, socket.socket, str, SessionKeys, bytes], None],
         mistaken: Callable[[int, str], None],
     ) -> None:
-        self._loop, self._listener = loop, listener
+        self._loop = loop
+        self._listener = Listener(loop, listener, self._greet, self.note)
+        self.open = self._listener.open
         self._job, self._size, self._secret = job, size, secret
         self._welcome, self._mistaken = welcome, mistaken
-        self._is_open = False
         self._guests: dict[socket.socket, _Guest] = {}
         self.notes: dict[str, int] = {}  # how often each was made
 
-    def open(self) -> None:
-        self._is_open = True
-        self._loop.add(self._listener, self._accept)
-
     def close(self) -> None:
-        self._is_open = False
-        self._loop.remove(self._listener)
+        self._listener.close()
         for guest in list(self._guests):
             self._turn_away(guest)
 
     def note(self, text: str) -> None:
         self.notes[text] = self.notes.get(text, 0) + 1
-
-    def _accept(self, events: int) -> None:
-        for _ in range(64):
-            try:
-                sock, address = self._listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    self.note(f"this process cannot open more files ({error.strerror})")
-                    self._loop.release(self._listener)  # those who wait there would wake the thread again at once
-                    self._loop.call_later(_AFTER_TOO_MANY, self._reopen)
-                return
-            sock.setblocking(False)
-            shown = "127.0.0.1"
-            if sock.family == socket.AF_UNIX:
-                pid, uid = peer_user(sock)
-                if uid != os.geteuid():
-                    self.note(f"process {pid} of another user (uid {uid}) came")
-                    sock.close()
-                    continue
-            else:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                shown = str(address[0])
-            self._greet(sock, shown)
-
-    def _reopen(self) -> None:
-        if self._is_open:
-            self._loop.add(self._listener, self._accept)
 
     def _greet(self, sock: socket.socket, address: str) -> None:
         hello = Hello.new(self._job, self._secret)

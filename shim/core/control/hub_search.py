@@ -1,4 +1,4 @@
-"""How a rank finds rank 0's hub: it knocks at the places where the hub may be, until one greets it as the hub of its job."""
+"""How a rank finds rank 0's hub: it connects to the places where the hub may be, until one greets it as the hub of its job."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from shim.core.control.addresses import Place
 from shim.core.control.authentication import HELLO_SIZE, Hello
-from shim.core.control.door import peer_user
-from shim.core.control.places import Place
+from shim.core.sockets.listening import stranger_at
 
 _SILENT = 0.3  # seconds after which a server that says nothing is another program's
 _CONNECTING = 3.0
@@ -21,11 +21,7 @@ _LONGEST_PAUSE = 0.25
 _OTHER_JOB = "another job (are SHIM_SECRET, the port and the launcher's name of the run the same there?)"
 
 
-def seconds_left(deadline: float) -> float:
-    return max(0.0, deadline - time.monotonic())
-
-
-class Knocking:
+class HubSearch:
     """A search for the hub of *job*. *sources* are, by family, the addresses to come from. ``outcomes`` say what each place did last."""
 
     def __init__(self, job: bytes, sources: dict[int, str]) -> None:
@@ -43,8 +39,8 @@ class Knocking:
             if found is not None:
                 return found
             between()
-            left = seconds_left(deadline)
-            if not left:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 return None
             time.sleep(min(pause, left))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -152,7 +148,8 @@ class _Attempt:
             self.is_connected = True
             self.until = time.monotonic() + _SILENT
             if self.socket.family == socket.AF_UNIX:
-                return self._stranger()
+                stranger = stranger_at(self.socket)
+                return f"belongs to {stranger}" if stranger else None
             if self.socket.getsockname() == self.socket.getpeername():
                 return "refused"  # a connection to a free local port may come to be one with itself
             return None
@@ -168,10 +165,6 @@ class _Attempt:
         if len(self._said) < HELLO_SIZE:
             return None
         return Hello.unpacked(self._said) or "is another program's"
-
-    def _stranger(self) -> str | None:
-        pid, uid = peer_user(self.socket)
-        return None if uid == os.geteuid() else f"belongs to process {pid} of another user (uid {uid})"
 
 
 def _shown_error(code: int) -> str:

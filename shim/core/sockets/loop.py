@@ -1,4 +1,4 @@
-"""The thread that serves the control connections of a process: one selector, calls from other threads, and timers."""
+"""The thread that serves connections of a process: one selector, calls from other threads, and timers."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def report(function: Callable[..., object], *arguments: Any) -> None:
         function(*arguments)
     except Exception:
         if sys.stderr is not None:
-            sys.stderr.write(f"shim: on the thread of the control connections:\n{traceback.format_exc()}")
+            sys.stderr.write(f"shim: on thread {threading.current_thread().name!r}:\n{traceback.format_exc()}")
 
 
 def _abandon_all() -> None:

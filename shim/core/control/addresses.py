@@ -8,8 +8,13 @@ import socket
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from shim.core.job.hosts import address_towards, is_of_loopback, says_loopback
-from shim.core.job.interfaces import addresses_of_interface, shown_interfaces
+from shim.core.job.hosts import (
+    address_towards,
+    addresses_of_interface,
+    is_of_loopback,
+    says_loopback,
+    shown_interfaces,
+)
 from shim.errors import ArgumentError, StateError
 
 CANDIDATES = 16
