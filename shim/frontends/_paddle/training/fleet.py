@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.core.job.launchers import paddle_endpoints
+from shim.core.job.launchers.paddle import paddle_endpoints
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends import _absent
