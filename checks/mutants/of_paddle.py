@@ -111,7 +111,7 @@ MUTANTS = (
     _in("graphs.py", "gradient-stops", "value.stop_gradient = had_no_gradient", "del had_no_gradient", "graphs"),
     _in("graphs.py", "saved-without-it", 'frame.f_code.co_name == "save"', 'frame.f_code.co_name == "saves"', "graphs"),
     _in("graphs.py", "rewritten", 'return bool(mode.name != "AST")', "return True", "graphs"),
-    _in("collectives/gather_and_wait.py", "waits-while-compiling", "    refuse_in_graphs(caller)\n", "", "graphs"),
+    _in("collectives/of_both.py", "waits-while-compiling", "    refuse_in_graphs(caller)\n", "", "graphs"),
     _in(
         "collectives/point_to_point.py",
         "messages-begun-in-graphs",

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shim.launch.endings import how_it_ended
-from shim.launch.output import prefix_of, write_all
-from shim.launch.tracebacks import what_it_says, without_our_frames
+from shim.launch.output import prefix_of, what_it_says, without_our_frames, write_all
 
 _STDERR = 2
 

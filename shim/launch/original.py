@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import select
 import signal
 import socket
@@ -16,10 +15,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 
 from shim.launch.endings import GRACE, how_it_ended
 from shim.launch.identity import environment_of_ranks
-from shim.launch.messages import read_message, write_message
 
 _PATIENCE = 240.0  # seconds for the imports
 
@@ -96,7 +95,7 @@ class _Process:
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None) -> None:
         self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair()
-        self._stream = self._socket.makefile("rwb")
+        self._messages = Connection(os.dup(self._socket.fileno()))
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
         with theirs:
             self._process = subprocess.Popen(
@@ -116,19 +115,19 @@ class _Process:
 
     def ask(self, request: object, *descriptors: int) -> int | None:
         """Return its answer, None where it does not give one, or is not there any more. It is asked nothing after that."""
-        answer = None
+        answer: int | None = None
         with self._asking:
             try:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(EOFError, OSError):
                     socket.send_fds(self._socket, [b"."], descriptors)
-                    write_message(self._stream, pickle.dumps(request))
-                    in_time, _, _ = select.select([self._socket], [], [], _PATIENCE)
-                    answer = read_message(self._stream) if in_time else None
+                    self._messages.send(request)
+                    if self._messages.poll(_PATIENCE):
+                        answer = int(self._messages.recv())
             finally:
                 if answer is None:  # it may come yet, after Ctrl-C too, and would be taken for that to the next request
                     with contextlib.suppress(OSError):
                         self._socket.shutdown(socket.SHUT_RDWR)
-        return None if answer is None else int(pickle.loads(answer))
+        return answer
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -136,8 +135,7 @@ class _Process:
     def end(self) -> str:
         """End it, and return how it ended and what it had printed."""
         with self._asking:
-            with contextlib.suppress(BrokenPipeError):  # what it was to be asked and did not live to read
-                self._stream.close()
+            self._messages.close()
             self._socket.close()
             try:
                 how = f"it {how_it_ended(self._process.wait(GRACE))}"

@@ -1,6 +1,6 @@
 """What happens in the process that ranks are copies of: it imports modules, makes copies, and sees them end.
 
-A request is a byte, with which a copy's three descriptors come, and a message: the variables of a new copy, whose process id is answered,
+A request is a byte, with which a copy's three descriptors come, and an object: the variables of a new copy, whose process id is answered,
 the process id of one to wait for, whose status is, or None, which is answered when the imports have ended.
 """
 
@@ -10,14 +10,13 @@ import faulthandler
 import gc
 import importlib
 import os
-import pickle
 import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 
 from shim.launch.endings import dying_with
-from shim.launch.messages import read_message, write_message
 from shim.launch.pool_rank import serve
 
 
@@ -28,26 +27,28 @@ def main() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
     requests = socket.socket(fileno=int(sys.argv[1]))
-    stream = requests.makefile("rwb")
+    messages = Connection(os.dup(requests.fileno()))
     for module in sys.argv[2:]:
         importlib.import_module(module)
     gc.freeze()  # or each copy's collector would look at, and so copy, all that the modules hold
     while True:
         begin, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
-        if not begin or (body := read_message(stream)) is None:
+        if not begin:
             return
-        request = pickle.loads(body)
+        request = messages.recv()
         answer = 0
         if request is not None:
-            answer = _reaped(request) if isinstance(request, int) else _copied(request, descriptors, requests)
-        write_message(stream, pickle.dumps(answer))
+            answer = _reaped(request) if isinstance(request, int) else _copied(request, descriptors, requests, messages)
+        messages.send(answer)
 
 
 def _reaped(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _copied(variables: Mapping[str, str], descriptors: Sequence[int], requests: socket.socket) -> int:
+def _copied(
+    variables: Mapping[str, str], descriptors: Sequence[int], requests: socket.socket, messages: Connection
+) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     die_too = dying_with(os.getpid())
@@ -55,7 +56,8 @@ def _copied(variables: Mapping[str, str], descriptors: Sequence[int], requests: 
     if pid == 0:
         try:
             die_too()
-            os.close(requests.fileno())
+            requests.close()
+            messages.close()
             _be_rank(variables, *descriptors)
         finally:
             os._exit(0)  # what this process would do at its end is the business of the one it was copied from
@@ -74,4 +76,4 @@ def _be_rank(variables: Mapping[str, str], tasks: int, answers: int, output: int
         numpy_random.seed()  # which Python itself does with ``random``; else all ranks would draw the same
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    serve(os.fdopen(tasks, "rb"), os.fdopen(answers, "wb"))
+    serve(tasks, answers)

@@ -1,15 +1,15 @@
-"""The ranks' output on its way to the launcher's: whole lines, each with its rank in front."""
+"""The ranks' output on its way to the launcher's: whole lines, each with its rank in front, tracebacks without this project's frames."""
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import time
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
-
-from shim.launch.tracebacks import without_our_frames
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
@@ -19,6 +19,12 @@ _HELD = 2.0  # seconds in which a rank that has begun a traceback may end
 _TRACEBACKS = (b"Traceback (most recent call last):", b"  + Exception Group Traceback (most recent call last):")
 _IGNORED = b"Exception ignored "  # in what is called where nobody can catch it, as __del__ is; it ends nothing
 _CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
+_OURS = tuple(
+    b'  File "' + os.fsencode(os.path.join(os.path.dirname(os.path.dirname(__file__)), part, ""))
+    for part in ("core", "frontends", "substitution")
+)
+# What an error that all ranks raise says differently on each: who reads it, when, and where something lies in its memory.
+_OF_ONE_RANK = re.compile(rb"\(rank \d+ of \d+[^()]*\)|  <- this rank$|[\d.]+ m?s ago|0x[0-9a-f]+")
 
 
 class OutputClosed(Exception):
@@ -144,3 +150,28 @@ def write_all(to: int, text: bytes) -> None:
         raise OutputClosed from None
     except OSError as error:
         raise OutputClosed(error.strerror) from None
+
+
+def without_our_frames(lines: Iterable[bytes]) -> list[bytes]:
+    """Return *lines*, in whose tracebacks of errors of this project the frames within it are left out; others may be errors of ours."""
+    kept: list[bytes] = []
+    whole: list[bytes] = []  # of the traceback that is being read
+    cut: list[bytes] = []
+    hides = False
+    for line in lines:
+        if line.startswith(b"  "):
+            if line.startswith(b"  File "):
+                hides = line.startswith(_OURS)
+            whole.append(line)
+            if not hides:
+                cut.append(line)
+        else:
+            kept += cut if cut and line.startswith(b"shim.") else whole
+            kept.append(line)
+            whole, cut, hides = [], [], False
+    return kept + whole
+
+
+def what_it_says(lines: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return what is equal for the *lines* of two ranks that have told the same."""
+    return tuple(_OF_ONE_RANK.sub(b"", line) for line in lines)

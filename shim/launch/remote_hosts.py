@@ -19,12 +19,11 @@ from types import FrameType
 from typing import IO, Any
 
 from shim.launch import failures
-from shim.launch.endings import COMMAND_GRACE, NOTICE, dying_with
+from shim.launch.endings import COMMAND_GRACE, ENDING, NOTICE, dying_with, signals_to
 from shim.launch.failures import Failure
 from shim.launch.identity import new_job_key
 from shim.launch.orders import MARK, Orders, as_line, failure_of
 from shim.launch.output import OutputClosed, prefix_of, write_all
-from shim.launch.signals import ENDING, signals_to
 
 _STDOUT, _STDERR = 1, 2
 _PATIENCE = 60.0  # seconds for ssh, and for Python on the other host, to begin

@@ -31,15 +31,15 @@ _ENGINE_OPS = {
     ReduceOp.PROD: reduce_ops.ReduceOp.PRODUCT,
     ReduceOp.AVG: reduce_ops.ReduceOp.AVG,
 }
-_ALL = {number: name for name, number in vars(ReduceOp).items() if number in _ENGINE_OPS}
-WITHOUT_AVERAGE = {number: name for number, name in _ALL.items() if name != "AVG"}
+ALL = {number: name for name, number in vars(ReduceOp).items() if number in _ENGINE_OPS}
+WITHOUT_AVERAGE = {number: name for number, name in ALL.items() if name != "AVG"}
 
 
 def engine_op(
     caller: Caller,
     group: Any,
     op: Any,
-    known: Mapping[int, str] = _ALL,
+    known: Mapping[int, str] = ALL,
     error: type[ArgumentError] = ArgumentError,
 ) -> reduce_ops.ReduceOp:
     """Return the engines' reduce op for paddle's *op*, one of those *known* to the function; others raise *error*.

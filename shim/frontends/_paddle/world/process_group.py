@@ -18,7 +18,7 @@ from shim.frontends._paddle.collectives.exchanges import (
     gather_at,
     scatter_from,
 )
-from shim.frontends._paddle.collectives.gather_and_wait import meet
+from shim.frontends._paddle.collectives.of_both import meet
 from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
 from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function

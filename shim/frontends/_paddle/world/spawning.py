@@ -1,23 +1,21 @@
-"""What the options of ``spawn`` make of the ranks: how they start, how many, and what is in their environments."""
+"""Starting ranks from a program, the same in every version of paddle."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import socket
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from shim.core import groups
 from shim.core.callers import Caller
 from shim.core.job.hosts import another_host
 from shim.errors import ArgumentError, ShimError, StateError, UnsupportedError
-from shim.frontends._paddle.errors import ArgumentTypeError
+from shim.frontends._paddle.errors import ArgumentTypeError, paddle_function
 from shim.frontends._paddle.world.options import BACKENDS
-from shim.launch.identity import new_job_key, rank_environment
+from shim.launch.identity import free_addresses, new_job_key, rank_environment
+from shim.launch.spawning import SpawnedRanks
 
-_HOST = "127.0.0.1"
 _OPTIONS = ("start_method", "backend", "gpus", "xpus", "ips", "print_config")
 _DEPRECATED = {
     "selected_devices": "gpus or xpus",
@@ -27,16 +25,67 @@ _DEPRECATED = {
     "use_paddlecloud": "no cloud, as all ranks are on this host",
 }
 _BACKENDS = ("auto", *BACKENDS)
+_SPAWN = paddle_function("spawn")
 
 
-class Plan(NamedTuple):
+class MultiprocessContext(SpawnedRanks):
+    """The processes of one ``spawn``: ``processes``, their ``return_queues`` and ``error_queues``, and ``join``."""
+
+
+def _start(
+    caller: Caller,
+    func: Callable[..., Any],
+    args: Iterable[Any],
+    count: Any,
+    join: bool,
+    daemon: bool,
+    options: Mapping[str, Any],
+) -> MultiprocessContext:
+    """Start the processes, and wait for them where *join* asks for it."""
+    if not callable(func):
+        raise caller.explain(ArgumentTypeError(f"func must be callable, got {func!r}"))
+    plan = _plan_for(caller, count, options)
+    try:
+        arguments = tuple(args)
+    except TypeError:
+        raise caller.explain(ArgumentTypeError(f"args must be a tuple of func's arguments, got {args!r}")) from None
+    try:
+        context = MultiprocessContext(
+            caller.function, func, arguments, plan.environments, plan.start_method, bool(daemon)
+        )
+    except ArgumentError as error:
+        raise caller.explain(ArgumentTypeError(str(error))) from None
+    if join:
+        context.join_all()
+    return context
+
+
+def spawn(
+    func: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = -1,
+    join: bool = True,
+    daemon: bool = False,
+    **options: Any,
+) -> MultiprocessContext:
+    """Call *func* with *args* in *nprocs* new processes (-1: one for each CPU), which are the ranks of one job of this host.
+
+    *join* waits for all, *daemon* ends them with this process; *options* are start_method, backend, gpus, xpus and ips.
+    Raises: an Exception with the traceback when a rank fails, after the others were ended; ValueError for other options.
+    Deviates: raises for options that paddle has deprecated, and for other hosts than this one.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/spawn_en.html
+    """
+    return _start(_SPAWN, func, args, nprocs, join, daemon, options)
+
+
+class _Plan(NamedTuple):
     """How the ranks start, and the environment of each."""
 
     start_method: str
     environments: list[dict[str, str]]
 
 
-def plan_for(caller: Caller, count: Any, options: Mapping[str, Any]) -> Plan:
+def _plan_for(caller: Caller, count: Any, options: Mapping[str, Any]) -> _Plan:
     """Return what *options* ask for, for *count* ranks, or where it is -1 as many as there are devices or CPUs."""
     try:
         _check_names(options)
@@ -51,7 +100,7 @@ def plan_for(caller: Caller, count: Any, options: Mapping[str, Any]) -> Plan:
         devices = _devices(options)
         size = _size(count, devices)
         _check_host(options.get("ips"))
-        return Plan(method, _environments(size, _backend(options), devices))
+        return _Plan(method, _environments(size, _backend(options), devices))
     except ShimError as error:
         raise caller.explain(error) from None
 
@@ -111,7 +160,7 @@ def _backend(options: Mapping[str, Any]) -> str | None:
 def _environments(size: int, backend: str | None, devices: tuple[str, list[str]] | None) -> list[dict[str, str]]:
     """Return each rank's environment, which a script written for paddle's launcher or for this project's finds right."""
     job = new_job_key()
-    endpoints = _free_endpoints(size)
+    endpoints = free_addresses(size)
     found = []
     for rank in range(size):
         own = {
@@ -126,12 +175,3 @@ def _environments(size: int, backend: str | None, devices: tuple[str, list[str]]
             own[devices[0]] = devices[1][rank]
         found.append({**rank_environment(rank, size, job), **own})
     return found
-
-
-def _free_endpoints(count: int) -> list[str]:
-    """Return as many addresses of this host, at ports that nobody listens at now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind((_HOST, 0))
-        return [f"{_HOST}:{one.getsockname()[1]}" for one in sockets]

@@ -9,7 +9,7 @@ from shim.core import calls, tensors
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError, ShimError
-from shim.frontends._paddle.collectives.exchanges import gather_all
+from shim.frontends._paddle.collectives.exchanges import broadcast_from, gather_all, gather_at, scatter_from
 from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function
 from shim.frontends._paddle.graphs import SYMBOLIC, refuse_in_graphs
 from shim.frontends._paddle.groups.group_views import Group, group_of, member_of
@@ -20,6 +20,9 @@ _ALL_GATHER = paddle_function(
 )
 _BARRIER = paddle_function("barrier")
 _WAIT = paddle_function("wait", input="tensor")
+_BROADCAST = paddle_function("broadcast", output="tensor", input="tensor", root="src")
+_GATHER = paddle_function("gather", output="gather_list", input="tensor", root="dst")
+_SCATTER = paddle_function("scatter", output="tensor", input="tensor_list", root="src")
 
 
 def all_gather(
@@ -32,6 +35,45 @@ def all_gather(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
     """
     return gather_all(_ALL_GATHER, tensor_list, tensor, group, sync_op)
+
+
+def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
+
+    Raises: ValueError for a rank outside the group.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/broadcast_en.html
+    """
+    return broadcast_from(_BROADCAST, tensor, src, group, sync_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """Copy every rank's *tensor* into its place in *gather_list* on the world's rank *dst*; an empty list is filled.
+
+    Raises: AssertionError when *gather_list* is missing there or of another length; warns where it has no meaning.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/gather_en.html
+    """
+    return gather_at(_GATHER, tensor, gather_list, dst, group, sync_op)
+
+
+def scatter(
+    tensor: Tensor,
+    tensor_list: list[Tensor] | None = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """Copy each rank's place in the *tensor_list* of the world's rank *src* into its *tensor*.
+
+    Raises: RuntimeError when *tensor_list* is missing there; warns where it has no meaning.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/scatter_en.html
+    """
+    return scatter_from(_SCATTER, tensor, tensor_list, src, group, sync_op)
 
 
 def barrier(group: Group | None = None) -> None:
