@@ -7,14 +7,11 @@ The output comes first in alltoall and alltoall_single, and the output's split s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
-from shim.core.reduce_ops import ReduceOp
 from shim.errors import NotMemberError
-from shim.frontends._paddle.arguments import is_now, refuse
+from shim.frontends._paddle.arguments import stream_point_sync, stream_sync
 from shim.frontends._paddle.collectives.exchanges import (
     broadcast_from,
     exchange,
@@ -24,9 +21,8 @@ from shim.frontends._paddle.collectives.exchanges import (
     scatter_from,
 )
 from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
-from shim.frontends._paddle.errors import ArgumentRuntimeError, OutsiderError, paddle_function
-from shim.frontends._paddle.groups.group_views import Group, group_of
-from shim.frontends._paddle.reduce_op import ALL, engine_op
+from shim.frontends._paddle.errors import OutsiderError, stream_function
+from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
 
 __all__ = [
@@ -39,12 +35,6 @@ __all__ = [
     "scatter",
     "send",
 ]
-
-
-def stream_function(name: str, **roles: Any) -> Caller:
-    """Return the Caller of ``paddle.distributed.stream.name``; see ``paddle_function``."""
-    return paddle_function(f"stream.{name}", **roles)
-
 
 _ALL_GATHER = stream_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_or_tensor_list", input="tensor"
@@ -78,7 +68,7 @@ def all_gather(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_gather_en.html
     """
     return gather_all(
-        _ALL_GATHER, tensor_or_tensor_list, tensor, *checked(_ALL_GATHER, group, sync_op, use_calc_stream)
+        _ALL_GATHER, tensor_or_tensor_list, tensor, *stream_sync(_ALL_GATHER, group, sync_op, use_calc_stream)
     )
 
 
@@ -100,7 +90,7 @@ def alltoall(
         _ALLTOALL,
         out_tensor_or_tensor_list,
         in_tensor_or_tensor_list,
-        *checked(_ALLTOALL, group, sync_op, use_calc_stream),
+        *stream_sync(_ALLTOALL, group, sync_op, use_calc_stream),
     )
 
 
@@ -125,7 +115,7 @@ def alltoall_single(
         in_tensor,
         out_split_sizes,
         in_split_sizes,
-        *checked(_ALLTOALL_SINGLE, group, sync_op, use_calc_stream),
+        *stream_sync(_ALLTOALL_SINGLE, group, sync_op, use_calc_stream),
     )
 
 
@@ -137,7 +127,7 @@ def broadcast(
     Raises: ValueError for a rank outside the group; RuntimeError for *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/broadcast_en.html
     """
-    return broadcast_from(_BROADCAST, tensor, src, *checked(_BROADCAST, group, sync_op, use_calc_stream))
+    return broadcast_from(_BROADCAST, tensor, src, *stream_sync(_BROADCAST, group, sync_op, use_calc_stream))
 
 
 def gather(
@@ -154,7 +144,7 @@ def gather(
     without *sync_op*. Warns where *gather_list* has no meaning.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/gather_en.html
     """
-    return gather_at(_GATHER, tensor, gather_list, dst, *checked(_GATHER, group, sync_op, use_calc_stream))
+    return gather_at(_GATHER, tensor, gather_list, dst, *stream_sync(_GATHER, group, sync_op, use_calc_stream))
 
 
 def recv(
@@ -166,7 +156,7 @@ def recv(
     *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/recv_en.html
     """
-    return receive_from(_RECV, tensor, src, group, _checked_point_sync(_RECV, group, sync_op, use_calc_stream))
+    return receive_from(_RECV, tensor, src, group, stream_point_sync(_RECV, group, sync_op, use_calc_stream))
 
 
 def scatter(
@@ -184,7 +174,7 @@ def scatter(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/scatter_en.html
     """
     return scatter_from(
-        _SCATTER, tensor, tensor_or_tensor_list, src, *checked(_SCATTER, group, sync_op, use_calc_stream)
+        _SCATTER, tensor, tensor_or_tensor_list, src, *stream_sync(_SCATTER, group, sync_op, use_calc_stream)
     )
 
 
@@ -197,36 +187,4 @@ def send(
     *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/send_en.html
     """
-    return send_to(_SEND, tensor, dst, group, _checked_point_sync(_SEND, group, sync_op, use_calc_stream))
-
-
-def reduction(
-    caller: Caller, op: Any, group: Any, sync_op: Any, use_calc_stream: Any, known: Mapping[int, str] = ALL
-) -> tuple[ReduceOp, Any, bool]:
-    """Return the engines' op, *group* and *sync_op* of a collective with the reduce op *op*, one of those *known*."""
-    engines = engine_op(caller, group, op, known)
-    return engines, *checked(caller, group, sync_op, use_calc_stream)
-
-
-def checked(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any) -> tuple[Any, bool]:
-    """Return *group* and *sync_op* of a collective, without which *use_calc_stream* must not be asked for.
-
-    Host tensors have no streams: what is computed before the call has ended, and a synchronous call ends before what follows.
-    """
-    is_sync = is_now(caller, group, sync_op)
-    if use_calc_stream and not is_sync and group_of(caller, group).rank >= 0:
-        refuse(caller, group, _not_without_sync(use_calc_stream))
-    return group, is_sync
-
-
-def _checked_point_sync(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any) -> bool:
-    """Return *sync_op* of a send or a receive, which concerns no other rank until it begins."""
-    if use_calc_stream and not sync_op and group_of(caller, group).rank >= 0:
-        raise caller.explain(_not_without_sync(use_calc_stream), group_of(caller, group))
-    return bool(sync_op)
-
-
-def _not_without_sync(use_calc_stream: Any) -> ArgumentRuntimeError:
-    return ArgumentRuntimeError(
-        f"use_calc_stream must be False when sync_op is False, got use_calc_stream={use_calc_stream!r}"
-    )
+    return send_to(_SEND, tensor, dst, group, stream_point_sync(_SEND, group, sync_op, use_calc_stream))

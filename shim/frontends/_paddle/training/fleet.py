@@ -17,7 +17,7 @@ from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends import _absent
 from shim.frontends._paddle.collectives.of_both import barrier
 from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError, paddle_function
-from shim.frontends._paddle.training.layers import layer_class
+from shim.frontends._paddle.training import layer_class
 from shim.frontends._paddle.world.options import enter, identity, rank_in, size_of
 
 _INIT = paddle_function("fleet.init")

@@ -12,10 +12,10 @@ from shim.core.engines.base import Tensor
 from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.collectives.stream import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.collectives.stream import __all__ as _of_both
-from shim.frontends._paddle.collectives.stream import reduction, stream_function
+from shim.frontends._paddle.errors import stream_function
 from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group
-from shim.frontends._paddle.reduce_op import ReduceOp
+from shim.frontends._paddle.reduce_op import ReduceOp, stream_reduction
 from shim.frontends._paddle.tasks import Task
 
 __all__ = [*_of_both, "all_reduce", "reduce", "reduce_scatter"]
@@ -39,7 +39,7 @@ def all_reduce(
     *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_reduce_en.html
     """
-    return reduce_everywhere(_ALL_REDUCE, tensor, *reduction(_ALL_REDUCE, op, group, sync_op, use_calc_stream))
+    return reduce_everywhere(_ALL_REDUCE, tensor, *stream_reduction(_ALL_REDUCE, op, group, sync_op, use_calc_stream))
 
 
 def reduce(
@@ -57,7 +57,7 @@ def reduce(
     Deviates: other ranks' tensors are left as they are; paddle on gloo overwrites parts of them.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/reduce_en.html
     """
-    return reduce_at(_REDUCE, tensor, dst, *reduction(_REDUCE, op, group, sync_op, use_calc_stream))
+    return reduce_at(_REDUCE, tensor, dst, *stream_reduction(_REDUCE, op, group, sync_op, use_calc_stream))
 
 
 def reduce_scatter(
@@ -75,7 +75,10 @@ def reduce_scatter(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/reduce_scatter_en.html
     """
     return reduce_parts(
-        _REDUCE_SCATTER, tensor, tensor_or_tensor_list, *reduction(_REDUCE_SCATTER, op, group, sync_op, use_calc_stream)
+        _REDUCE_SCATTER,
+        tensor,
+        tensor_or_tensor_list,
+        *stream_reduction(_REDUCE_SCATTER, op, group, sync_op, use_calc_stream),
     )
 
 
@@ -97,7 +100,7 @@ def _reduce_scatter_base(
         _REDUCE_SCATTER_BASE,
         out_tensor,
         in_tensor,
-        *reduction(_REDUCE_SCATTER_BASE, op, group, sync_op, use_calc_stream),
+        *stream_reduction(_REDUCE_SCATTER_BASE, op, group, sync_op, use_calc_stream),
     )
 
 
