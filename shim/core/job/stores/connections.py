@@ -1,7 +1,8 @@
-"""The connections of a store to the process that serves it."""
+"""Stores that a process serves, and their connections to it."""
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import threading
@@ -9,8 +10,10 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
-from shim.core.job.stores.server import Answer
+from shim.core.job.stores.base import Store
+from shim.core.job.stores.server import Answer, Server
 from shim.core.job.stores.table import VERSION, WAITING, Operation, packed
 from shim.core.sockets.frames import BadFrame, Fields, Sealing, receive, receive_frame
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
@@ -19,6 +22,32 @@ _GRACE = 10.0  # seconds beyond an operation's own limit, after which a server t
 _FIRST_PAUSE = 0.01  # seconds between two tries to connect
 _LONGEST_PAUSE = 0.2
 _GREETING = b"".join(Sealing(None).seal(Operation.GREET, [VERSION]))
+
+
+_Served = TypeVar("_Served", bound="ServedStore")
+
+
+class ServedStore(Store):
+    """A store that one process serves to others, and to itself. Its ``server``, where it has one, ends when no other store has it."""
+
+    server: Server | None
+    _connections: Connections
+
+    def _connect(self) -> Connections:
+        raise NotImplementedError
+
+    def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
+        seconds = self.timeout if timeout is None else timeout
+        return self._connections.request(operation, fields, seconds, self.timeout)
+
+    def clone(self: _Served) -> _Served:
+        other = copy.copy(self)
+        other._connections = other._connect()
+        return other
+
+    def close(self) -> None:
+        self._connections.close()
+        self.server = None
 
 
 class Connections:
