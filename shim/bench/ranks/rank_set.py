@@ -24,6 +24,7 @@ from shim.bench.ranks.socket_path import short_path
 from shim.bench.ranks.starting_line import LINE_BYTES
 from shim.bench.ranks.turn import Answer, OverlapTurn, Turn
 from shim.launch.endings import GRACE, dying_with, how_it_ended
+from shim.launch.identity import free_addresses
 
 _STARTING = 180.0  # seconds for all ranks to import and connect
 _AGREEING = 10.0  # seconds for all ranks to refuse what one of them has refused
@@ -89,7 +90,7 @@ class RankSet:
                 raise RanksEndedError(self._why(f"did not start within {_STARTING:g} s"))
         shared = self._folder / "shared"
         shared.mkdir()
-        endpoints = _free_endpoints(self._ranks)
+        endpoints = tuple(free_addresses(self._ranks))
         for rank, connection in self._connections.items():
             place = Place(rank, self._ranks, str(shared), processors, self._segment, endpoints)
             self._say(connection, Start(contender.library, place, self._line))
@@ -191,11 +192,3 @@ def _memory_file(stack: ExitStack, size: int) -> str:
     stack.callback(os.close, number)
     os.ftruncate(number, size)
     return f"/proc/{os.getpid()}/fd/{number}"
-
-
-def _free_endpoints(count: int) -> tuple[str, ...]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return tuple(f"127.0.0.1:{one.getsockname()[1]}" for one in sockets)

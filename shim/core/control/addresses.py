@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from shim.core.job.hosts import (
     address_towards,
     addresses_of_interface,
+    boot_id,
     is_of_loopback,
     says_loopback,
     shown_interfaces,
@@ -105,12 +106,7 @@ def host_id() -> str:
 
     Abstract unix sockets, over which memory is passed on, belong to a network namespace.
     """
-    parts = []
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            parts.append(file.read().strip())
-    except OSError:
-        parts.append(socket.gethostname())
+    parts = [boot_id() or socket.gethostname()]
     for namespace in ("net", "pid"):
         try:
             parts.append(str(os.stat(f"/proc/self/ns/{namespace}").st_ino))

@@ -14,6 +14,15 @@ from shim.errors import ArgumentError, StateError
 _ANY_PORT = 9  # nothing is sent to it
 
 
+def boot_id() -> str:
+    """Return what tells this run of the kernel from all others, which containers on one host share; nothing where it does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def another_host(source: str, host: str) -> str:
     """Return what shows that *host*, which *source* gave, is not this host; nothing where it is. Raises ArgumentError if no host has the name."""
     if says_loopback(host) or host == socket.gethostname():
