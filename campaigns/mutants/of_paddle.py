@@ -15,7 +15,7 @@ def _in(file: str, name: str, before: str, after: str, *tests: str) -> Mutant:
 
 MUTANTS = (
     _in(
-        "collectives/exchanges.py",
+        "collectives/bodies.py",
         "splits-swapped",
         "            output_rows,\n            input_rows,\n",
         "            input_rows,\n            output_rows,\n",
@@ -55,7 +55,7 @@ MUTANTS = (
         "membership",
     ),
     _in(
-        "collectives/reductions.py",
+        "collectives/bodies.py",
         "reduce-ignores-op",
         "tensor, tensor, op, root, now=now), sync_op, group)",
         "tensor, tensor, ReduceOp.SUM, root, now=now), sync_op, group)",
@@ -63,7 +63,7 @@ MUTANTS = (
         "collectives",
     ),
     _in(
-        "collectives/reductions.py",
+        "collectives/bodies.py",
         "async-waits",
         "tensor, tensor, op, 1.0, now), sync_op, group)",
         "tensor, tensor, op, 1.0, now), True, group)",

@@ -14,12 +14,10 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from shim.launch import failures
 from shim.launch.endings import COMMAND_GRACE, ENDING, NOTICE, first_to_fail, how_it_ended, signals_to
-from shim.launch.failures import Failure, told_the_same
 from shim.launch.identity import SETTABLE, Share, environment_of_share, new_job_key
 from shim.launch.orders import SILENCE, Channel
-from shim.launch.output import OutputClosed, RankOutput, write_all
+from shim.launch.output import Failure, OutputClosed, RankOutput, tell, told_the_same, write_all
 from shim.launch.rank_process import RankProcess
 
 _STDERR = 2
@@ -269,7 +267,7 @@ class _Ranks:
         if self._channel is not None:
             self._channel.say_end(status, failure)
         elif failure is not None:
-            failures.tell(failure)
+            tell(failure)
         return status
 
     def _failure_of(self, first: RankProcess) -> Failure:

@@ -9,7 +9,7 @@ from shim.core import calls, tensors
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError, ShimError
-from shim.frontends._paddle.collectives.exchanges import broadcast_from, gather_all, gather_at, scatter_from
+from shim.frontends._paddle.collectives.bodies import broadcast_from, gather_all, gather_at, scatter_from
 from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function
 from shim.frontends._paddle.graphs import SYMBOLIC, refuse_in_graphs
 from shim.frontends._paddle.groups.group_views import Group, group_of, member_of

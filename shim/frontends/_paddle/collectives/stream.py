@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError
 from shim.frontends._paddle.arguments import stream_point_sync, stream_sync
-from shim.frontends._paddle.collectives.exchanges import (
+from shim.frontends._paddle.collectives.bodies import (
     broadcast_from,
     exchange,
     exchange_single,

@@ -8,9 +8,15 @@ from typing import Any
 from shim.core.engines.base import Tensor
 from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.collectives import __all__ as _of_both
-from shim.frontends._paddle.collectives.exchanges import exchange, exchange_single
+from shim.frontends._paddle.collectives.bodies import (
+    exchange,
+    exchange_single,
+    reduce_at,
+    reduce_everywhere,
+    reduce_one_tensor,
+    reduce_parts,
+)
 from shim.frontends._paddle.collectives.object_lists import receive_items, send_items
-from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.errors import ArgumentRuntimeError, paddle_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
+from shim.frontends._paddle.collectives.bodies import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.collectives.stream import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.collectives.stream import __all__ as _of_both
 from shim.frontends._paddle.errors import stream_function
