@@ -219,6 +219,20 @@ MUTANTS = (
         "            if connection: self._keep(connection)\n            raise\n        self._keep(connection)",
         ("tests/core/job/test_tcp_store.py",),
     ),
+    Mutant(
+        "core/stores/waits-forgotten",
+        "shim/core/job/stores/server.py",
+        "            self._look_at(min(client.deadline for client in waiting))\n",
+        "            pass\n",
+        ("tests/core/job/test_tcp_store.py",),
+    ),
+    Mutant(
+        "core/stores/asks-twice",
+        "shim/core/job/stores/server.py",
+        "if client in self._table.waiting:",
+        "if False:",
+        ("tests/core/job/test_tcp_store.py",),
+    ),
     _in_launch(
         "victim-taken-for-the-cause",
         "endings.py",

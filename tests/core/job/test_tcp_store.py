@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -114,6 +115,7 @@ def test_something_else_than_a_store_is_told_apart() -> None:
         GREETING + b"\x00\x00\x00\x00\x63",
         GREETING + b"\x05\x00\x00\x00\x01\x05\x00\x00\x00x",
         GREETING + b"\x06\x00\x00\x00\x03\x02\x00\x00\x0010",
+        GREETING + 2 * b"\x0b\x00\x00\x00\x02\x02\x00\x00\x0099\x01\x00\x00\x00a",
     ],
     ids=[
         "another protocol",
@@ -122,6 +124,7 @@ def test_something_else_than_a_store_is_told_apart() -> None:
         "an unknown code",
         "a field cut off",
         "no time",
+        "a question before the answer",
     ],
 )
 def test_a_server_closes_on_what_no_store_sends(sent: bytes) -> None:
@@ -208,10 +211,21 @@ except KeyboardInterrupt:
 """
 
 
+def test_each_wait_ends_at_its_own_time() -> None:
+    store = TCPStore("localhost", 0, 1, True, 20)
+    results = []
+    for limit in (0.2, 0.5, 0.1):
+        results.append(in_thread(lambda limit=limit: store.get("absent", limit)))
+        time.sleep(0.02)  # one after another
+    assert [type(result()) for result in results] == [StoreTimeoutError] * 3
+    store.close()
+
+
 def test_ctrl_c_ends_a_wait_and_the_store_stays_usable() -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.3)  # it has asked by then
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "b'value'\n"
     assert process.returncode == 0
